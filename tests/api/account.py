@@ -19,6 +19,7 @@ NAMESPACE = f"/api/v1/namespaces/{RELEASE}"
 IMAGE = ("example/operator", "v1")
 OF_PEOPLE = {
     "admission-agent.yaml",
+    "admission-claims.yaml",
     "admission-devices.yaml",
     "admission-share-requests.yaml",
     "admission-shares.yaml",

@@ -57,6 +57,9 @@ class _Maker:
         elif self.compat:
             self.ask_as_others(notes, containers, inits)
         self.say_more(labels, notes)
+        if self.asks or self.compat:
+            self.ask_in_vain(inits)
+        self.claim(labels, notes)
         meta: Json = {"generateName": "p-"}
         if labels:
             meta["labels"] = labels
@@ -73,7 +76,8 @@ class _Maker:
     def ask(self, labels: Json, notes: Json, containers: list[Json], inits: list[Json]) -> None:
         way = self.random.choice(("label", "note", "memory", "limits", "limits"))
         if self.strange(0.05):
-            notes[f"{GROUP}/gpu-container"] = "nobody"
+            names = ("nobody", *(each["name"] for each in inits))
+            notes[f"{GROUP}/gpu-container"] = self.random.choice(names)
         elif self.maybe(0.3):
             notes[f"{GROUP}/gpu-container"] = self.random.choice(containers)["name"]
         if way == "label":
@@ -91,6 +95,23 @@ class _Maker:
                     limits[f"{GROUP}/gpu-mib"] = self.one((8192, 100, "2048"), (0,))
                 if self.strange():
                     limits[f"{GROUP}/gpu-mib"] = 5
+
+    def ask_in_vain(self, inits: list[Json]) -> None:
+        """What an init container that ends cannot have."""
+        for each in inits:
+            if each.get("restartPolicy") != "Always" and self.strange(0.1):
+                limits = each.setdefault("resources", {}).setdefault("limits", {})
+                limits[self.random.choice((f"{GROUP}/milligpu", "nvidia.com/gpu"))] = 1
+
+    def claim(self, labels: Json, notes: Json) -> None:
+        """What a pod of ours has; nothing of it makes one ours."""
+        for key in ("job", "component", "path"):
+            if self.maybe(0.03):
+                labels[f"{GROUP}/{key}"] = "x"
+        if self.maybe(0.03):
+            notes[f"{GROUP}/c0-devices"] = "void"
+        if self.asks and self.strange(0.03):
+            notes[f"{GROUP}/asked"] = f"0:{GROUP}/gpu=1"
 
     def some_limits(self, containers: list[Json], most: int) -> Iterator[Json]:
         for each in self.random.sample(containers, self.random.randint(1, most)):
@@ -178,6 +199,8 @@ class _Maker:
             made["volumeMounts"] = [{"name": "data", "mountPath": path}]
             if path == "/opt" and self.strange(0.5):
                 made["volumeMounts"][0]["readOnly"] = True
+        if self.strange(0.03):
+            made["terminationMessagePath"] = self.random.choice((*_PATHS, *_ODD_PATHS))
         if self.maybe(0.1):
             port = 80 + len(made["image"]) + ord(made["name"][-1])  # of each container another
             host = {"hostPort": port} if self.maybe(0.5) else {}
@@ -243,4 +266,5 @@ class _Maker:
             spec["terminationGracePeriodSeconds"] = 4000
         if self.strange(0.02):
             spec["nodeName"] = "n"
+            spec.pop("schedulingGates", None)  # both the API server refuses by itself
         return spec

@@ -39,16 +39,20 @@ size(k) < 64 && k.matches('^(gpu-scheduler[.]io/(milligpu|gpu-mib)|nvidia[.]com/
 || quantity(string(c.resources.limits['nvidia.com/gpu'])).compareTo(quantity('0')) != 0)))
 {{- end }}
 
-{{/* Whether a pod says something that asks for GPUs here or elsewhere. */}}
+{{/* Whether a pod says something that asks for GPUs here or elsewhere. No label takes it out of that (docs/adr/0060). */}}
 {{- define "gpu-scheduler.cel.mayAsk" -}}
 ((has(object.metadata.labels) && 'gpu-scheduler.io/gpu' in object.metadata.labels)
-|| (has(object.metadata.annotations) && ['gpu-scheduler.io/gpu', 'gpu-scheduler.io/gpu-memory', 'gpu-fraction', 'gpu-memory'].exists(k,
-k in object.metadata.annotations))
+|| (has(object.metadata.annotations) && ['gpu-scheduler.io/gpu', 'gpu-scheduler.io/gpu-memory', 'gpu-scheduler.io/asked',
+'gpu-fraction', 'gpu-memory'].exists(k, k in object.metadata.annotations))
 || object.spec.containers.exists(c, has(c.resources) && has(c.resources.limits)
 && c.resources.limits.exists(k, {{ include "gpu-scheduler.cel.anyLimit" . }}))
-|| (has(object.spec.initContainers) && object.spec.initContainers.exists(c, has(c.restartPolicy)
-&& c.restartPolicy == 'Always' && has(c.resources) && has(c.resources.limits)
+|| (has(object.spec.initContainers) && object.spec.initContainers.exists(c, has(c.resources) && has(c.resources.limits)
 && c.resources.limits.exists(k, {{ include "gpu-scheduler.cel.anyLimit" . }}))))
+{{- end }}
+
+{{/* Whether the operator makes a pod of its own, such as a holder: who asks proves it, and no label. */}}
+{{- define "gpu-scheduler.cel.ofOperator" -}}
+(request.namespace == '{{ .Release.Namespace }}' && {{ include "gpu-scheduler.cel.byOperator" . }})
 {{- end }}
 
 {{/* What policies know of a pod by name, before they ask whether it asks. */}}
@@ -79,20 +83,35 @@ k in object.metadata.annotations))
   expression: >-
     variables.used.map(f, (!(f[0] in variables.notes) ? [0] :
     lists.range(object.spec.containers.size()).filter(i, object.spec.containers[i].name == variables.notes[f[0]])
-    + variables.sidecars.filter(i, variables.inits[i].name == variables.notes[f[0]]).map(i, i + 64) + [-1])[0])
+    + variables.sidecars.filter(i, variables.inits[i].name == variables.notes[f[0]]).map(i, i + 64)
+    + variables.inits.filter(c, c.name == variables.notes[f[0]]).map(c, -2) + [-1])[0])
 - name: limited
   expression: >-
     lists.range(object.spec.containers.size()).filter(i, [object.spec.containers[i]].exists(c,
     {{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != []))
     + variables.sidecars.filter(i, [variables.inits[i]].exists(c,
     {{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != [])).map(i, i + 64)
+- name: ending # init containers that ask, and end before the others start
+  expression: >-
+    variables.inits.filter(c, !(has(c.restartPolicy) && c.restartPolicy == 'Always')
+    && {{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != []).map(c, c.name)
 - name: asks
-  expression: "variables.unclear == [] && !variables.ours && (variables.used != [] || variables.limited != [])"
+  expression: >-
+    variables.unclear == [] && !variables.ours && (variables.used != [] || variables.limited != [] || variables.ending != []
+    || 'gpu-scheduler.io/asked' in variables.notes)
 {{- end }}
 
-{{/* Whether it was made ours before: by somebody who rendered it, or in another round of admission. */}}
+{{/*
+Whether it was made ours before: by somebody who rendered it, in another round of admission, or as a GPUJob's. Anybody may
+write what looks like it, so it has to wait for the operator as well, which alone can start such a pod, and looks at it
+before.
+*/}}
 {{- define "gpu-scheduler.cel.isOurs" -}}
-(has(object.metadata.annotations) && object.metadata.annotations.exists(k, size(k) < 64 && k.matches('^gpu-scheduler[.]io/c[0-9]+-devices$')))
+(has(object.metadata.annotations)
+&& object.metadata.annotations.exists(k, size(k) < 64 && k.matches('^gpu-scheduler[.]io/c[0-9]+-devices$'))
+&& ('gpu-scheduler.io/asked' in object.metadata.annotations || ({{ include "gpu-scheduler.cel.labelled" . }}
+&& {{ include "gpu-scheduler.cel.keepsThePlugin" . }} == []))
+&& {{ include "gpu-scheduler.cel.waitsForUs" (dict "of" "object.spec") }})
 {{- end }}
 
 {{/* All containers in one list. */}}
@@ -112,15 +131,26 @@ k in object.metadata.annotations))
 || e.name in {{ include "gpu-scheduler.cel.reservedVariables" . }})).map(c, c.name)
 {{- end }}
 
-{{/* Names of containers with mounts in places, or of volumes, that are ours. */}}
+{{/* Whether something at a path (.path, in CEL) is in a place of ours, or may be. */}}
+{{- define "gpu-scheduler.cel.isOurPlace" -}}
+({{ .path }}.matches('(^|/)[.][.]?(/|$)|//')
+|| ('/' + {{ .path }} + '/').replace('//', '/').startsWith('/etc/gpu-scheduler/')
+|| ({{ include "gpu-scheduler.cel.isCapped" .root }}
+&& ('/' + {{ .path }} + '/').replace('//', '/').matches('^/(etc/ld[.]so[.]preload|opt/gpu-scheduler)/')))
+{{- end }}
+
+{{/*
+Names of containers with something in places of ours, or with volumes of ours. The kubelet mounts the file for the
+termination message over all volumes.
+*/}}
 {{- define "gpu-scheduler.cel.mountsReserved" -}}
-{{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, has(c.volumeMounts) && c.volumeMounts.exists(m,
+{{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, (has(c.volumeMounts) && c.volumeMounts.exists(m,
 (size(m.name) < 64 && m.name.matches('^gpu-scheduler-c[0-9]+$'))
-|| m.mountPath.matches('(^|/)[.][.]?(/|$)|//')
-|| ('/' + m.mountPath + '/').replace('//', '/').startsWith('/etc/gpu-scheduler/')
+|| {{ include "gpu-scheduler.cel.isOurPlace" (dict "path" "m.mountPath" "root" .) }}
 || ({{ include "gpu-scheduler.cel.isCapped" . }} && (m.name == 'gpu-scheduler-cap'
-|| ('/' + m.mountPath + '/').replace('//', '/').matches('^/(etc/ld[.]so[.]preload|opt/gpu-scheduler)/')
-|| (('/' + m.mountPath + '/').replace('//', '/') == '/opt/' && has(m.readOnly) && m.readOnly))))).map(c, c.name)
+|| (('/' + m.mountPath + '/').replace('//', '/') == '/opt/' && has(m.readOnly) && m.readOnly)))))
+|| (has(c.terminationMessagePath)
+&& {{ include "gpu-scheduler.cel.isOurPlace" (dict "path" "c.terminationMessagePath" "root" .) }})).map(c, c.name)
 {{- end }}
 
 {{/* Names of volumes and init containers that are ours. */}}
@@ -139,6 +169,12 @@ size(k) < 80 && k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in varia
 size(k) < 80 && k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in variables.limits && has(c.restartPolicy) && c.restartPolicy == 'Always'))).map(c, c.name))
 {{- end }}
 
+{{/* The same of a pod that was made ours: all of that was taken out of it, and no GPUJob's pod has any. */}}
+{{- define "gpu-scheduler.cel.keepsThePlugin" -}}
+{{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, has(c.resources) && has(c.resources.limits)
+&& c.resources.limits.exists(k, size(k) < 80 && k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$'))).map(c, c.name)
+{{- end }}
+
 {{/* Whether somebody else is to place it, whom the namespace does not leave. */}}
 {{- define "gpu-scheduler.cel.isPlacedByOthers" -}}
 ((has(object.spec.nodeName) && object.spec.nodeName != '') || (has(object.spec.schedulerName)
@@ -153,7 +189,8 @@ size(k) < 80 && k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in varia
 
 {{/* Whether a pod can be made ours: what is in the way is said by the policy that refuses it. */}}
 {{- define "gpu-scheduler.cel.canBeOurs" -}}
-(!{{ include "gpu-scheduler.cel.isPlacedByOthers" . }} && !{{ include "gpu-scheduler.cel.endsLate" . }} && !(-1 in variables.places)
+(!{{ include "gpu-scheduler.cel.isPlacedByOthers" . }} && !{{ include "gpu-scheduler.cel.endsLate" . }}
+&& variables.places.all(n, n >= 0) && variables.ending == []
 && {{ include "gpu-scheduler.cel.setsReserved" . }} == [] && {{ include "gpu-scheduler.cel.mountsReserved" . }} == []
 && {{ include "gpu-scheduler.cel.namesReserved" . }} == [] && {{ include "gpu-scheduler.cel.asksThePlugin" . }} == []
 && !('gpu-scheduler.io/asked' in variables.notes))

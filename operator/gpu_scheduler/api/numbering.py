@@ -10,6 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 FIRST_INIT = 64
+# Why an init container that ends gets none.
+ENDS = (
+    "ends before the others start, and GPUs are held as long as the pod runs: give it "
+    "restartPolicy Always (a sidecar), or do its work in a container"
+)
 
 
 def numbered(pod_spec: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -29,10 +34,16 @@ def with_fields(
             yield f"{path}.{kind}[{index}]", container
 
 
+def ending(pod_spec: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Init containers that end before the others start, with their index."""
+    for index, container in _each(pod_spec.get("initContainers"), 0):
+        if container.get("restartPolicy") != "Always":
+            yield index, container
+
+
 def passing(pod_spec: Mapping[str, Any]) -> frozenset[str]:
     """Names of the init containers that end before the others start."""
-    init = (container for _, container in _each(pod_spec.get("initContainers"), FIRST_INIT))
-    return frozenset(str(c.get("name")) for c in init if c.get("restartPolicy") != "Always")
+    return frozenset(str(container.get("name")) for _, container in ending(pod_spec))
 
 
 def _each(containers: object, first: int) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -23,7 +23,7 @@ from gpu_scheduler.api.names import (
     GANG_SIZE,
     LABEL_GANG,
 )
-from gpu_scheduler.api.numbering import FIRST_INIT
+from gpu_scheduler.api.numbering import ENDS, FIRST_INIT
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.rule import broken
 from gpu_scheduler.api.share_keys import (
@@ -40,7 +40,7 @@ from gpu_scheduler.api.share_keys import (
     UNITS,
     Unit,
 )
-from gpu_scheduler.api.share_words import EITHER, NOWHERE, Words
+from gpu_scheduler.api.share_words import EITHER, ENDING, NOWHERE, Words
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, MOST_MIB, milli_from_gpu
 from gpu_scheduler.core.quantity import whole
@@ -58,6 +58,10 @@ _AMOUNTS = {
     Unit.MILLI: "thousandths of a GPU (500)",
     Unit.MIB: "MiB of device memory (8192)",
     Unit.PERCENT: "per cent of a GPU, 1 to 100 (50)",
+}
+_NOT_HERE = {
+    NOWHERE: "no container of the pod has this name",
+    ENDING: f"names an init container that {ENDS}",
 }
 
 
@@ -171,10 +175,10 @@ def _gang(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[st
 
 
 def _of_container(number: int, keys: Mapping[str, str]) -> Iterator[Problem]:
-    if number == NOWHERE:
+    if number in _NOT_HERE:
         theirs = keys.keys() & {KAI_SHARE, KAI_MEMORY}
         field = KAI_CONTAINER if theirs else ASK_CONTAINER
-        yield Problem(_note(field), "no container of the pod has this name")
+        yield Problem(_note(field), _NOT_HERE[number])
         return
     if not keys.keys() <= UNITS.keys() or not (amounts := _amounts(keys)):
         yield Problem(_note(ASKED), "is the scheduler's own; remove it and ask by its keys")

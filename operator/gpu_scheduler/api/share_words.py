@@ -9,7 +9,7 @@ out. Called by ``jobs.share``; the admission policy of the chart does the same (
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_scheduler.api.numbering import numbered
+from gpu_scheduler.api.numbering import ending, numbered, passing
 from gpu_scheduler.api.share_keys import GPUS, PEER_LIMITS, Compat, PodKeys, forms
 from gpu_scheduler.core.quantity import parse
 
@@ -17,6 +17,7 @@ Words = Mapping[int, Mapping[str, str]]
 """By the number of the container: what is said, by key."""
 
 NOWHERE = -1  # number of a container that the pod names and does not have
+ENDING = -2  # of one that is an init container which ends before the others start
 EITHER = "|"  # between what a label says and what an annotation says of the same
 
 
@@ -34,18 +35,26 @@ def words(
         spec: the pod's spec as JSON, before anything was done to it.
         compat: what the namespace says of other schedulers' keys.
     """
-    known = forms(compat)
     found: dict[int, dict[str, str]] = {}
-    for form in known:
+    for form in forms(compat):
         if form.pod is not None and (said := _of_pod(form.pod, labels, annotations)):
             number = _number(annotations.get(form.pod.container), spec)
             found.setdefault(number, {}).update(said)
-    keys = tuple(key for form in known for key in form.limits)
     for number, container in numbered(spec):
-        limits = (container.get("resources") or {}).get("limits") or {}
-        if said := dict(_of_container(keys, limits)):
+        if said := _of_container(container, compat):
             found.setdefault(number, {}).update(said)
     return dict(sorted(found.items()))
+
+
+def of_ending(spec: Any, compat: Compat | None = None) -> Iterator[tuple[int, dict[str, Any], str]]:
+    """Init containers that ask, and end before the others start: index, container, and the key.
+
+    A GPU is held as long as the pod runs, so what they say cannot be meant; no word may be lost
+    all the same, for nobody else has these GPUs.
+    """
+    for index, container in ending(spec):
+        if said := _of_container(container, compat):
+            yield index, container, next(iter(said))
 
 
 def written(said: Words) -> str:
@@ -92,19 +101,24 @@ def _of_pod(
     return said
 
 
-def _of_container(keys: tuple[str, ...], limits: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+def _of_container(container: Mapping[str, Any], compat: Compat | None) -> dict[str, str]:
     """What its limits say; of other schedulers' keys nothing where it wants no GPU (0)."""
+    limits = (container.get("resources") or {}).get("limits") or {}
     none = GPUS in limits and _integer(limits[GPUS]) == "0"
-    for key in keys:
-        if key in limits and not (none and key in PEER_LIMITS):
-            yield key, _integer(limits[key])
+    return {
+        key: _integer(limits[key])
+        for form in forms(compat)
+        for key in form.limits
+        if key in limits and not (none and key in PEER_LIMITS)
+    }
 
 
 def _number(name: str | None, spec: Any) -> int:
     """Which container a pod means: the one of this name, or the first."""
     if name is None:
         return 0
-    return next((n for n, each in numbered(spec) if each.get("name") == name), NOWHERE)
+    nowhere = ENDING if name in passing(spec) else NOWHERE
+    return next((n for n, each in numbered(spec) if each.get("name") == name), nowhere)
 
 
 def _integer(amount: object) -> str:

@@ -18,7 +18,7 @@ from gpu_scheduler.api.gpujob import GPUContainer, GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.model import ApiModel
 from gpu_scheduler.api.names import CAP_PREFIX, VISIBLE_DEVICES
-from gpu_scheduler.api.numbering import passing
+from gpu_scheduler.api.numbering import ENDS, passing
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.requests import container_numbers
 from gpu_scheduler.api.roles import Role
@@ -212,9 +212,7 @@ def _listed_problems(spec: GPUJobSpec) -> Iterator[Problem]:
         elif container.name in ends:
             yield Problem(
                 f"{field}.name",
-                f"init container {container.name} ends before the others start, and GPUs are held "
-                "as long as the pod runs: give it restartPolicy Always (a sidecar), or do its work "
-                "in a container",
+                f"init container {container.name} {ENDS}",
             )
         elif known and container.name not in known:
             yield Problem(

@@ -27,10 +27,11 @@ from gpu_scheduler.api.validate import env_problems
 from gpu_scheduler.jobs.checkpoint import problems as checkpoint_problems
 from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
-from gpu_scheduler.jobs.volume import mounted_at
+from gpu_scheduler.jobs.volume import mounted_at, placed_at
 
 MAX_GRACE_SECONDS = 3600
-_PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")  # not rdma and the like
+PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")
+"""What NVIDIA's device plugin hands out; not rdma and the like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def _container_problems(
     yield from env_problems(f"{field}.env", _names(container.get("env")))
     resources = container.get("resources") or {}
     names = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-    for name in sorted(name for name in names if _PLUGIN_RESOURCES.fullmatch(name)):
+    for name in sorted(name for name in names if PLUGIN_RESOURCES.fullmatch(name)):
         yield Problem(
             f"{field}.resources",
             f"{name} would be handed out a second time by the device plugin; "
@@ -140,10 +141,10 @@ def mount_problems(
     field: str, container: Mapping[str, Any], interposer: bool, where: Where
 ) -> Iterator[Problem]:
     """Mounts of a container with GPUs that hide what is put there."""
-    for index, mount in enumerate(container.get("volumeMounts") or ()):
-        here, path = f"{field}.volumeMounts[{index}].mountPath", mounted_at(mount)
-        if path is None:
-            continue
+    mounts = _listed(container.get("volumeMounts"))
+    read_only = {mounted_at(mount) for mount in mounts if mount.get("readOnly")}
+    for here, written in written_paths(field, container):
+        path = placed_at(written)
         if path == MOUNT_PATH or path.startswith(f"{MOUNT_PATH}/"):
             yield Problem(
                 here, f"{MOUNT_PATH} is reserved for the GPU limits; mount the volume elsewhere"
@@ -161,9 +162,25 @@ def mount_problems(
                 f"{CAP_FOLDER} is reserved for the library that keeps the memory cap; mount the "
                 f"volume elsewhere, or set {where.isolation}: framework",
             )
-        elif interposer and path == posixpath.dirname(CAP_FOLDER) and mount.get("readOnly"):
+        elif interposer and path == posixpath.dirname(CAP_FOLDER) and path in read_only:
             yield Problem(
                 here,
                 f"{CAP_FOLDER} could not be made in a read-only {path}; mount the volume without "
                 f"readOnly or elsewhere, or set {where.isolation}: framework",
             )
+
+
+def written_paths(field: str, container: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Where things are put into a container, each with its field, as somebody wrote it.
+
+    The kubelet mounts the file for the termination message behind all volumes, and over them.
+    """
+    for kind, key in (("volumeMounts", "mountPath"), ("volumeDevices", "devicePath")):
+        for index, entry in enumerate(_listed(container.get(kind))):
+            yield f"{field}.{kind}[{index}].{key}", str(entry.get(key) or "")
+    yield f"{field}.terminationMessagePath", str(container.get("terminationMessagePath") or "")
+
+
+def _listed(value: object) -> list[Mapping[str, Any]]:
+    """The objects of a list whose form nobody has looked at."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

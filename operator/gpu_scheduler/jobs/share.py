@@ -16,16 +16,20 @@ from gpu_scheduler.api.names import (
     ASK_GPU,
     ASK_ISOLATION,
     ASKED,
+    GATE,
+    LABEL_JOB,
     LABEL_SHARE,
     RUNTIME_CLASS,
+    SCHEDULER_NAME,
     SHARE_MADE,
     VISIBLE_DEVICES,
+    VOID,
 )
-from gpu_scheduler.api.numbering import FIRST_INIT, numbered, with_fields
+from gpu_scheduler.api.numbering import ENDS, FIRST_INIT, numbered, with_fields
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.share_keys import OWN, PEERS, Compat
 from gpu_scheduler.api.share_request import ShareRequest, request_of
-from gpu_scheduler.api.share_words import words, written
+from gpu_scheduler.api.share_words import of_ending, words, written
 from gpu_scheduler.jobs import conflicts, equip
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.env import RESERVED
@@ -35,6 +39,10 @@ from gpu_scheduler.jobs.share_size import too_long
 from gpu_scheduler.jobs.write_path import WritePath, of_share
 
 DEVICES = re.compile(r"gpu-scheduler\.io/c[0-9]+-devices")  # annotations of a pod that is ours
+_NOT_THEIRS = (
+    "is the scheduler's own; remove it, or leave schedulerName and schedulingGates as they were "
+    "rendered"
+)
 _NUMBERS = range(2 * FIRST_INIT)  # of containers
 _ODD_PATH = re.compile(r"(^|/)\.\.?(/|$)|//")
 
@@ -81,19 +89,34 @@ def share(
         Or everything that is wrong with it.
     """
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
-    if any(DEVICES.fullmatch(key) for key in annotations):
-        return None
     if found := tuple(malformed("spec", pod_spec)):
         return found
-    said = words(labels, annotations, pod_spec, compat)
-    if not said:
+    if is_ours(labels, annotations, pod_spec):
         return None
-    request = request_of(said, labels, annotations)
+    said = words(labels, annotations, pod_spec, compat)
+    lost = tuple(of_ending(pod_spec, compat))
+    if not said and not lost and ASKED not in annotations:
+        return None
+    request = request_of(said, labels, annotations) if said else ()
     image = None if isinstance(request, tuple) else given.image_for(request.isolation)
     wrong = [] if isinstance(request, ShareRequest) else [*request]
     if ASKED in annotations:
-        wrong.append(Problem(f"metadata.annotations[{ASKED}]", "is the scheduler's own; remove it"))
+        wrong.append(Problem(f"metadata.annotations[{ASKED}]", _NOT_THEIRS))
+    wrong += [
+        Problem(f"metadata.annotations[{key}]", "is written by the scheduler alone; remove it")
+        for key, word in annotations.items()
+        if DEVICES.fullmatch(key) and word != VOID
+    ]
+    wrong += [
+        Problem(
+            f"spec.initContainers[{index}].resources.limits[{key}]",
+            f"init container {container.get('name')} {ENDS}",
+        )
+        for index, container, key in lost
+    ]
     spec, meta = deepcopy(dict(pod_spec)), deepcopy(dict(metadata))
+    for index, _, key in lost:  # said already
+        _take_out(spec["initContainers"][index], (key,))
     if compat is not None:
         _leave(spec, compat)
     wrong += [*_problems(spec, image), *too_long(metadata, pod_spec)]
@@ -107,11 +130,35 @@ def share(
     if request.time_limit_seconds is not None and "activeDeadlineSeconds" not in spec:
         spec["activeDeadlineSeconds"] = request.time_limit_seconds
     if path is WritePath.GATE:
-        _take_out(spec, OWN.limits)
+        for _, container in numbered(spec):
+            _take_out(container, OWN.limits)
     meta["labels"] = {**labels, LABEL_SHARE: SHARE_MADE}
     own = {ASKED: written(said)} | equip.void_annotations(request.devices)
     meta["annotations"] = {**annotations, **own}
     return meta, spec
+
+
+def is_ours(
+    labels: Mapping[str, str], annotations: Mapping[str, str], spec: Mapping[str, Any]
+) -> bool:
+    """Whether a pod was made ours before: rendered, in another round of admission, or a GPUJob's.
+
+    Anybody may write what looks like it. So it has to wait for the operator as well, which alone
+    can start such a pod and looks at it before: who forges that has gained nothing.
+    """
+    gates = (gate.get("name") for gate in spec.get("schedulingGates") or ())
+    return (
+        any(DEVICES.fullmatch(key) for key in annotations)
+        and (ASKED in annotations or (LABEL_JOB in labels and not _asks_the_plugin(spec)))
+        and (spec.get("schedulerName") == SCHEDULER_NAME or GATE in gates)
+    )
+
+
+def _asks_the_plugin(spec: Mapping[str, Any]) -> bool:
+    limits = (
+        (container.get("resources") or {}).get("limits") or {} for _, container in with_fields(spec)
+    )
+    return any(conflicts.PLUGIN_RESOURCES.fullmatch(key) for each in limits for key in each)
 
 
 def _problems(spec: Mapping[str, Any], image: CapImage | None) -> list[Problem]:
@@ -124,9 +171,9 @@ def _problems(spec: Mapping[str, Any], image: CapImage | None) -> list[Problem]:
         if id(container) not in numbered_ones:
             found += conflicts.mount_problems(field, container, capped, where)
         found += [
-            Problem(f"{field}.volumeMounts[{index}].mountPath", "write it without //, . and ..")
-            for index, mount in enumerate(container.get("volumeMounts") or ())
-            if _ODD_PATH.search(str(mount.get("mountPath")))
+            Problem(where, "write it without //, . and ..")
+            for where, path in conflicts.written_paths(field, container)
+            if _ODD_PATH.search(path)
         ]
     found += [
         Problem(f"{field}.env[{index}].name", f"{entry['name']} is set by the scheduler; remove it")
@@ -142,13 +189,13 @@ def _leave(spec: dict[str, Any], compat: Compat) -> None:
     peer = PEERS[compat]
     if spec.get("schedulerName") in peer.schedulers:
         del spec["schedulerName"]
-    _take_out(spec, peer.limits)
-
-
-def _take_out(spec: Mapping[str, Any], keys: Collection[str]) -> None:
-    """Of limits what no node has, or what somebody else would give: kube-scheduler looks for it."""
     for _, container in numbered(spec):
-        resources = container.get("resources") or {}
-        for kind in ("limits", "requests"):
-            for key in keys:
-                (resources.get(kind) or {}).pop(key, None)
+        _take_out(container, peer.limits)
+
+
+def _take_out(container: Mapping[str, Any], keys: Collection[str]) -> None:
+    """Of limits what no node has, or what somebody else would give: kube-scheduler looks for it."""
+    resources = container.get("resources") or {}
+    for kind in ("limits", "requests"):
+        for key in keys:
+            (resources.get(kind) or {}).pop(key, None)

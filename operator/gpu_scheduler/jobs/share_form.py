@@ -6,6 +6,7 @@ What others add is theirs, as long as it touches none of that. Compared with wha
 Called by the operator for pods that wait.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -24,14 +25,32 @@ from gpu_scheduler.api.names import (
     memory_mib_annotation,
 )
 from gpu_scheduler.api.pod_env import from_annotation
+from gpu_scheduler.api.share_keys import OWN
 from gpu_scheduler.api.share_request import ShareRequest
 from gpu_scheduler.jobs import cap, volume
 from gpu_scheduler.jobs.cap import CapImage
-from gpu_scheduler.jobs.conflicts import Where, mount_problems
+from gpu_scheduler.jobs.conflicts import PLUGIN_RESOURCES, Where, mount_problems
 from gpu_scheduler.jobs.env import MEMORY_LIMIT_MIB
+from gpu_scheduler.jobs.gate import gated
+from gpu_scheduler.jobs.volume import placed_at
 from gpu_scheduler.kube.objects import Container, EnvVar, Pod, Volume, VolumeMount
 
+_FIRST = "spec.initContainers"
 _NONE = EnvVar(VISIBLE_DEVICES, VOID)
+_NOT_OURS = f"the init container {CAP_CONTAINER} runs as it was made: nobody changes it"
+# Fields of it that are as they were made, whoever else changes pods.
+_AS_OURS = {
+    "command": "command",
+    "args": "args",
+    "working_dir": "workingDir",
+    "restart_policy": "restartPolicy",
+    "env_from": "envFrom",
+    "volume_devices": "volumeDevices",
+}
+_TERMINATION_LOG = "/dev/termination-log"  # the API server's default
+_TOKENS = ("/var/run/secrets/", "/run/secrets/")
+# Variables that a loader, a C library, NVIDIA's runtime or our library goes by.
+_OBEYED = re.compile(r"LD_|GLIBC_|GCONV_|LOCPATH|NLSPATH|MALLOC_|NVIDIA_|" + CAP_PREFIX)
 _WHERE = Where("spec", f"the annotation {ASK_ISOLATION}")
 _WAY_OUT = (
     "; delete the pod, so that its controller makes it anew, or make it with kubectl gpu render"
@@ -50,8 +69,10 @@ def _missing(pod: Pod, request: ShareRequest, image: CapImage | None) -> Iterato
     seen = set[int]()
     delivered = False
     for field, container in _containers(pod):
-        if container.name == CAP_CONTAINER and _is_installer(container, image):
+        yield from _given_elsewhere(field, container, gated(pod))
+        if image is not None and container.name == CAP_CONTAINER and _FIRST in field:
             delivered = True
+            yield from _of_installer(field, container, image)
             continue
         told = [entry for entry in container.env if entry.name == VISIBLE_DEVICES]
         if len(told) != 1:
@@ -71,8 +92,8 @@ def _missing(pod: Pod, request: ShareRequest, image: CapImage | None) -> Iterato
             yield f"{field}.env: another container has these GPUs already"
         seen.add(number)
         yield from _gpu_container(field, container, number, slots[number], image)
-    if image is not None and not delivered:
-        yield f"spec.initContainers: {CAP_CONTAINER} with image {image.name} is missing"
+        if image is not None and not delivered:
+            yield f"{_FIRST}: {CAP_CONTAINER} with image {image.name} is missing before {field}"
     if missing := slots.keys() - seen:
         yield f"spec.containers: none has the GPUs of number {min(missing)} in its env"
 
@@ -91,7 +112,11 @@ def _gpu_container(
             rest.remove(ours)
     if other := next((m for m in rest if m.name in (CAP_VOLUME, files_volume(number))), None):
         yield f"{field}.volumeMounts: {other.name} is mounted a second time"
-    theirs = {"volumeMounts": [_json(mount) for mount in rest]}
+    theirs = {
+        "volumeMounts": [_json(mount) for mount in rest],
+        "volumeDevices": [{"devicePath": each.device_path} for each in container.volume_devices],
+        "terminationMessagePath": container.termination_message_path,
+    }
     yield from map(str, mount_problems(field, theirs, image is not None, _WHERE))
 
 
@@ -126,25 +151,52 @@ def _installer(image: CapImage) -> Container:
 
 def _containers(pod: Pod) -> Iterator[tuple[str, Container]]:
     for kind, containers in (
-        ("initContainers", pod.spec.init_containers),
-        ("containers", pod.spec.containers),
+        (_FIRST, pod.spec.init_containers),
+        ("spec.containers", pod.spec.containers),
     ):
         for index, container in enumerate(containers):
-            yield f"spec.{kind}[{index}]", container
+            yield f"{kind}[{index}]", container
 
 
-def _is_installer(container: Container, image: CapImage | None) -> bool:
-    """Whether it is ours: of any version, since a pod may wait while another is installed."""
-    if image is None:
-        return False
+def _of_installer(field: str, container: Container, image: CapImage) -> Iterator[str]:
+    """What of it is not ours; of any version, since a pod may wait while another is installed.
+
+    What nodes and namespaces choose is theirs: resources, the user, when the image is pulled. So
+    are tokens that others mount, and variables, which a static program does not obey; not those
+    that its next version might, nor names that nobody here can see.
+    """
     ours = _installer(image)
-    mounts = [mount for mount in container.volume_mounts if mount.name == CAP_VOLUME]
-    return (
-        _repository(container.image) == _repository(image.name)
-        and (container.command, container.args) == (ours.command, ours.args)
-        and tuple(mounts) == ours.volume_mounts
-        and [entry for entry in container.env if entry.name == VISIBLE_DEVICES] == [_NONE]
-    )
+    if _repository(container.image) != _repository(image.name):
+        yield f"{field}.image: must be {image.name}, which brings the library"
+    for attribute, name in _AS_OURS.items():
+        if getattr(container, attribute) != getattr(ours, attribute):
+            yield f"{field}.{name}: {_NOT_OURS}"
+    if container.termination_message_path not in ("", _TERMINATION_LOG):
+        yield f"{field}.terminationMessagePath: {_NOT_OURS}"
+    theirs = [mount for mount in container.volume_mounts if mount not in ours.volume_mounts]
+    if len(container.volume_mounts) - len(theirs) != len(ours.volume_mounts) or not all(
+        _is_token(mount) for mount in theirs
+    ):
+        yield f"{field}.volumeMounts: {_NOT_OURS}"
+    told = [entry for entry in container.env if entry.name == VISIBLE_DEVICES]
+    others = (entry.name for entry in container.env if entry != _NONE)
+    if told != [_NONE] or any(map(_OBEYED.match, others)):
+        yield f"{field}.env: {_NOT_OURS}"
+
+
+def _is_token(mount: VolumeMount) -> bool:
+    """Whether a mount is where tokens of accounts and clouds go, beside all that is run."""
+    return mount.name != CAP_VOLUME and placed_at(mount.mount_path).startswith(_TOKENS)
+
+
+def _given_elsewhere(field: str, container: Container, behind_gate: bool) -> Iterator[str]:
+    """What a container asks of nodes that is not ours to give, or that none of them has."""
+    for key in sorted(container.resources.limits.keys() | container.resources.requests.keys()):
+        if PLUGIN_RESOURCES.fullmatch(key):
+            yield f"{field}.resources: {key} would be handed out a second time by the device plugin"
+        ends = _FIRST in field and container.restart_policy != "Always"
+        if key in OWN.limits and (behind_gate or ends):
+            yield f"{field}.resources: no node has {key}; it is taken out once it was read"
 
 
 def _repository(image: str) -> str:

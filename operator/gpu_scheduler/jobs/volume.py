@@ -1,8 +1,7 @@
 """The cap and the devices of a container as files, which follow later changes of the annotations.
 
 One downward-API volume per GPU container, mounted as a folder (a subPath would freeze it). A
-shell without the environment still finds the cap here. Called by ``render``; ``mounted_at``, of
-mounts of templates, by those who look for conflicts.
+shell without the environment still finds the cap here.
 """
 
 import posixpath
@@ -37,12 +36,14 @@ def mount(container: int) -> dict[str, Any]:
 
 
 def mounted_at(mount: Mapping[str, Any]) -> str | None:
-    """Where a mount of a template ends up, however it is written; None: the dry run says why not.
-
-    The kubelet takes a path that is not absolute as one below ``/``.
-    """
+    """Where a mount of a template ends up; None: it has no path, and the dry run says so."""
     path = mount.get("mountPath")
-    return posixpath.normpath(f"/{path.lstrip('/')}") if isinstance(path, str) else None
+    return placed_at(path) if isinstance(path, str) else None
+
+
+def placed_at(path: str) -> str:
+    """A path in a container; the kubelet takes one that is not absolute as one below ``/``."""
+    return posixpath.normpath(f"/{path.lstrip('/')}")
 
 
 def _file(path: str, annotation: str) -> dict[str, Any]:

@@ -70,6 +70,7 @@ class VolumeMount(_Struct, frozen=True):
     name: str = ""
     mount_path: str = ""
     sub_path: str = ""
+    sub_path_expr: str = ""
     read_only: bool = False
 
 
@@ -93,6 +94,12 @@ class EnvVar(_Struct, frozen=True):
     value_from: EnvSource | None = None
 
 
+class Source(_Struct, frozen=True):
+    """envFrom[] or volumeDevices[] of a container: that there is one, and where it goes."""
+
+    device_path: str = ""
+
+
 class Container(_Struct, frozen=True):
     """A container or init container (``restart_policy`` Always makes the latter a sidecar)."""
 
@@ -103,7 +110,11 @@ class Container(_Struct, frozen=True):
     resources: Resources = Resources()
     restart_policy: str = ""
     volume_mounts: tuple[VolumeMount, ...] = ()
+    volume_devices: tuple[Source, ...] = ()
     env: tuple[EnvVar, ...] = ()
+    env_from: tuple[Source, ...] = ()
+    working_dir: str = ""
+    termination_message_path: str = ""
 
 
 class SelectorTerm(_Struct, frozen=True):

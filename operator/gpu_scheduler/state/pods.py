@@ -163,7 +163,9 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
             pruned = condition.last_transition_time or ""
         elif condition.type in _WARNINGS and condition.status == "False":
             warnings += (condition,)
-    stage, share = _stage(pod, placed=bool(node)), share_of(pod)
+    stage, share, plugin = _stage(pod, placed=bool(node)), share_of(pod), asked(pod)
+    if plugin and stage is Stage.WAITING and share is None:  # of the others ``lacks`` says it
+        stage = Stage.BLOCKED
     told = meta.annotations if stage is not Stage.ENDED else {}
     return PodRecord(
         uid=PodUID(meta.uid),
@@ -185,7 +187,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         disrupted=disrupted,
         ran=bool(status.container_statuses),
         unscheduled=scheduled if scheduled and scheduled.status == "False" else None,
-        plugin=asked(pod) if allocation is None and not holds else (),
+        plugin=plugin if not holds else (),
         holds=holds,
         report_token=token_of(told.get(names.REPORT_URL, "")),
         checkpoint_token=token_of(told.get(names.CHECKPOINT_URL, "")),
@@ -212,6 +214,8 @@ def _blocked(pod: Pod) -> str:
     if pod.metadata.deletion_timestamp:
         return ""
     foreign = [gate.name for gate in pod.spec.scheduling_gates if gate.name != names.GATE]
+    if (plugin := asked(pod)) and not foreign:
+        return f"pod {pod.metadata.name} asks the device plugin for {plugin[0]} as well"
     why = f"names the scheduler {clip(pod.spec.scheduler_name, 63)}, which has not bound it yet"
     if foreign:
         why = f"has schedulingGates of others: {clip(', '.join(foreign), 200)}"

@@ -11,7 +11,7 @@ from gpu_scheduler.api.names import GANG_SIZE, GROUP, LABEL_GANG
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.share_keys import GANGS, Compat
 from gpu_scheduler.api.share_request import ShareRequest, request_of
-from gpu_scheduler.api.share_words import NOWHERE, read, words, written
+from gpu_scheduler.api.share_words import ENDING, NOWHERE, read, words, written
 from gpu_scheduler.core.model.request import DeviceRequest
 
 ONE = {"containers": [{"name": "main"}]}
@@ -36,7 +36,7 @@ def asked(
     notes = {f"{GROUP}/{key}": value for key, value in annotations.items()}
     tags = {f"{GROUP}/{key}": value for key, value in (labels or {}).items()}
     said = words(tags, notes, pod)
-    assert NOWHERE in said or read(written(said)) == said
+    assert {NOWHERE, ENDING} & said.keys() or read(written(said)) == said
     return request_of(said, tags, notes)
 
 
@@ -146,6 +146,13 @@ REFUSED: dict[str, tuple[dict[str, str], Any, dict[str, str], str, str]] = {
         {},
         "annotations[gpu-scheduler.io/gpu-container]",
         "no container",
+    ),
+    "an init container that ends": (
+        {"gpu": "0.5", "gpu-container": "first"},
+        {**ONE, "initContainers": [{"name": "first"}]},
+        {},
+        "annotations[gpu-scheduler.io/gpu-container]",
+        "names an init container that ends before the others start",
     ),
     "thousandths above one": (
         {},

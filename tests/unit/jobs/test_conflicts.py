@@ -69,6 +69,19 @@ def test_nothing_is_mounted_over_the_file_with_the_cap() -> None:
     assert problem.field == MOUNT
 
 
+def test_nor_is_the_message_of_its_end() -> None:
+    """The kubelet mounts that file over all volumes, and whoever runs there may write it."""
+    path = "/etc/gpu-scheduler/memory-limit-mib"
+    spec = {"containers": [{"name": "a", "terminationMessagePath": path}, {"name": "b"}]}
+    (problem,) = problems(spec, {0}, interposer=False)
+    assert problem.field == "spec.template.spec.containers[0].terminationMessagePath"
+    assert problems(spec, {1}, interposer=False) == ()
+    usual = {"containers": [{"name": "a", "terminationMessagePath": "/dev/termination-log"}]}
+    assert problems(usual, {0}, interposer=True) == ()
+    odd = {"containers": [{"name": "a", "terminationMessagePath": 5, "volumeDevices": ["x"]}]}
+    assert problems(odd, {0}, interposer=True) == ()
+
+
 def mounting(path: str, **more: Any) -> dict[str, Any]:
     return {"containers": [{"name": "a", "volumeMounts": [{"mountPath": path, **more}]}]}
 
@@ -90,6 +103,16 @@ LIBRARY: dict[str, tuple[dict[str, Any], str, str]] = {
     "without a slash": (mounting("etc/ld.so.preload"), MOUNT, "spec.isolation: framework"),
     "the library's folder": (mounting("/opt/gpu-scheduler/lib"), MOUNT, "mount the volume else"),
     "all of ours": (mounting("/opt/gpu-scheduler"), MOUNT, "mount the volume elsewhere"),
+    "the termination message": (
+        {"containers": [{"name": "a", "terminationMessagePath": "//etc/ld.so.preload"}]},
+        "spec.template.spec.containers[0].terminationMessagePath",
+        "spec.isolation: framework",
+    ),
+    "a block device": (
+        {"containers": [{"name": "a", "volumeDevices": [{"devicePath": "/etc/ld.so.preload"}]}]},
+        "spec.template.spec.containers[0].volumeDevices[0].devicePath",
+        "spec.isolation: framework",
+    ),
     "a parent that cannot hold it": (mounting("/opt", readOnly=True), MOUNT, "without readOnly"),
     "volume": (
         {"volumes": [{"name": "gpu-scheduler-cap"}]},

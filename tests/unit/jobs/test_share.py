@@ -155,12 +155,101 @@ def test_elsewhere_their_keys_are_theirs() -> None:
         assert share(meta, pod(), GIVEN, controlled=True, compat=compat) is None
 
 
-def test_an_init_container_that_ends_has_no_share() -> None:
-    first = {"name": "first", "resources": {"limits": {"nvidia.com/gpu": 1}}}
-    found = share({}, from_hami(initContainers=[first]), GIVEN, controlled=True, compat=Compat.HAMI)
+PLUGIN, OWN_MIB = "nvidia.com/gpu", "gpu-scheduler.io/gpu-mib"
+
+
+@pytest.mark.parametrize("others", [True, False])
+@pytest.mark.parametrize(
+    ("compat", "key"),
+    [
+        (None, OWN_MIB),
+        *((compat, PLUGIN) for compat in Compat),
+        (Compat.HAMI, "nvidia.com/gpumem"),
+        (Compat.KAI, OWN_MIB),
+    ],
+)
+def test_an_init_container_that_ends_has_no_share(
+    others: bool, compat: Compat | None, key: str
+) -> None:
+    """A GPU is held as long as the pod runs: who asks for one in vain is told so."""
+    asks = {"resources": {"limits": {key: 9000}, "requests": {key: 9000}}}
+    ready, first = {"name": "ready"}, {"name": "first", **asks}
+    spec = pod(initContainers=[ready, first])
+    if others:
+        spec["containers"][0]["resources"] = {"limits": {OWN_MIB: 7168}}
+    found = share({}, spec, GIVEN, controlled=True, compat=compat)
     assert found is not None
     (problem,) = found
-    assert isinstance(problem, Problem) and problem.field == "spec.initContainers[0].resources"
+    assert isinstance(problem, Problem)
+    assert problem.field == f"spec.initContainers[1].resources.limits[{key}]"
+    assert "init container first ends before the others start" in problem.message
+    assert "a sidecar" in problem.message
+    first["restartPolicy"] = "Always"
+    assert share({}, spec, GIVEN, controlled=True, compat=compat) != found
+
+
+def test_one_that_wants_none_or_asks_somebody_else_is_left_alone() -> None:
+    none = {"name": "first", "resources": {"limits": {PLUGIN: 0}}}
+    spec = pod(initContainers=[none])
+    assert share({}, spec, GIVEN, controlled=True, compat=Compat.NVIDIA) is None
+    none["resources"]["limits"][PLUGIN] = 1
+    assert share({}, spec, GIVEN, controlled=True) is None
+
+
+VOID = {devices_annotation(0): "void"}
+CLAIMS: dict[str, tuple[Json, Json, Json]] = {
+    "a share's annotation": ({}, VOID, {}),
+    "a GPUJob's label": ({"gpu-scheduler.io/job": "x"}, VOID, {}),
+    "a label of this release": ({"gpu-scheduler.io/component": "holder"}, {}, {}),
+    "that it was made": ({LABEL_SHARE: "true"}, VOID, {}),
+    "that it was rendered": ({LABEL_SHARE: "rendered"}, VOID, {}),
+    "our scheduler": ({}, VOID, {"schedulerName": SCHEDULER_NAME}),
+    "our gate": ({}, VOID, {"schedulingGates": [{"name": GATE}]}),
+    "another gate": (
+        {"gpu-scheduler.io/job": "x"},
+        VOID,
+        {"schedulingGates": [{"name": "example.com/other"}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_a_pod_that_calls_itself_ours_is_made_ours(claim: str) -> None:
+    labels, notes, more = CLAIMS[claim]
+    plain = made({"annotations": HALF["annotations"]}, pod())
+    meta, spec = made({"labels": labels, "annotations": HALF["annotations"] | notes}, pod(**more))
+    assert {**spec, "schedulingGates": []} == {**plain[1], "schedulingGates": []}
+    assert meta["annotations"] == plain[0]["annotations"]
+
+
+def test_what_looks_like_a_gpujobs_and_asks_the_plugin_is_nobodys() -> None:
+    limits = {"resources": {"limits": {PLUGIN: 1}}}
+    meta = {"labels": {"gpu-scheduler.io/job": "x"}, "annotations": VOID}
+    spec = pod(schedulerName=SCHEDULER_NAME)
+    assert share(meta, spec, GIVEN, controlled=True, compat=Compat.NVIDIA) is None
+    spec["containers"][0] |= limits
+    found = share(meta, spec, GIVEN, controlled=True, compat=Compat.NVIDIA)
+    assert found is not None and not isinstance(found[0], Problem), "and is made ours"
+
+
+def test_devices_are_not_for_its_user_to_write() -> None:
+    meta = {"annotations": HALF["annotations"] | {devices_annotation(0): "all"}}
+    found = share(meta, pod(), GIVEN, controlled=True)
+    assert found is not None
+    (problem,) = found
+    assert isinstance(problem, Problem) and devices_annotation(0) in problem.field
+
+
+def test_what_was_asked_stands_on_pods_that_wait_for_us_alone() -> None:
+    meta, spec = made(HALF, pod())
+    for scheduler in ("default-scheduler", ""):
+        found = share(meta, {**spec, "schedulerName": scheduler}, GIVEN, controlled=True)
+        assert found is not None and isinstance(found[0], Problem)
+        assert ASKED in found[0].field and "as they were rendered" in found[0].message
+    found = share(
+        {"annotations": {ASKED: "0:gpu-scheduler.io/gpu=1"}}, pod(), GIVEN, controlled=True
+    )
+    assert found is not None and isinstance(found[0], Problem)
 
 
 REFUSED: dict[str, tuple[Json, str]] = {

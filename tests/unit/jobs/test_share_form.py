@@ -96,6 +96,15 @@ def append(entries: list[Json], entry: Json) -> None:
     entries.append(entry)
 
 
+def installer(spec: Json, **more: object) -> None:
+    spec["initContainers"][0].update(more)
+
+
+def asks(container: Json, resource: str) -> Json:
+    container["resources"] = {"limits": {resource: "1"}}
+    return container
+
+
 CAP = "gpu-scheduler-cap"
 TAMPERED: dict[str, Callable[[Json], Any]] = {
     "all devices, later": lambda s: append(
@@ -154,6 +163,53 @@ TAMPERED: dict[str, Callable[[Json], Any]] = {
         "mountPath", "/x"
     ),
     "another argument": lambda s: s["initContainers"][0].__setitem__("args", ["/x"]),
+    "it ends after the others start": lambda s: installer(s, restartPolicy="Always"),
+    "something over the library that it copies": lambda s: append(
+        s["initContainers"][0]["volumeMounts"], {"name": "d", "mountPath": "/opt/gpucap"}
+    ),
+    "something in a token's place that is not there": lambda s: append(
+        s["initContainers"][0]["volumeMounts"],
+        {"name": "d", "mountPath": "/var/run/secrets/../../../opt/gpucap"},
+    ),
+    "its target in a folder below": lambda s: s["initContainers"][0]["volumeMounts"][0].__setitem__(
+        "subPathExpr", "$(X)"
+    ),
+    "an empty file over the library that it copies": lambda s: installer(
+        s, terminationMessagePath="/opt/gpucap/libgpucap.so"
+    ),
+    "a device over it": lambda s: installer(
+        s, volumeDevices=[{"name": "d", "devicePath": "/opt/gpucap/libgpucap.so"}]
+    ),
+    "variables of its loader": lambda s: append(
+        s["initContainers"][0]["env"], {"name": "LD_PRELOAD", "value": "/x.so"}
+    ),
+    "variables that nobody sees": lambda s: installer(s, envFrom=[{"configMapRef": {"name": "m"}}]),
+    "another folder to start in": lambda s: installer(s, workingDir="/x"),
+    "it runs beside the others": lambda s: append(s["containers"], s["initContainers"].pop()),
+    "it comes too late": lambda s: s["initContainers"].insert(
+        0, {**s["containers"].pop(0), "restartPolicy": "Always"}
+    ),
+    "an empty file over the preload list": lambda s: main(s).__setitem__(
+        "terminationMessagePath", "/etc/ld.so.preload"
+    ),
+    "a file of one's own for the cap": lambda s: main(s).__setitem__(
+        "terminationMessagePath", "//etc/gpu-scheduler/memory-limit-mib"
+    ),
+    "a device for the preload list": lambda s: main(s).__setitem__(
+        "volumeDevices", [{"name": "d", "devicePath": "/etc/ld.so.preload"}]
+    ),
+    "the device plugin's, too": lambda s: asks(main(s), "nvidia.com/gpu"),
+    "a slice of the device plugin's": lambda s: asks(other(s), "nvidia.com/mig-1g.5gb"),
+    "the device plugin's, before it starts": lambda s: append(
+        s["initContainers"], asks({"name": "i", "env": other(s)["env"]}, "nvidia.com/gpu")
+    ),
+    "ours, before it starts": lambda s: append(
+        s["initContainers"], asks({"name": "i", "env": other(s)["env"]}, "gpu-scheduler.io/gpu-mib")
+    ),
+    "ours, behind the gate": lambda s: (
+        asks(main(s), "gpu-scheduler.io/milligpu"),
+        s.__setitem__("schedulingGates", [{"name": "gpu-scheduler.io/placement"}]),
+    ),
 }
 
 
@@ -173,6 +229,20 @@ def test_sidecars_that_others_put_in_front_change_nothing() -> None:
     proxy = {"name": "proxy", "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]}
     spec["containers"].insert(0, proxy)
     spec["initContainers"].insert(0, {**proxy, "name": "setup"})
+    assert lacks(typed(meta, spec), request, IMAGE) == ""
+
+
+def test_what_nodes_clouds_and_namespaces_add_to_the_init_container_is_theirs() -> None:
+    meta, spec, request = half()
+    first = spec["initContainers"][0]
+    first["terminationMessagePath"] = "/dev/termination-log"
+    first["imagePullPolicy"] = "Always"
+    first["securityContext"]["runAsUser"] = 1000650000
+    first["resources"] = {"requests": {"cpu": "10m"}, "limits": {"memory": "1Gi"}}
+    first["env"].append({"name": "AWS_ROLE_ARN", "value": "arn"})
+    for path in ("kubernetes.io", "eks.amazonaws.com"):
+        mount = {"name": path, "mountPath": f"/var/run/secrets/{path}/serviceaccount"}
+        first["volumeMounts"].append({**mount, "readOnly": True})
     assert lacks(typed(meta, spec), request, IMAGE) == ""
 
 

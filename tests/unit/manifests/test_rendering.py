@@ -89,6 +89,19 @@ def test_each_problem_is_a_line_with_file_object_and_field() -> None:
     assert "whole numbers" in line
 
 
+@pytest.mark.parametrize("compat", [None, *Compat])
+def test_an_init_container_that_asks_in_vain_is_named(compat: Compat | None) -> None:
+    key = "gpu-scheduler.io/gpu-mib" if compat is None else "nvidia.com/gpu"
+    first = {"name": "first", "image": "x", "resources": {"limits": {key: 9000}}}
+    spec = {"containers": [{"name": "main", "image": "x"}], "initContainers": [first]}
+    text = yaml.safe_dump(manifest("Deployment", template={"spec": spec}))
+    with pytest.raises(RenderError) as refused:
+        rendered(text, GIVEN, "file.yaml", compat)
+    (problem,) = refused.value.problems
+    assert f"spec.template.spec.initContainers[0].resources.limits[{key}]" in problem
+    assert "init container first ends before the others start" in problem
+
+
 def test_the_command(tmp_path: Any) -> None:
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(yaml.safe_dump(KINDS["Deployment"][0]))

@@ -12,6 +12,7 @@ from tests.unit.state.cluster_states import facts, make_cluster_state
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.plugin import served
+from gpu_scheduler.state.pods import Stage
 
 SHARED, WHOLE = "nvidia.com/gpu.x", "nvidia.com/gpu"
 
@@ -58,6 +59,20 @@ def test_the_answer_follows_what_the_node_advertises() -> None:
     before = state.version
     state.node_changed(make_node("a"))
     assert closed(state) == "" and state.version > before
+
+
+def test_a_gpujobs_pod_that_asks_the_plugin_as_well_is_not_placed() -> None:
+    """Rendering refuses it, so somebody else made this pod, or its Job."""
+    asking = [{"resources": {"limits": {WHOLE: "1"}}}]
+    state = make_cluster_state(make_pod(containers=asking))
+    (pod,) = state.pods.values()
+    assert pod.stage is Stage.BLOCKED
+    assert pod.blocked == "pod job-0 asks the device plugin for nvidia.com/gpu as well"
+    assert not state.waiting_jobs()
+    state.pod_changed(make_pod(containers=asking, version=2, node="a", grants=half()))
+    assert closed(state) == ""
+    state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
+    assert "team-a/job-0" in closed(state), "nobody knows which GPU it got beside ours"
 
 
 def test_only_gpus_of_the_plugin_are_served() -> None:
