@@ -26,6 +26,13 @@ KNOWN = {
     "object.metadata.annotations[]/split[]/split[]/split": 600,
     # as many keys as the first, and so many in all: the rule's own condition
     "object.spec.sweep.trials[]": 25_000,
+    # what the API server finds valid before a policy sees it: DeviceRequestsMaxSize and
+    # FirstAvailableDeviceRequestMaxSize of k8s.io/api/resource/v1
+    **{
+        f"object.spec.{of}devices.requests{inside}": most
+        for of in ("", "spec.")
+        for inside, most in (("", 32), ("[].firstAvailable", 8))
+    },
 }
 
 
@@ -155,7 +162,7 @@ def walks(name: str) -> frozenset[str]:
     walked = {path for walker in walkers(name) for path in walker.walked}
     return frozenset(
         path
-        for path in walked - policy.schema_bounds().keys()
+        for path in walked - policy.schema_bounds().keys() - KNOWN.keys()
         if "/" not in path and path.rpartition(".")[2] not in FIELDS
     )
 

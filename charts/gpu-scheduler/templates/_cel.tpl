@@ -77,13 +77,18 @@ params.metadata.annotations['gpu-scheduler.io/term']
 && has(object.spec.schedulerName) && object.spec.schedulerName == 'gpu-scheduler')
 {{- end }}
 
+{{/* Whether a request changes init containers, of which the image alone may be another; see changesGates. */}}
+{{- define "gpu-scheduler.cel.changesInits" -}}
+(request.operation == 'UPDATE' && (!has(request.subResource) || request.subResource == '') && has(oldObject.spec.initContainers)
+&& has(object.spec.initContainers) && dyn(object.spec.initContainers) != dyn(oldObject.spec.initContainers))
+{{- end }}
+
 {{/*
 Whether a request puts another image in the place of the one that brings the library: of a pod that exists images may be
 changed, also after the operator has looked at it.
 */}}
 {{- define "gpu-scheduler.cel.swapsLibrary" -}}
-(request.operation == 'UPDATE' && (!has(request.subResource) || request.subResource == '') && has(oldObject.spec.initContainers)
-&& has(object.spec.initContainers) && dyn(object.spec.initContainers) != dyn(oldObject.spec.initContainers)
+({{ include "gpu-scheduler.cel.changesInits" . }}
 && oldObject.spec.initContainers.filter(c, c.name == 'gpu-scheduler-cap').map(c, c.image)
 != object.spec.initContainers.filter(c, c.name == 'gpu-scheduler-cap').map(c, c.image))
 {{- end }}

@@ -22,7 +22,7 @@ env: 2000
 envFrom: 2000
 volumeMounts: 1000
 ports: 1000
-resources.limits: 1000
+resources.limits: 500
 {{- end }}
 
 {{/* Texts about lists (.lists) of an object (.of) that are too long; [] = none. .most: other bounds than those above. */}}
@@ -78,12 +78,16 @@ has(request.subResource) && request.subResource == 'ephemeralcontainers' ?
 {{- define "gpu-scheduler.cel.writesTooMuch" -}}
 {{- $annotations := list "metadata.annotations" }}
 {{- $gates := list "spec.schedulingGates" }}
+{{- $inits := list "spec.initContainers" }}
 ({{ include "gpu-scheduler.cel.sameAnnotations" . }} ? [] :
 {{ include "gpu-scheduler.cel.tooLong" (dict "of" "object" "lists" $annotations) }}
 + (request.operation == 'CREATE' ? [] : {{ include "gpu-scheduler.cel.tooLong" (dict "of" "oldObject" "lists" $annotations) }}))
 + ({{ include "gpu-scheduler.cel.changesGates" . }} ?
 {{ include "gpu-scheduler.cel.tooLong" (dict "of" "object" "lists" $gates) }}
 + {{ include "gpu-scheduler.cel.tooLong" (dict "of" "oldObject" "lists" $gates) }} : [])
++ ({{ include "gpu-scheduler.cel.changesInits" . }} ?
+{{ include "gpu-scheduler.cel.tooLong" (dict "of" "object" "lists" $inits) }}
++ {{ include "gpu-scheduler.cel.tooLong" (dict "of" "oldObject" "lists" $inits) }} : [])
 {{- end }}
 
 {{/* Of what the operator writes, and of what was there: objects of users, which it compares field by field. */}}

@@ -20,7 +20,7 @@ LISTS = {
     "spec.schedulingGates": 200,
     "spec.volumes": 500,
 }
-IN_CONTAINERS = {"env": 2000, "volumeMounts": 1000, "ports": 1000, "resources.limits": 1000}
+IN_CONTAINERS = {"env": 2000, "volumeMounts": 1000, "ports": 1000, "resources.limits": 500}
 MOST_OF_PATHS, MOST_OF_A_WORD = 50_000, 1800  # characters
 _FORMS = [form.pod for form in (OWN, *PEERS.values()) if form.pod is not None]
 WORDS = (

@@ -29,6 +29,7 @@ LARGEST = 3 * 1024 * 1024 - 4096  # what the API server takes, but for what is a
 WITHOUT_A_ROW = {
     # Nobody can write such a pod: see BEFORE.
     ("allocations", "oldObject.metadata.annotations"),
+    ("allocations", "oldObject.spec.initContainers"),
     # The API server lets an update take out some of the old ones, and add none.
     ("allocations", "object.spec.schedulingGates"),
     # And of these take out none, so that the new ones are at least as many.
