@@ -13,11 +13,13 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from gpu_scheduler.runtime.answer import Answer
 from gpu_scheduler.runtime.report_tokens import Sender
 from gpu_scheduler.sweeps.core.reports import MAX_REPORT_BYTES
 from gpu_scheduler.web import reports as module
+from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.bounded import Listener
 from gpu_scheduler.web.reports import app
 
@@ -170,6 +172,18 @@ async def test_what_is_no_address_is_not_found(path: str) -> None:
     async with served(judge) as client:
         assert (await client.post(path, data=b"{}")).status == 404
     assert judge.asked == []
+
+
+def test_the_ports_of_operator_and_agent_have_no_other_addresses() -> None:
+    """A new one belongs into the table of tests/api/test_viewer.py."""
+    admin = admin_app(CollectorRegistry(), ready=lambda: "", state=lambda: "")
+    routes = [*admin.router.routes(), *app(lambda: None).router.routes()]
+    assert {(r.method, r.resource.canonical) for r in routes if r.resource is not None} == {
+        *((m, p) for m in ("GET", "HEAD") for p in ("/healthz", "/readyz", "/metrics")),
+        ("POST", "/reports/trials/{pod}"),
+        ("POST", "/reports/checkpoints/{pod}"),
+        ("POST", "/reports/{sweep}/{trial}/{token}"),
+    }
 
 
 async def test_nothing_can_be_read() -> None:
