@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.api import pod_tokens
 from tests.api.replica import CALM_LEASE, Replica
 from tests.api.site import Site, Team, site_on
 from tests.api.tenant import STAYS, Json, Tenant, template, until
@@ -60,6 +61,11 @@ def url(pod: Json) -> str:
     return found
 
 
+def say(tenant: Tenant, pod: Json, where: str = "") -> tuple[int, Json]:
+    """What its program does that has saved, and what it is answered."""
+    return post(where or url(pod), b"", pod_tokens.projected(tenant.admin, pod))
+
+
 def saved(tenant: Tenant, pod: Json) -> str:
     path = f"/api/v1/namespaces/{tenant.name}/pods/{pod['metadata']['name']}"
     annotations: Json = tenant.admin.get(path).body["metadata"]["annotations"]
@@ -94,7 +100,7 @@ def test_a_program_says_that_it_has_saved_and_its_pod_bears_the_time(team: Team)
     tenant.submit("work", gpu=1, parallelism=2, checkpoint=FOLDER, template=template())
     one, other = running(tenant, "work", 2)
     before = datetime.now(UTC)
-    status, answer = post(url(one), b"")
+    status, answer = say(tenant, one)
     assert status == 200, answer
     assert before <= datetime.fromisoformat(answer["checkpointedAt"]) <= datetime.now(UTC)
     assert saved(tenant, one) == answer["checkpointedAt"]
@@ -105,17 +111,20 @@ def test_every_report_of_a_checkpoint_has_its_answer(team: Team, site: Site) -> 
     tenant = team(quota=4)
     tenant.submit("asked", gpu=1, parallelism=2, checkpoint=FOLDER, template=template())
     one, other = running(tenant, "asked", 2)
-    base, uid, token = url(one).rsplit("/", 2)
-    answers: dict[str, tuple[str, bytes]] = {
-        "something": (url(one), b'{"step": 3}'),
-        "of its own": (url(one), b"{}"),
-        "too soon": (url(one), b""),
-        "a wrong token": (f"{base}/{uid}/{'0' * 32}", b""),
-        "no token": (f"{base}/{uid}/", b""),
-        "that of another pod": (f"{base}/{other['metadata']['uid']}/{token}", b""),
-        "an unknown pod": (f"{base}/no-such-uid/{token}", b""),
-        "a way around": (f"{base}/../checkpoints/{uid}/x", b""),
-        "much too long": (url(other), b"x" * 100_000),
+    base, uid = url(one).rsplit("/", 1)
+    assert uid == one["metadata"]["uid"]
+    token, theirs = (pod_tokens.projected(tenant.admin, pod) for pod in (one, other))
+    answers: dict[str, tuple[str, bytes, str]] = {
+        "something": (url(one), b'{"step": 3}', token),
+        "of its own": (url(one), b"{}", token),
+        "too soon": (url(one), b"", token),
+        "no token": (url(one), b"", ""),
+        "no token at all": (url(one), b"", "0" * 32),
+        "that of another pod": (url(other), b"", token),
+        "an unknown pod": (f"{base}/no-such-uid", b"", token),
+        "an address of before": (f"{url(one)}/{'0' * 32}", b"", ""),
+        "a way around": (f"{base}/../checkpoints/{uid}/x/y", b"", token),
+        "much too long": (url(other), b"x" * 100_000, theirs),
     }
     began = time.monotonic()
     got = {name: post(*request) for name, request in answers.items()}
@@ -123,15 +132,18 @@ def test_every_report_of_a_checkpoint_has_its_answer(team: Team, site: Site) -> 
         "something": 400,
         "of its own": 200,
         "too soon": 429,
-        "a wrong token": 403,
-        "no token": 404,
+        "no token": 401,
+        "no token at all": 401,
         "that of another pod": 403,
         "an unknown pod": 410,
+        "an address of before": 410,
         "a way around": 404,
         "much too long": 413,
     }
     with ThreadPoolExecutor(8) as threads:
-        statuses = Counter(s for s, _ in threads.map(lambda _: post(url(one), b""), range(200)))
+        statuses = Counter(
+            s for s, _ in threads.map(lambda _: post(url(one), b"", token), range(200))
+        )
     may_write = (time.monotonic() - began) // EVERY_SECONDS  # on a busy machine
     assert statuses[200] <= may_write, "a flood writes nothing"
     assert statuses.total() == statuses[200] + statuses[429]
@@ -145,20 +157,21 @@ def test_who_saves_when_it_is_told_to_stop_has_lost_nothing(team: Team) -> None:
     spec: Json = {"gpu": 2, "priority": 1, "retries": 0, "template": template(STAYS)}
     tenant.submit("low", parallelism=4, checkpoint=FOLDER, **spec)
     pods = running(tenant, "low", 4)
-    assert {post(url(pod), b"")[0] for pod in pods} == {200}
+    assert {say(tenant, pod)[0] for pod in pods} == {200}
     until(lambda: seconds_of(pods[0]) > 2, "they have something to lose")
     tenant.submit("urgent", gpu=2, priority=90, template=template())
     pod = leaving(tenant, "low")
-    status, answer = post(url(pod), b"")
+    token = pod_tokens.projected(tenant.admin, pod)
+    status, answer = post(url(pod), b"", token)
     assert status == 200, answer
     assert saved(tenant, pod) == answer["checkpointedAt"]
-    assert post(url(pod), b"")[0] == 429, "once more, and not as often as it likes"
+    assert post(url(pod), b"", token)[0] == 429, "once more, and not as often as it likes"
     tenant.let_go("low")
     tenant.wait_placed("urgent", 1)
     until(lambda: pod["metadata"]["uid"] not in uids(tenant, "low"), "it has gone")
     found = tenant.status("low")
     assert (found["evictions"], found["lostGPUSeconds"]) == (1, 0)
-    assert post(url(pod), b"")[0] == 410
+    assert post(url(pod), b"", token)[0] == 410
 
 
 def test_who_does_not_save_loses_what_it_did_until_it_had_gone(team: Team) -> None:
@@ -201,17 +214,21 @@ def leaving(tenant: Tenant, job: str) -> Json:
 def test_a_trial_reports_how_it_goes_and_that_it_has_saved(team: Team) -> None:
     tenant = team(quota=4)
     trials = [{"quality": 1}, {"quality": 2}]
-    sweep = {"algorithm": "list", "objective": {"metric": "loss"}, "trials": trials}
+    sweep = {
+        "algorithm": "list",
+        "objective": {"metric": "loss"},
+        "trials": trials,
+        "earlyStopping": {"type": "median"},
+    }
     tenant.submit("search", gpu=1, sweep=sweep, checkpoint=FOLDER, template=template())
     (pod,) = running(tenant, "search")
     (job_uid,) = [tenant.job("search")["metadata"]["uid"]]
     assert mount(pod)["subPathExpr"] == f"{tenant.name}/search.{job_uid}/$(GPUJOB_INDEX)"
-    assert post(url(pod), b"")[0] == 200
+    assert say(tenant, pod)[0] == 200
     trial = pod["metadata"]["annotations"][REPORT_URL]
     report = json.dumps({"step": 1, "metrics": {"loss": 0.5}})
-    assert post(trial, report) == (200, {"stop": False})
-    tokens = {address.rpartition("/")[2] for address in (url(pod), trial)}
-    assert len(tokens) == 2, "the one opens nothing but its own"
+    token = pod_tokens.projected(tenant.admin, pod)
+    assert post(trial, report, token) == (200, {"stop": False})
 
 
 WRONG: dict[str, tuple[Json, Json, str]] = {
@@ -269,24 +286,24 @@ def test_a_new_leader_knows_the_address_and_what_was_saved(
     tenant = team(quota=4)
     tenant.submit("survives", gpu=1, checkpoint=FOLDER, template=template())
     (pod,) = running(tenant, "survives")
-    status, answer = post(url(pod), b"")
+    status, answer = say(tenant, pod)
     assert status == 200
     port = free_port()
     second = Replica(site.running, "second", {**settings, "report_port": str(port)}).start()
     try:
         there = url(pod).replace(f":{settings['report_port']}/", f":{port}/")
-        until(lambda: _status(there) == 503, "the stand-by says that it is one")
+        until(lambda: _status(tenant, pod, there) == 503, "the stand-by says that it is one")
         site.replica.kill()
         site.replica.forget()
-        until(lambda: _status(there) == 200, "the new leader takes it")
+        until(lambda: _status(tenant, pod, there) == 200, "the new leader takes it")
         assert saved(tenant, pod) > answer["checkpointedAt"]
     finally:
         second.stop()
         site.replica.start().wait_leading()
 
 
-def _status(where: str) -> Any:
+def _status(tenant: Tenant, pod: Json, where: str) -> Any:
     try:
-        return post(where, b"")[0]
+        return say(tenant, pod, where)[0]
     except OSError:
         return None  # it does not listen yet

@@ -6,10 +6,12 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.api import pod_tokens
 from tests.api.conftest import administrator
 from tests.api.pod_watch import Pods, PodWatch
 from tests.api.replica import CALM_LEASE, Replica
@@ -94,11 +96,16 @@ class Program:
 
     def report(self, loss: float, step: int = 1, *, port: int | None = None) -> bool:
         """Whether it was told to stop."""
-        url = self.url if port is None else with_port(self.url, port)
-        status, answer = post(url, json.dumps({"step": step, "metrics": {"loss": loss}}))
+        body = json.dumps({"step": step, "metrics": {"loss": loss}})
+        status, answer = self.post(body, port=port)
         assert status == 200, answer
         stop: bool = answer["stop"]
         return stop
+
+    def post(self, body: str, *, port: int | None = None) -> tuple[int, Json]:
+        """Send a report that says this, with the token in the pod's file."""
+        url = self.url if port is None else with_port(self.url, port)
+        return post(url, body, pod_tokens.projected(self.tenant.admin, self.pod))
 
     def ends(self, result: str = "") -> None:
         """Ends well, as a kubelet would tell."""
@@ -118,10 +125,12 @@ def with_port(url: str, port: int) -> str:
     return f"http://{host.partition(':')[0]}:{port}/{path}"
 
 
-def post(url: str, body: str | bytes) -> tuple[int, Json]:
+def post(url: str, body: str | bytes, token: str = "") -> tuple[int, Json]:
     data = body.encode() if isinstance(body, str) else body
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, data, headers)
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, data), timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=10) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
@@ -251,27 +260,29 @@ def test_every_report_has_its_answer(site: Site, tenant: Tenant) -> None:
     running = wait_programs(tenant, "asked", 2)
     one, other = running[0], running[1]
     good = json.dumps({"step": 1, "metrics": {"loss": 0.4}})
-    base, sweep, _, token = one.url.rsplit("/", 3)
+    base, uid = one.url.rsplit("/", 1)
+    assert uid == one.pod["metadata"]["uid"]
+    token = pod_tokens.projected(tenant.admin, one.pod)
     answers = {
-        "of its own": (one.url, good),
-        "a wrong token": (f"{base}/{sweep}/0/{'0' * 32}", good),
-        "that of another trial": (f"{base}/{sweep}/1/{token}", good),
-        "an unknown trial": (f"{base}/{sweep}/7/{token}", good),
-        "an unknown sweep": (f"{base}/no-such-uid/0/{token}", good),
-        "not JSON": (one.url, "step=1"),
-        "no step": (one.url, '{"metrics": {"loss": 1}}'),
-        "another metric": (one.url, '{"step": 1, "metrics": {"accuracy": 1}}'),
-        "a metric of the wrong type": (one.url, '{"step": 1, "metrics": {"loss": "low"}}'),
-        "not a number": (one.url, '{"step": 2, "metrics": {"loss": NaN}}'),
-        "much too long": (one.url, "x" * 100_000),
+        "of its own": (one.url, good, token),
+        "no token": (one.url, good, ""),
+        "for another trial": (other.url, good, token),
+        "an unknown pod": (f"{base}/no-such-uid", good, token),
+        "one of an earlier version": (f"{base.rpartition('/')[0]}/u/0/{'0' * 32}", good, token),
+        "not JSON": (one.url, "step=1", token),
+        "no step": (one.url, '{"metrics": {"loss": 1}}', token),
+        "another metric": (one.url, '{"step": 1, "metrics": {"accuracy": 1}}', token),
+        "a metric of the wrong type": (one.url, '{"step": 1, "metrics": {"loss": "x"}}', token),
+        "not a number": (one.url, '{"step": 2, "metrics": {"loss": NaN}}', token),
+        "much too long": (one.url, "x" * 100_000, token),
     }
     got = {name: post(*request) for name, request in answers.items()}
     assert {name: status for name, (status, _) in got.items()} == {
         "of its own": 200,
-        "a wrong token": 403,
-        "that of another trial": 403,
-        "an unknown trial": 410,
-        "an unknown sweep": 404,
+        "no token": 401,
+        "for another trial": 403,
+        "an unknown pod": 410,
+        "one of an earlier version": 410,
         "not JSON": 400,
         "no step": 400,
         "another metric": 400,
@@ -280,12 +291,14 @@ def test_every_report_has_its_answer(site: Site, tenant: Tenant) -> None:
         "much too long": 413,
     }
     assert all(body.get("error") for status, body in got.values() if status != 200)
-    statuses = Counter(post(one.url, good)[0] for _ in range(200))
+    with ThreadPoolExecutor(8) as threads:
+        many = threads.map(lambda _: post(one.url, good, token)[0], range(300))
+        statuses = Counter(many)
     assert statuses[429] and statuses[200], "a trial reports as often as is good for others"
     assert not other.report(0.4), "and others are not held up"
     one.ends(json.dumps({"loss": 0.4}))
-    until(lambda: post(one.url, good)[0] == 410, "it has ended")
-    secrets = [program.url.rpartition("/")[2] for program in running.values()]
+    until(lambda: post(one.url, good, token)[0] == 410, "it has ended")
+    secrets = [token, token.rpartition(".")[2]]
     seen = json.dumps([tenant.job("asked"), tenant.events("asked")])
     logs = "".join(path.read_text() for path in site.running.folder.glob("leader-*.log"))
     assert logs
@@ -302,14 +315,14 @@ def test_a_new_leader_goes_on_where_the_old_one_was_killed(site: Site, tenant: T
         running = wait_programs(tenant, "survives", 2)
         good, hopeless = running[0], running[1]
         until(lambda: listens(port), "the stand-by listens")
-        assert post(with_port(good.url, port), b"{}")[0] == 503
+        assert good.post("{}", port=port)[0] == 503
         assert not good.report(GOOD) and hopeless.report(BAD)
         assert site.leader is not None
         site.leader.kill()
         site.leader.forget()
         until(
-            lambda: post(with_port(good.url, port), b"{}")[0] == 400,
-            "the new leader knows the token of a trial, though not what it reported",
+            lambda: good.post("{}", port=port)[0] == 400,
+            "the new leader knows whose token this is, though not what it reported",
         )
         assert hopeless.report(GOOD, 2, port=port), "it was told, and is told again"
         hopeless.ends()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.chart.conftest import Object
+from tests.chart.conftest import Object, Render
 
 TOO_MUCH = {
     "secrets",
@@ -48,6 +48,20 @@ def test_no_role_holds_more_than_it_needs(objects: list[Object]) -> None:
     assert len(checked) > 10
     for name, rule in checked:
         assert not complaints(rule), f"{name}: {rule}"
+
+
+def test_no_option_gives_more(render: Render) -> None:
+    """Neither operator nor agents read a Secret, whatever is switched on."""
+    plain = len(list(rules(render())))
+    every = list(rules(render("sweeps.readLogs=true", "holders.enabled=true", "sweeps.tpe=true")))
+    assert len(every) > plain
+    for name, rule in every:
+        assert not complaints(rule), f"{name}: {rule}"
+
+
+def test_the_operator_alone_asks_whose_a_token_is(objects: list[Object]) -> None:
+    found = [(n, r["verbs"]) for n, r in rules(objects) if "tokenreviews" in r["resources"]]
+    assert found == [("gpu-scheduler", ["create"])]
 
 
 @pytest.mark.parametrize(

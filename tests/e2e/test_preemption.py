@@ -138,7 +138,8 @@ saved=$GPUJOB_CHECKPOINT_DIR/step
 step=$(cat $saved 2>/dev/null || echo 0)
 save() {
   echo "$step" >$saved
-  wget -q -O - --post-data= "$GPUJOB_CHECKPOINT_URL" || echo "not noted"
+  shown="Authorization: Bearer $(cat "$GPUJOB_TOKEN_FILE")"
+  wget -q -O - --header "$shown" --post-data= "$GPUJOB_CHECKPOINT_URL" || echo "not noted"
 }
 trap 'save; echo " saved at $step"; exit 3' TERM
 echo "begins at $step"

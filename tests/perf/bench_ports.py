@@ -2,10 +2,11 @@
 
 A control plane, 2,000 GPUs on fake nodes, the operator with its default Lease, and trials whose
 reports are sent from one address while ``ports_load`` attacks from others: 200 scrapes at a time,
-1,000 connections that say nothing, a flood of wrong tokens, and all of it. For each, how late the
-Lease was renewed, how long the event loop stood still (the operator's own histogram), and what
-became of the honest reports. Then, in this process, logs that are dear to search. Prints JSON and
-a table; ends with 1 when the Lease was over a second late, or an honest report was lost.
+1,000 connections that say nothing, a flood of made-up tokens, and all of it. For each, how late the
+Lease was renewed, how long the event loop stood still (the operator's own histogram), what became
+of the honest reports, and how often the API server was asked whose a token is. Then, in this
+process, logs that are dear to search. Prints JSON and a table; ends with 1 when the Lease was over
+a second late, or an honest report was lost.
 """
 
 import argparse
@@ -30,7 +31,14 @@ from tests.perf.settings import GPUS_PER_NODE, RAISED_QPS, ROOT
 from tests.perf.workload import IMAGE, NAMESPACE
 
 from cluster import Running
-from gpu_scheduler.api.names import API_VERSION, GROUP, LEASE, REPORT_URL, VERSION
+from gpu_scheduler.api.names import (
+    API_VERSION,
+    GROUP,
+    LEASE,
+    REPORT_AUDIENCE,
+    REPORT_URL,
+    VERSION,
+)
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.kubeconfig import from_kubeconfig
 from gpu_scheduler.kube.paths import core, lease, of_group
@@ -42,12 +50,14 @@ _TRIALS = 20
 _RETRY_SECONDS = 2.0  # the Lease is renewed this often
 _LATE_SECONDS = 1.0
 _REPORT_SECONDS = 5.0
+_TOKEN_SECONDS = 3600
 _STALL = "gpusched_event_loop_stall_seconds"
+_REVIEWS = "gpusched_token_reviews_total"
 ATTACKS: dict[str, dict[str, int]] = {
     "nothing": {},
     "200 scrapes at a time": {"scrapes": 200},
     "1,000 idle connections": {"idle": 1000},
-    "50 senders of wrong tokens": {"flood": 50},
+    "50 senders of made-up tokens": {"flood": 50},
     "all of it": {"scrapes": 200, "idle": 1000, "flood": 50},
 }
 DEAR = "(?:(?:(?:(?:a{0,30}){0,30}b?)c?){0,1}d?)*val=([0-9.]+)"
@@ -55,6 +65,15 @@ LOGS = {
     "244 lines, a dear expression": b"\n".join([b"a" * 4096] * 244),
     "1 MB of \\r": b"\r" * 10**6,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A pod that reports: where, and with which token."""
+
+    uid: str
+    path: str
+    token: str
 
 
 @dataclass(slots=True)
@@ -122,10 +141,10 @@ async def _measure(running: Running, seconds: float, found: dict[str, Any]) -> N
     connection = from_kubeconfig(running.kubeconfig)
     async with Client(connection, user_agent="bench-ports", timeout_seconds=30.0) as client:
         await start_operator(running, settings)
-        paths = await _trials(client)
+        trials = await _trials(client)
         for name, attack in ATTACKS.items():
             say(f"  {name}")
-            found[name] = await _under(running, client, admin, reports, paths, attack, seconds)
+            found[name] = await _under(running, client, admin, reports, trials, attack, seconds)
             say(f"  {json.dumps(found[name])}")
             await asyncio.sleep(5)
     running.stop_process(OPERATOR)
@@ -136,7 +155,7 @@ async def _under(
     client: Client,
     admin: int,
     port: int,
-    paths: list[str],
+    trials: list[Trial],
     attack: dict[str, int],
     seconds: float,
 ) -> dict[str, Any]:
@@ -144,18 +163,20 @@ async def _under(
     more = [f"--{kind}={count}" for kind, count in attack.items()]
     load = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "tests.perf.ports_load", f"--admin={admin}", f"--reports={port}", *more),
+        *("-m", "tests.perf.ports_load", f"--admin={admin}", f"--reports={port}"),
+        *(f"--pod={trials[0].uid}", *more),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         cwd=ROOT,
     )
     await asyncio.sleep(3 if attack else 0)  # until it has begun
     before, cpu, began = await _stalls(admin), cpu_seconds(pid), time.monotonic()
+    reviews = sum((await _metric(admin, _REVIEWS)).values())
     renewals: list[float] = []
     holders: set[str] = set()
     reports = Reports()
     tasks = [asyncio.create_task(_watch_lease(client, renewals, holders))]
-    tasks += [asyncio.create_task(_report(port, path, reports)) for path in paths]
+    tasks += [asyncio.create_task(_report(port, trial, reports)) for trial in trials]
     await asyncio.sleep(seconds)
     took, used = time.monotonic() - began, cpu_seconds(pid) - cpu
     for task in tasks:
@@ -176,14 +197,15 @@ async def _under(
         "report_median_ms": round(slow[len(slow) // 2] * 1000, 1),
         "report_p99_ms": round(_p99(slow) * 1000, 1),
         "report_slowest_ms": round(slow[-1] * 1000, 1),
+        "token_reviews": sum((await _metric(admin, _REVIEWS)).values()) - reviews,
         "attack": json.loads(attacked),
         "cpu_percent": round(used / took * 100, 1),
         "rss_mib": round(memory(pid).rss_mib),
     }
 
 
-async def _trials(client: Client) -> list[str]:
-    """The paths under which trials that run may report."""
+async def _trials(client: Client) -> list[Trial]:
+    """Trials that run, with the tokens that their kubelets would have got."""
     body = {
         "apiVersion": API_VERSION,
         "kind": "GPUJob",
@@ -205,20 +227,35 @@ async def _trials(client: Client) -> list[str]:
     async with asyncio.timeout(120):
         while True:
             pods = (await client.get(core("pods", NAMESPACE)))["items"]
-            found = [pod["metadata"].get("annotations", {}).get(REPORT_URL, "") for pod in pods]
             running = sum(pod["status"].get("phase") == "Running" for pod in pods)
-            if len(pods) == running == _TRIALS and all(found):
-                return ["/" + url.split("/", 3)[3] for url in found]
+            if len(pods) == running == _TRIALS:
+                return [await _trial(client, pod) for pod in pods]
             await asyncio.sleep(0.2)
 
 
-async def _report(port: int, path: str, reports: Reports) -> None:
+async def _trial(client: Client, pod: dict[str, Any]) -> Trial:
+    meta, account = pod["metadata"], pod["spec"]["serviceAccountName"]
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+    spec = {
+        "audiences": [REPORT_AUDIENCE],
+        "expirationSeconds": _TOKEN_SECONDS,
+        "boundObjectRef": bound,
+    }
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
+    path = core("serviceaccounts", meta["namespace"], account, "token")
+    answer = await client.create(path, body, dict)
+    url = meta["annotations"][REPORT_URL]
+    return Trial(meta["uid"], "/" + url.split("/", 3)[3], answer["status"]["token"])
+
+
+async def _report(port: int, trial: Trial, reports: Reports) -> None:
     """Report every second, each time on a connection of its own, as the examples do."""
     step = 0
     while True:
         step += 1
         body = json.dumps({"step": step, "metrics": {"loss": 1 / step}})
-        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+        head = f"POST {trial.path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+        head += f"Authorization: Bearer {trial.token}\r\n"
         began = time.monotonic()
         try:
             async with asyncio.timeout(_REPORT_SECONDS):
@@ -254,11 +291,16 @@ async def _watch_lease(client: Client, renewals: list[float], holders: set[str])
 
 async def _stalls(admin: int) -> dict[str, float]:
     """Rings of the operator's own watch by how late they were at most; empty when it has none."""
+    return await _metric(admin, f"{_STALL}_bucket")
+
+
+async def _metric(admin: int, name: str) -> dict[str, float]:
+    """Figures of a metric by its first label."""
     request = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     text = (await _exchange(admin, request)).decode()
     found = {}
     for line in text.splitlines():
-        if line.startswith(f"{_STALL}_bucket"):
+        if line.startswith(f"{name}{{"):
             found[line.split('"')[1]] = float(line.split()[-1])
     return found
 

@@ -78,7 +78,7 @@ async def test_a_stand_by_takes_the_leaders_label_off_its_pod_and_no_reports() -
         assert patch.path == pod
         assert patch.body == {"metadata": {"labels": {LABEL_LEADER: None}}}
         async with ClientSession() as session:
-            report = session.post(f"http://127.0.0.1:{port}/reports/u/1/t", data=b"{}")
+            report = session.post(f"http://127.0.0.1:{port}/reports/trials/u", data=b"{}")
             async with report as answer:
                 assert answer.status == 503
         terminate()

@@ -7,7 +7,7 @@ by ``checkpoint`` and, for the rule over the whole spec, by ``rules``.
 import re
 from typing import Any
 
-from gpu_scheduler.api.names import CAP_FOLDER, CAP_PRELOAD_PATH, MOUNT_PATH
+from gpu_scheduler.api.names import CAP_FOLDER, CAP_PRELOAD_PATH, MOUNT_PATH, TOKEN_PATH
 from gpu_scheduler.api.rule import Rule
 
 ONE_VOLUME = (
@@ -18,7 +18,7 @@ PLAIN_PATH = (
     "must be a plain absolute path: ASCII without spaces, ':' and '$', without '.' and '..' as "
     "parts and without a slash at its end, such as /checkpoint"
 )
-TAKEN = (MOUNT_PATH, CAP_FOLDER, CAP_PRELOAD_PATH, "/dev", "/proc", "/sys")
+TAKEN = (MOUNT_PATH, TOKEN_PATH, CAP_FOLDER, CAP_PRELOAD_PATH, "/dev", "/proc", "/sys")
 TAKEN_PATH = (
     f"must neither be nor hold nor lie in one of {', '.join(TAKEN)}; choose another folder, such "
     "as /checkpoint"

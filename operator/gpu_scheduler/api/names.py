@@ -34,6 +34,11 @@ NARROWED = f"{GROUP}/narrowed"
 CHECKPOINTED = f"{GROUP}/checkpointed-at"
 # Of a job with a checkpoint, set in the write that places a pod: where it says that it has saved.
 CHECKPOINT_URL = f"{GROUP}/checkpoint-url"
+# With what pods that report say who they are, see jobs.report_token. No secret stands on a pod.
+REPORT_AUDIENCE = f"{GROUP}/reports"
+TOKEN_VOLUME = "gpu-scheduler-token"  # reserved in templates of jobs that report
+TOKEN_PATH = f"/var/run/secrets/{GROUP}"
+FILE_TOKEN = "token"
 CHECKPOINT_VOLUME = "gpu-scheduler-checkpoint"  # reserved in templates of such a job
 
 # On pods that ask for a share by themselves, see api.share_words. The first may be a label, too.

@@ -19,11 +19,13 @@ from gpu_scheduler.api.names import (
     CAP_VOLUME,
     MOUNT_PATH,
     SCHEDULER_NAME,
+    TOKEN_VOLUME,
     files_volume,
 )
 from gpu_scheduler.api.numbering import numbered, with_fields
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.validate import env_problems
+from gpu_scheduler.jobs import report_token
 from gpu_scheduler.jobs.checkpoint import problems as checkpoint_problems
 from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
@@ -58,6 +60,7 @@ def problems(
     *,
     interposer: bool,
     checkpoint: Checkpoint | None = None,
+    reports: bool = False,
     where: Where = OF_GPUJOBS,
 ) -> tuple[Problem, ...]:
     """What stands in the way of rendering this template.
@@ -67,16 +70,26 @@ def problems(
         gpu_containers: numbers of the containers that get GPUs.
         interposer: libgpucap is put into them.
         checkpoint: of the GPUJob.
+        reports: its pods get a token for reports.
         where: the words for whoever wrote it.
     """
     if found := tuple(malformed(where.spec, template_pod_spec)):
         return found
-    saving = checkpoint_problems(checkpoint, template_pod_spec) if checkpoint else ()
-    return (*_problems(template_pod_spec, gpu_containers, interposer, where), *saving)
+    reserved = {files_volume(index) for index in gpu_containers}
+    reserved |= {CAP_VOLUME} if interposer else set()
+    reserved |= {TOKEN_VOLUME} if reports else set()
+    found = tuple(_problems(template_pod_spec, gpu_containers, interposer, where, reserved))
+    if reports:
+        found += tuple(report_token.problems(template_pod_spec, where.spec))
+    return found + tuple(checkpoint_problems(checkpoint, template_pod_spec) if checkpoint else ())
 
 
 def _problems(
-    spec: Mapping[str, Any], gpu_containers: Collection[int], interposer: bool, where: Where
+    spec: Mapping[str, Any],
+    gpu_containers: Collection[int],
+    interposer: bool,
+    where: Where,
+    reserved: Collection[str],
 ) -> Iterator[Problem]:
     scheduler = spec.get("schedulerName")
     if scheduler and scheduler not in (SCHEDULER_NAME, DEFAULT_SCHEDULER):
@@ -96,9 +109,6 @@ def _problems(
             f"is {grace:g}; at most {MAX_GRACE_SECONDS} are possible: so long others wait for GPUs "
             "that the pod has to give back",
         )
-    reserved = {files_volume(index) for index in gpu_containers}
-    if interposer:
-        reserved.add(CAP_VOLUME)
     for index, volume in enumerate(spec.get("volumes") or ()):
         if volume.get("name") in reserved:
             yield Problem(

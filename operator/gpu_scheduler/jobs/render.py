@@ -26,7 +26,7 @@ from gpu_scheduler.api.parts import Part, is_distributed, is_gang, parts
 from gpu_scheduler.api.pod_env import Env
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.roles import Framework
-from gpu_scheduler.jobs import cap, checkpoint, equip
+from gpu_scheduler.jobs import cap, checkpoint, equip, report_token
 from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
 from gpu_scheduler.jobs.drift import digest
 from gpu_scheduler.jobs.env import identity
@@ -137,6 +137,8 @@ def _template(job: RenderInput, part: Part) -> dict[str, Any]:
         checkpoint.put(pod_spec, job.spec.checkpoint, of, role=part.role, sweep=sweep)
     if job.spec.sweep is not None:
         inject(pod_spec, job.spec.sweep.search().names, indices)
+    if report_token.reports(job.spec):
+        report_token.put(pod_spec)
     if is_distributed(job.spec):
         pod_spec["subdomain"] = job.name  # the Job controller adds the host name
     equip.deliver(pod_spec, requests, job.cap_image)

@@ -9,6 +9,7 @@ NODES = "/api/v1/nodes"
 NAMESPACES = "/api/v1/namespaces"
 RESOURCE_QUOTAS = "/api/v1/resourcequotas"
 JOBS = "/apis/batch/v1/jobs"
+TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 
 
 def core(plural: str, namespace: str = "", name: str = "", subresource: str = "") -> str:

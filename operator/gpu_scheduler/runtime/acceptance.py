@@ -22,6 +22,7 @@ from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.priority import class_to_check, preempts
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.report_token import reports
 from gpu_scheduler.jobs.template import pod_template
 from gpu_scheduler.jobs.users_path import source, users_words
 from gpu_scheduler.jobs.write_path import WritePath, claim_need
@@ -165,6 +166,7 @@ class Acceptance:
             [request.container for request in device_requests(part.spec)],
             interposer=self._cap_image_of(spec) is not None,
             checkpoint=spec.checkpoint,
+            reports=reports(spec),
         )
         if not found:
             return None

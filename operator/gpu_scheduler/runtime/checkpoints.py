@@ -1,10 +1,9 @@
 """Programs that say that they have saved their work, and the answer to each.
 
-A report is one write: the time, by our clock, on the pod that was given the address, so that the
-next leader knows it as well. What cannot be written is to be said again; nothing is lost by that
-but what would be lost anyway. A pod that has to go may say so once more at once: it saves what it
-has when it is told to stop. Called by ``web.reports``, first with the address alone (``refusal``);
-told by the pods' reflector which are gone.
+A report is one write: the time, by our clock, on the pod that sent it, so that the next leader
+knows it as well. What cannot be written is to be said again; nothing is lost by that but what would
+be lost anyway. A pod that has to go may say so once more at once: it saves what it has when it is
+told to stop. Asked twice: before there is a body who sends it (``refusal``), then with it.
 """
 
 import asyncio
@@ -15,7 +14,6 @@ from datetime import UTC, datetime
 from math import ceil
 
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.tokens import fits
 from gpu_scheduler.jobs.checkpoint import saved
 from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
@@ -24,6 +22,7 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.times import micro_timestamp
 from gpu_scheduler.runtime.answer import Answer, refusal
+from gpu_scheduler.runtime.report_tokens import ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
 
@@ -37,7 +36,7 @@ _WRITES_AT_ONCE = 8  # the leader has other things to write
 
 _HERE = (Stage.PLACED, Stage.RUNNING)  # the kubelet may be slower to say that it runs
 _NO_SUCH_POD = refusal(410, "this pod does not run")
-_WRONG_TOKEN = refusal(403, "this is not the token of this pod")
+_NOTHING_TO_SAVE = refusal(403, "the job of this pod has no spec.checkpoint")
 _NOT_EMPTY = refusal(400, "send nothing, or {}: it was saved when this report comes")
 _NOT_WRITTEN = "the API server did not take it; say it again"
 
@@ -53,25 +52,30 @@ class Checkpoints:
         self,
         state: ClusterState,
         client: Client,
+        tokens: ReportTokens,
         *,
         clock: Callable[[], float],
         now: Callable[[], datetime] = _wall_clock,
     ) -> None:
         """``clock`` counts how often, ``now`` dates the checkpoint."""
         self._state, self._client, self._clock, self._now = state, client, clock, now
+        self._tokens = tokens
         self._next: dict[PodUID, tuple[bool, float]] = {}  # it had to go then; not before
         self._failures: Failures[PodUID] = Failures(clock, first_seconds=AGAIN_SECONDS)
         self._writing = asyncio.Semaphore(_WRITES_AT_ONCE)
         self.answers: Counter[int] = Counter()  # by status
 
-    def refusal(self, uid: PodUID, token: str) -> Answer | None:
-        """Why nothing that comes under this address is taken now; None: send the body."""
-        found = self._addressed(uid, token)
-        return self._counted(found) if isinstance(found, Answer) else None
+    async def refusal(self, uid: PodUID, sender: Sender) -> Answer | None:
+        """Why nothing that this sender says of a pod is taken now; None: send the body."""
+        pod = self._addressed(uid)
+        if isinstance(pod, Answer):
+            return self._counted(pod)
+        refused = await self._tokens.refusal(uid, sender) or self._too_often(pod)
+        return self._counted(refused) if refused is not None else None
 
-    async def take(self, uid: PodUID, token: str, body: bytes) -> Answer:
-        """Judge a report that came in under an address."""
-        return self._counted(await self._answer(uid, token, body))
+    async def take(self, uid: PodUID, body: bytes) -> Answer:
+        """Judge what a pod has sent."""
+        return self._counted(await self._answer(uid, body))
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed, which the state knows."""
@@ -85,23 +89,29 @@ class Checkpoints:
         self.answers[answer.status] += 1
         return answer
 
-    def _addressed(self, uid: PodUID, token: str) -> PodRecord | Answer:
+    def _addressed(self, uid: PodUID) -> PodRecord | Answer:
         pod = self._state.pods.get(uid)
         if pod is None or pod.stage not in _HERE:
             return _NO_SUCH_POD
-        if not fits(pod.checkpoint_token, token):
-            return _WRONG_TOKEN
-        had_to_go, at = self._next.get(uid, (False, 0.0))
+        job = self._state.gpujob_of(pod)
+        if job is None or job.spec is None or job.spec.checkpoint is None:
+            return _NOTHING_TO_SAVE
+        return pod
+
+    def _too_often(self, pod: PodRecord) -> Answer | None:
+        had_to_go, at = self._next.get(pod.uid, (False, 0.0))
         wait = at - self._clock()
         if wait > 0 and had_to_go == self._has_to_go(pod):
             often = f"a pod may say every {EVERY_SECONDS:g} s that it has saved; try again later"
             return refusal(429, often, ceil(wait))
-        return pod
+        return None
 
-    async def _answer(self, uid: PodUID, token: str, body: bytes) -> Answer:
-        pod = self._addressed(uid, token)
+    async def _answer(self, uid: PodUID, body: bytes) -> Answer:
+        pod = self._addressed(uid)
         if isinstance(pod, Answer):
             return pod
+        if refused := self._too_often(pod):
+            return refused
         if b"".join(body.split()) not in (b"", b"{}"):
             return _NOT_EMPTY
         at, has_to_go = self._now(), self._has_to_go(pod)

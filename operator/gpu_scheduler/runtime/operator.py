@@ -31,7 +31,6 @@ from gpu_scheduler.runtime.arrivals import Arrivals
 from gpu_scheduler.runtime.aside import Aside, warn
 from gpu_scheduler.runtime.binder import Binder, Writing
 from gpu_scheduler.runtime.changed_nodes import ChangedNodes
-from gpu_scheduler.runtime.checkpoint_urls import CheckpointUrls
 from gpu_scheduler.runtime.checkpoints import Checkpoints
 from gpu_scheduler.runtime.class_status import ClassStatuses
 from gpu_scheduler.runtime.custom_resources import CustomResources
@@ -71,6 +70,8 @@ from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.removal import Removal
+from gpu_scheduler.runtime.report_tokens import ReportTokens
+from gpu_scheduler.runtime.report_urls import ReportUrls
 from gpu_scheduler.runtime.role_jobs import RoleJobs
 from gpu_scheduler.runtime.scheduled_events import ScheduledEvents
 from gpu_scheduler.runtime.services import Services
@@ -79,6 +80,7 @@ from gpu_scheduler.runtime.starting import Starting
 from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status_writer import StatusWriter
 from gpu_scheduler.runtime.term import Term
+from gpu_scheduler.runtime.token_reviews import TokenReviews
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
@@ -150,7 +152,7 @@ class Operator:
         how = Writing(
             settings.write_concurrency,
             Pin(settings.pin),
-            more=CheckpointUrls(self.state, self.sweeping.start, report_url),
+            more=ReportUrls(self.state, self.sweeping.start, report_url),
             observe_seconds=observations.bind_seconds,
             placed=self.scheduled_events.placed,
             recheck_seconds=settings.recheck_seconds,
@@ -186,8 +188,10 @@ class Operator:
         )
         self.services = Services(self.state, client, self.events)
         self.pruning = Pruning(self.state, client, self.evictor, self.events, clock=clock)
-        self.reports = Reports(self.state, self.sweeping.sweeps, self.pruning, clock)
-        self.checkpoints = Checkpoints(self.state, client, clock=clock)
+        self.token_reviews = TokenReviews(client, clock=clock)
+        tokens = ReportTokens(self.token_reviews, clock=clock)
+        self.reports = Reports(self.state, self.sweeping.sweeps, self.pruning, tokens, clock)
+        self.checkpoints = Checkpoints(self.state, client, tokens, clock=clock)
         self.holders = holder_pods(self.state, client, settings, clock)
         self.node_orders = NodeOrders(
             self.state,

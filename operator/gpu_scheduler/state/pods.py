@@ -17,7 +17,6 @@ from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.tokens import token_of
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Condition, Meta, Pod
 from gpu_scheduler.state import containers
@@ -71,8 +70,6 @@ class PodRecord:
     unscheduled: Condition | None  # PodScheduled, where somebody says that it is not
     plugin: tuple[str, ...]  # resources that it asks of the device plugin by itself
     holds: str = ""  # device that it holds for us against the device plugin's other customers
-    report_token: str = ""  # with which a trial that runs may report
-    checkpoint_token: str = ""  # with which it may say that it has saved its work
     pruned: str = ""  # when this trial was told to stop early; empty = it was not
     deletion: str = ""  # metadata.deletionTimestamp: by when its grace period is over
     trouble: Trouble | None = None  # why its containers do not start
@@ -166,7 +163,6 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
     stage, share, plugin = _stage(pod, placed=bool(node)), share_of(pod), asked(pod)
     if plugin and stage is Stage.WAITING and share is None:  # of the others ``lacks`` says it
         stage = Stage.BLOCKED
-    told = meta.annotations if stage is not Stage.ENDED else {}
     return PodRecord(
         uid=PodUID(meta.uid),
         namespace=intern(meta.namespace),
@@ -189,8 +185,6 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         unscheduled=scheduled if scheduled and scheduled.status == "False" else None,
         plugin=plugin if not holds else (),
         holds=holds,
-        report_token=token_of(told.get(names.REPORT_URL, "")),
-        checkpoint_token=token_of(told.get(names.CHECKPOINT_URL, "")),
         pruned=pruned,
         deletion=meta.deletion_timestamp or "",
         trouble=containers.trouble(pod) if stage is Stage.PLACED else None,

@@ -106,23 +106,14 @@ def segment_annotations(segment: Segment) -> dict[str, str]:
     return {SEGMENT: str(segment.number), FIRST_TRIAL: str(segment.first)}
 
 
-def annotations(
-    trial: int, trials: int, parameters: Mapping[str, Value], report_url: str = ""
-) -> dict[str, str]:
+def annotations(trial: int, trials: int, parameters: Mapping[str, Value]) -> dict[str, str]:
     """What the one write that places the pod of a trial sets, beside the allocation.
 
     Args:
         trial: its number.
         trials: how many the sweep has now.
         parameters: its values by name.
-        report_url: where it may report, with its token; empty = nowhere.
     """
     as_json = json.dumps({name: parameters[name] for name in sorted(parameters)})
     each = {hparam_annotation(name): text_of(value) for name, value in parameters.items()}
-    return {
-        TRIAL: str(trial),
-        TRIALS: str(trials),
-        HPARAMS: as_json,
-        **each,
-        REPORT_URL: report_url,
-    }
+    return {TRIAL: str(trial), TRIALS: str(trials), HPARAMS: as_json, **each}

@@ -19,6 +19,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.watches import Watches
 from gpu_scheduler.runtime.gang_guard import CAUSES
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.runtime.token_reviews import RESULTS
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.web.collector import Collector, filled
@@ -226,6 +227,13 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "gpusched_checkpoint_reports", "Reports of checkpoints by HTTP status.", labels=["code"]
     )
     yield filled(saved, _by_one(sorted(operator.checkpoints.answers.items())))
+    reviews = CounterMetricFamily(
+        "gpusched_token_reviews",
+        "Tokens of reports that the API server was asked about: accepted, refused, or failed.",
+        labels=["result"],
+    )
+    results = operator.token_reviews.results
+    yield filled(reviews, _by_one((each, results[each]) for each in RESULTS))
     yield CounterMetricFamily(
         "gpusched_pruned_trials_ended",
         "Trials that were told to stop, did not, and were evicted.",

@@ -29,6 +29,7 @@ from cluster import Running
         ("create", "events", ""),
         ("list", "events", ""),
         ("watch", "resourcequotas", ""),
+        ("create", "tokenreviews", "authentication.k8s.io"),
     ],
 )
 def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str) -> None:
@@ -39,6 +40,9 @@ def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str
     ("verb", "resource", "group"),
     [
         ("get", "secrets", ""),
+        ("list", "secrets", ""),
+        ("watch", "secrets", ""),
+        ("create", "serviceaccounts/token", ""),
         ("list", "customresourcedefinitions", "apiextensions.k8s.io"),
         ("list", "configmaps", ""),
         ("delete", "namespaces", ""),

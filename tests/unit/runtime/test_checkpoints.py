@@ -10,31 +10,34 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.runtime.fake_client import AWAY, BROKEN, CONFLICT, NOT_FOUND, FakeClient, Sent
+from tests.unit.runtime.pod_tokens import HERE, judges, of
 from tests.unit.runtime.virtual_loop import clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_pod
 from tests.unit.state.test_cluster_state import make_cluster_state
 
-from gpu_scheduler.api.names import CHECKPOINT_URL, CHECKPOINTED
-from gpu_scheduler.core.model.decision import Assignment, Grant
+from gpu_scheduler.api.names import CHECKPOINTED
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.tokens import address, token_of
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.answer import Answer
-from gpu_scheduler.runtime.checkpoint_urls import CheckpointUrls
 from gpu_scheduler.runtime.checkpoints import EVERY_SECONDS, Checkpoints
+from gpu_scheduler.runtime.report_tokens import Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 POD, OTHER = PodUID("uid-job-0"), PodUID("uid-job-1")
-URLS = {uid: address("http://r/reports/checkpoints", uid) for uid in (POD, OTHER)}
+SAVING = {"checkpoint": {"volume": {"hostPath": {"path": "/a"}}}}
 
 
 def pod(index: int = 0, version: int = 1, **changes: Any) -> Any:
     given: dict[str, Any] = {"node": "a", "grants": half(str(index)), "phase": "Running"}
-    annotations = {CHECKPOINT_URL: URLS[PodUID(f"uid-job-{index}")]}
-    return make_pod(
-        f"job-{index}", index=index, version=version, annotations_=annotations, **(given | changes)
-    )
+    return make_pod(f"job-{index}", index=index, version=version, **(given | changes))
+
+
+def saving() -> ClusterState:
+    """Two pods of a job with a checkpoint."""
+    state = make_cluster_state(pod(0), pod(1))
+    state.gpujob_changed(make_gpujob(**SAVING))
+    return state
 
 
 @dataclass
@@ -42,22 +45,25 @@ class Case:
     """Two pods that run."""
 
     reply: Any = field(default_factory=dict)
-    state: ClusterState = field(default_factory=lambda: make_cluster_state(pod(0), pod(1)))
+    state: ClusterState = field(default_factory=saving)
     client: FakeClient = field(init=False)
+    reviewer: FakeClient = field(init=False)
     checkpoints: Checkpoints = field(init=False)
 
     def __post_init__(self) -> None:
         self.client = FakeClient(self._reply)
         client: Any = self.client
-        self.checkpoints = Checkpoints(self.state, client, clock=clock, now=lambda: NOON)
+        tokens, self.reviewer = judges()
+        self.checkpoints = Checkpoints(self.state, client, tokens, clock=clock, now=lambda: NOON)
 
     def _reply(self, sent: Sent) -> Any:
         return self.reply(sent) if callable(self.reply) else self.reply
 
-    async def say(self, uid: PodUID = POD, token: str | None = None, body: bytes = b"") -> Answer:
-        given = token_of(URLS[uid]) if token is None else token
-        refused = self.checkpoints.refusal(uid, given)
-        return refused or await self.checkpoints.take(uid, given, body)
+    async def say(
+        self, uid: PodUID = POD, sender: Sender | None = None, body: bytes = b""
+    ) -> Answer:
+        refused = await self.checkpoints.refusal(uid, sender or of(uid))
+        return refused or await self.checkpoints.take(uid, body)
 
 
 @virtual
@@ -97,22 +103,27 @@ def test_a_body_that_says_something_is_refused_with_a_sentence(body: bytes) -> N
 @virtual
 async def test_no_pod_speaks_for_another() -> None:
     case = Case()
-    assert (await case.say(POD, token=token_of(URLS[OTHER]))).status == 403
-    for token in ("", "0" * 32, "é"):
-        assert (await case.say(POD, token=token)).status == 403
-    case.state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running"))
-    assert (await case.say(POD, token="")).status == 403, "of a job without a checkpoint"
+    assert (await case.say(POD, of(OTHER))).status == 403
+    assert (await case.say(POD, Sender("", HERE))).status == 401
     assert case.client.sent == []
+
+
+@virtual
+async def test_a_pod_of_a_job_without_a_checkpoint_says_nothing() -> None:
+    case = Case(state=make_cluster_state(pod(0)))
+    assert (await case.say()).status == 403
+    assert case.client.sent == case.reviewer.sent == [], "and nobody is asked about it"
 
 
 @virtual
 async def test_who_does_not_run_is_told_so() -> None:
     case = Case()
-    assert (await case.say(PodUID("nobody"), token="x")).status == 410
+    assert (await case.say(PodUID("nobody"))).status == 410
     case.state.pod_changed(pod(0, 2, phase="Failed"))
     assert (await case.say()).status == 410
     case.state.pod_gone(OTHER)
     assert (await case.say(OTHER)).status == 410
+    assert case.reviewer.sent == []
 
 
 @virtual
@@ -198,7 +209,7 @@ async def test_a_flood_writes_a_few_at_a_time() -> None:
     uids = [PodUID(f"uid-{i}") for i in range(100)]
     for uid in uids:
         pods[uid] = replace(record, uid=uid)
-    answers = await asyncio.gather(*(case.say(uid, token_of(URLS[POD])) for uid in uids))
+    answers = await asyncio.gather(*(case.say(uid) for uid in uids))
     assert {answer.status for answer in answers} == {200}
     assert most == 8
 
@@ -216,47 +227,17 @@ async def test_pods_that_are_gone_are_forgotten() -> None:
 @virtual
 async def test_answers_are_counted_each_once() -> None:
     case = Case()
-    for token in (None, "x", None):
-        await case.say(token=token)
+    for sender in (None, of(OTHER), None):
+        await case.say(sender=sender)
     assert case.checkpoints.answers == {200: 1, 403: 1, 429: 1}
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.binary(max_size=60))
-def test_no_address_and_no_body_make_it_fail(uid: str, token: str, body: bytes) -> None:
+def test_no_address_and_no_body_make_it_fail(uid: str, header: str, body: bytes) -> None:
     case = Case()
-    answer = uvloop.run(case.checkpoints.take(PodUID(uid), token, body))
-    assert answer.status in (403, 410)
 
+    async def said() -> Answer:
+        return await case.say(PodUID(uid), Sender(header, HERE), body)
 
-class Nothing:
-    """Sets what it is told to."""
-
-    def prepare(self, decision: Assignment, then: Any) -> bool:
-        return True
-
-    def annotations(self, decision: Assignment) -> dict[str, str]:
-        return {"other": "kept"}
-
-
-def urls(base: str, **spec: Any) -> dict[str, str]:
-    state = make_cluster_state(make_pod())
-    state.gpujob_changed(make_gpujob(**spec))
-    decision = Assignment(make_gpujob().key, POD, "a", (Grant(0, "0", 500, 1),))
-    return dict(CheckpointUrls(state, Nothing(), base).annotations(decision))
-
-
-SAVING = {"checkpoint": {"volume": {"hostPath": {"path": "/a"}}}}
-
-
-def test_a_pod_of_a_job_with_a_checkpoint_is_given_an_address_of_its_own() -> None:
-    found = urls("http://r/reports/", **SAVING)
-    assert found["other"] == "kept"
-    base, _, token = found[CHECKPOINT_URL].rpartition("/")
-    assert base == "http://r/reports/checkpoints/uid-job-0"
-    assert len(token) == 32
-    assert found != urls("http://r/reports/", **SAVING)
-
-
-def test_other_pods_are_given_none_and_nobody_is_where_reports_are_off() -> None:
-    assert urls("http://r/reports") == {"other": "kept"}
-    assert urls("", **SAVING) == {"other": "kept"}
+    assert uvloop.run(said()).status == 410
+    assert uvloop.run(case.checkpoints.take(PodUID(uid), body)).status == 410

@@ -7,6 +7,7 @@ write, found in the code; ``SCENES`` says which scene shows which of them.
 
 import ast
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.unit.runtime import (
+    pod_tokens,
     test_binder,
     test_checkpoints,
     test_evictor,
@@ -38,6 +40,7 @@ from tests.unit.sweeps.runtime.cases import Case as SweepCase
 
 import gpu_scheduler
 from gpu_scheduler.api.parts import parts
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.runtime.acceptance import Refused
 from gpu_scheduler.runtime.creation import FoundJob, FoundMeta
 from gpu_scheduler.runtime.events import Events, Subject
@@ -351,6 +354,17 @@ def noting_a_checkpoint(answer: Any) -> Scene:
     return Scene(case.client, [every(0.5, case.say)], to("PATCH", "/job-0"))
 
 
+def reviewing_a_token(answer: Any) -> Scene:
+    tokens, client = pod_tokens.judges(lambda sent: answer)
+    pods = itertools.count()
+
+    def report() -> Awaitable[object]:
+        pod = PodUID(f"uid-{next(pods)}")
+        return tokens.refusal(pod, pod_tokens.of(pod))
+
+    return Scene(client, [every(0.5, report)], to("POST", "/tokenreviews"))
+
+
 def telling_a_trial_to_stop(answer: Any) -> Scene:
     case = pruned.Case()
     case.answer = answer
@@ -416,6 +430,7 @@ SCENES: dict[Callable[[Any], Scene], str] = {
     telling_an_agent: "runtime/node_orders.py:_tell_one",
     labelling_the_leader: "runtime/leader_label.py:_keep",
     noting_a_checkpoint: "runtime/checkpoints.py:_write",
+    reviewing_a_token: "runtime/token_reviews.py:_ask",
     telling_a_trial_to_stop: "sweeps/runtime/pruning.py:_mark",
     storing_results: "sweeps/runtime/results.py:_send",
     making_a_service_again: f"{MAKING}:create_service",

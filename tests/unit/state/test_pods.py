@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.state.builders import CREATED, UNSCHEDULABLE, forged, half, make_pod
 
-from gpu_scheduler.api.names import ALLOCATION, CONDITION_PRUNED, CONDITION_TIME_LIMIT, REPORT_URL
+from gpu_scheduler.api.names import ALLOCATION, CONDITION_PRUNED, CONDITION_TIME_LIMIT
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.pods import Stage, record
 
@@ -105,13 +105,6 @@ def test_a_trial_that_was_told_to_stop_says_since_when(status: str) -> None:
     pod = record(make_pod(node="a", phase="Running", conditions=(mark,)))
     assert pod.pruned == (CREATED if status == "True" else "")
     assert not pod.disrupted
-
-
-@pytest.mark.parametrize(("phase", "known"), [("Running", True), ("Succeeded", False)])
-def test_the_token_of_a_trial_is_kept_while_it_runs(phase: str, known: bool) -> None:
-    url = {REPORT_URL: f"http://reports.example/reports/uid-1/3/{'ab' * 16}"}
-    pod = record(make_pod(node="a", grants=half(), phase=phase, annotations_=url))
-    assert pod.report_token == ("ab" * 16 if known else "")
 
 
 def test_only_unschedulable_is_a_verdict_of_the_stock_scheduler() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.jobs.golden_jobs import SWEEP, make_input
 
 from gpu_scheduler.api.hparam_refs import env_name, references
+from gpu_scheduler.api.names import REPORT_URL
 from gpu_scheduler.jobs.annotation import well_formed
 from gpu_scheduler.jobs.render import render
 from gpu_scheduler.sweeps.core.segments import Segment
@@ -58,7 +59,8 @@ def test_the_program_sees_its_values_in_variables_arguments_and_its_own_env():
         ],
         env=[{"name": "RATE", "value": "r${hparam.lr}"}, {"name": "AGAIN", "value": "$(RATE)"}],
     )
-    seen, args = program_sees(job, annotations(7, 40, {"lr": 1e-5, "batch-size": 32}, "http://x/y"))
+    placed = annotations(7, 40, {"lr": 1e-5, "batch-size": 32}) | {REPORT_URL: "http://x/y"}
+    seen, args = program_sees(job, placed)
     assert args == ["--lr=1e-05", "32", "${hparam.lr}", "1e-05"]
     assert (seen["HPARAM_LR"], seen["HPARAM_BATCH_SIZE"]) == ("1e-05", "32")
     assert (seen["RATE"], seen["AGAIN"]) == ("r1e-05", "r1e-05")
@@ -94,7 +96,7 @@ def test_the_file_holds_all_values_with_their_types():
 
 
 def test_annotations_hold_all_values_and_their_keys_are_valid():
-    placed = annotations(1042, 2000, PARAMETERS, "http://x")
+    placed = annotations(1042, 2000, PARAMETERS)
     assert all(well_formed(key) for key in placed)
     assert placed["gpu-scheduler.io/trial"] == "1042"
     assert json.loads(placed["gpu-scheduler.io/hparams"]) == PARAMETERS

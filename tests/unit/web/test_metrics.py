@@ -48,6 +48,7 @@ NAMES = {
     "gpusched_scheduling_cycle_seconds",
     "gpusched_share_pods",
     "gpusched_stuck_pods",
+    "gpusched_token_reviews",
     "gpusched_trial_reports",
     "gpusched_unexpected_errors",
     "gpusched_unlisted_device_milli",
@@ -95,6 +96,7 @@ def make(leader: bool = True) -> Metrics:
         operator.overcap.violations["team-a", "evict"] += 2
         operator.reports.answers[403] += 2
         operator.checkpoints.answers[200] += 1
+        operator.token_reviews.results["refused"] += 3
         operator.pruning.ended += 1
         metrics.bind_seconds(0.003)
     return metrics
@@ -189,6 +191,8 @@ def test_what_happened_is_counted() -> None:
     assert seen["gpusched_retries_charged_by_race_total", ()] == 1
     assert seen["gpusched_overbooked_pods_total", ()] == 0
     assert seen["gpusched_trial_reports_total", (("code", "403"),)] == 2
+    assert seen["gpusched_token_reviews_total", (("result", "refused"),)] == 3
+    assert seen["gpusched_token_reviews_total", (("result", "accepted"),)] == 0
     assert seen["gpusched_pruned_trials_ended_total", ()] == 1
     assert seen["gpusched_bind_seconds_count", ()] == 1
     assert seen["gpusched_scheduling_cycle_seconds_count", ()] == 1

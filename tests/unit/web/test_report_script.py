@@ -25,13 +25,29 @@ def script() -> ModuleType:
     return module
 
 
+@pytest.fixture(autouse=True)
+def token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that a kubelet projects into the pod."""
+    file = tmp_path / "token"
+    file.write_text("a.b.c")
+    monkeypatch.setenv("GPUJOB_TOKEN_FILE", str(file))
+    return file
+
+
 @contextmanager
-def answering(*answers: tuple[int, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """A server that gives these answers, one after the other; its address and what it was sent."""
+def answering(
+    *answers: tuple[int, Any], tokens: list[str] | None = None
+) -> Iterator[tuple[str, list[Any]]]:
+    """A server that gives these answers, one after the other; its address and what it was sent.
+
+    ``tokens``: filled with what shows who it was.
+    """
     left, seen = list(answers), []
+    tokens = [] if tokens is None else tokens
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            tokens.append(self.headers["Authorization"])
             seen.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             status, body = left.pop(0)
             text = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -48,7 +64,7 @@ def answering(*answers: tuple[int, Any]) -> Iterator[tuple[str, list[Any]]]:
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/reports/u/1/t", seen
+        yield f"http://127.0.0.1:{server.server_port}/reports/trials/u", seen
     finally:
         server.shutdown()
         thread.join()
@@ -64,6 +80,30 @@ def test_it_says_what_it_was_told(
         monkeypatch.setenv("GPUJOB_REPORT_URL", url)
         assert script.report(3, val_loss=0.4) is stop
     assert seen == [{"step": 3, "metrics": {"val_loss": 0.4}}]
+
+
+def test_it_shows_the_token_that_is_in_the_file_now(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, token: Path
+) -> None:
+    tokens: list[str] = []
+    with answering((503, {}), (200, {}), (200, {}), tokens=tokens) as (url, _):
+        monkeypatch.setenv("GPUJOB_REPORT_URL", url)
+        script.report(1, loss=1)
+        token.write_text("d.e.f")
+        script.report(2, loss=1)
+    assert tokens == ["Bearer a.b.c", "Bearer a.b.c", "Bearer d.e.f"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_without_a_token_it_goes_on(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, token: Path, there: bool
+) -> None:
+    monkeypatch.setenv("GPUJOB_REPORT_URL", "http://127.0.0.1:1/reports/trials/u")
+    if there:
+        token.unlink()
+    else:
+        monkeypatch.delenv("GPUJOB_TOKEN_FILE")
+    assert script.report(1, loss=1) is False
 
 
 def test_it_tries_again_while_leaders_change(
@@ -86,7 +126,7 @@ def test_a_refusal_and_nonsense_mean_go_on(
         assert script.report(1, loss=1) is False
 
 
-@pytest.mark.parametrize("url", ["", "http://127.0.0.1:1/reports/u/1/t", "nonsense"])
+@pytest.mark.parametrize("url", ["", "http://127.0.0.1:1/reports/trials/u", "nonsense"])
 def test_without_an_address_that_answers_it_goes_on(
     script: ModuleType, monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:

@@ -13,16 +13,21 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from gpu_scheduler.runtime.answer import Answer
+from gpu_scheduler.runtime.report_tokens import Sender
 from gpu_scheduler.sweeps.core.reports import MAX_REPORT_BYTES
 from gpu_scheduler.web import reports as module
+from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.bounded import Listener
 from gpu_scheduler.web.reports import app
 
 HttpClient = TestClient[web.Request, web.Application]
-PATH = "/reports/uid-1/3/secret-token"
-SAVED = "/reports/checkpoints/pod-uid/secret-token"
+PATH = "/reports/trials/pod-uid"
+SAVED = "/reports/checkpoints/pod-uid"
+TOKEN = {"Authorization": "Bearer secret-token"}
+SENDER = Sender("Bearer secret-token", "127.0.0.1")
 
 
 class Judge:
@@ -30,14 +35,16 @@ class Judge:
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
-        self.refused: Answer | None = None  # whatever the address
-        self.asked: list[tuple[str | int | bytes, ...]] = []
+        self.refused: Answer | None = None  # whoever it is
+        self.senders: list[Sender] = []
+        self.asked: list[tuple[str, bytes]] = []
 
-    def refusal(self, *address: str | int) -> Answer | None:
+    async def refusal(self, uid: str, sender: Sender) -> Answer | None:
+        self.senders.append(sender)
         return self.refused
 
-    async def take(self, *address_and_body: str | int | bytes) -> Answer:
-        self.asked.append(address_and_body)
+    async def take(self, uid: str, body: bytes) -> Answer:
+        self.asked.append((uid, body))
         return self.answer
 
 
@@ -56,10 +63,22 @@ async def served(judge: Judge | None) -> AsyncIterator[HttpClient]:
 async def test_a_report_is_judged_by_what_its_address_and_body_say() -> None:
     judge = Judge(Answer(200, {"stop": True}))
     async with served(judge) as client:
-        answer = await client.post(PATH, data=b'{"step": 1}')
+        answer = await client.post(PATH, data=b'{"step": 1}', headers=TOKEN)
         assert (answer.status, await answer.json()) == (200, {"stop": True})
         assert "Retry-After" not in answer.headers
-    assert judge.asked == [("uid-1", 3, "secret-token", b'{"step": 1}')]
+    assert judge.asked == [("pod-uid", b'{"step": 1}')]
+    assert judge.senders == [SENDER]
+
+
+async def test_who_is_behind_the_port_of_a_listener_is_known_by_its_address() -> None:
+    judge = Judge(Answer(200, {}))
+    leading: Any = lambda: leader(judge)  # noqa: E731
+    listener = Listener(app(leading))
+    port = await listener.start("127.0.0.1", 0)
+    async with ClientSession() as session:
+        await session.post(f"http://127.0.0.1:{port}{PATH}", headers=TOKEN)
+    await listener.cleanup()
+    assert judge.senders == [SENDER]
 
 
 async def test_a_checkpoint_is_judged_by_what_its_address_and_body_say() -> None:
@@ -69,15 +88,25 @@ async def test_a_checkpoint_is_judged_by_what_its_address_and_body_say() -> None
         assert (answer.status, await answer.json()) == (200, {"checkpointedAt": "x"})
         assert (await client.post(SAVED)).status == 200, "without a body"
         assert (await client.get(SAVED)).status == 405
-    assert judge.asked == [("pod-uid", "secret-token", b"")] * 2
+    assert judge.asked == [("pod-uid", b"")] * 2
 
 
-@pytest.mark.parametrize("path", ["checkpoints", "checkpoints/u", "checkpoints/u/t/x", "u/t"])
-async def test_what_is_no_address_of_a_pod_is_not_found(path: str) -> None:
+@pytest.mark.parametrize("path", ["uid-1/3/0123abcd", "checkpoints/pod-uid/0123abcd"])
+async def test_an_address_of_an_earlier_version_is_answered_in_words(path: str) -> None:
     judge = Judge(Answer(200, {}))
     async with served(judge) as client:
-        assert (await client.post(f"/reports/{path}", data=b"")).status == 404
-    assert judge.asked == []
+        answer = await client.post(f"/reports/{path}", data=b"{}")
+        assert answer.status == 410
+        assert "earlier version" in (await answer.json())["error"]
+    assert judge.asked == judge.senders == []
+
+
+async def test_who_shows_no_token_is_told_which_kind_is_wanted() -> None:
+    judge = Judge(Answer(200, {}))
+    judge.refused = Answer(401, {"error": "no token"})
+    async with served(judge) as client:
+        answer = await client.post(PATH)
+        assert (answer.status, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
 
 
 async def test_any_content_type_will_do() -> None:
@@ -136,13 +165,25 @@ async def test_a_body_that_does_not_come_is_not_waited_for(
 
 @pytest.mark.parametrize(
     "path",
-    ["/reports/u/x/t", "/reports/u/-1/t", "/reports/u/1234567/t", "/reports/u/1", "/metrics"],
+    ["/reports", "/reports/trials", "/reports/other/u", "/reports/trials/u/x/y", "/metrics"],
 )
-async def test_what_is_no_address_of_a_trial_is_not_found(path: str) -> None:
+async def test_what_is_no_address_is_not_found(path: str) -> None:
     judge = Judge(Answer(200, {}))
     async with served(judge) as client:
         assert (await client.post(path, data=b"{}")).status == 404
     assert judge.asked == []
+
+
+def test_the_ports_of_operator_and_agent_have_no_other_addresses() -> None:
+    """A new one belongs into the table of tests/api/test_viewer.py."""
+    admin = admin_app(CollectorRegistry(), ready=lambda: "", state=lambda: "")
+    routes = [*admin.router.routes(), *app(lambda: None).router.routes()]
+    assert {(r.method, r.resource.canonical) for r in routes if r.resource is not None} == {
+        *((m, p) for m in ("GET", "HEAD") for p in ("/healthz", "/readyz", "/metrics")),
+        ("POST", "/reports/trials/{pod}"),
+        ("POST", "/reports/checkpoints/{pod}"),
+        ("POST", "/reports/{sweep}/{trial}/{token}"),
+    }
 
 
 async def test_nothing_can_be_read() -> None:
@@ -151,7 +192,7 @@ async def test_nothing_can_be_read() -> None:
             assert (await client.request(method, PATH)).status == 405
 
 
-async def test_who_will_be_refused_is_not_waited_for() -> None:
+async def test_who_is_refused_is_not_waited_for() -> None:
     judge, never = Judge(Answer(200, {})), asyncio.Event()
     judge.refused = Answer(403, {"error": "not the token"})
 
@@ -169,10 +210,8 @@ SEGMENTS = st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=
 HOSTILE = st.one_of(
     st.binary(max_size=300),
     st.lists(SEGMENTS, min_size=1, max_size=5).map(lambda s: ("/reports/" + "/".join(s)).encode()),
-    st.tuples(SEGMENTS, st.integers(0, 10**7), SEGMENTS).map(
-        lambda s: f"/reports/{s[0]}/{s[1]}/{s[2]}".encode()
-    ),
-    st.sampled_from([b"/reports/" + b"x" * 9000, b"/reports/%00/1/%ff", b"/reports/../1/..//"]),
+    SEGMENTS.map(lambda s: f"/reports/trials/{s}".encode()),
+    st.sampled_from([b"/reports/" + b"x" * 9000, b"/reports/trials/%ff", b"/reports/../1/..//"]),
 )
 
 
@@ -181,7 +220,7 @@ HOSTILE = st.one_of(
 def test_no_address_makes_it_fail(paths: list[bytes]) -> None:
     async def run() -> None:
         judge = Judge(Answer(200, {}))
-        judge.refused = Answer(404, {"error": "there is no such sweep"})
+        judge.refused = Answer(410, {"error": "this pod does not run"})
         leading: Any = lambda: leader(judge)  # noqa: E731
         listener = Listener(app(leading))
         port = await listener.start("127.0.0.1", 0)
@@ -228,7 +267,7 @@ async def test_a_body_that_breaks_off_is_no_error_of_ours(
 
 
 class Broken(Judge):
-    async def take(self, *address_and_body: str | int | bytes) -> Answer:
+    async def take(self, uid: str, body: bytes) -> Answer:
         raise RuntimeError("a defect")
 
 
@@ -241,7 +280,8 @@ async def test_tokens_reach_no_log(judge: Judge | None, caplog: pytest.LogCaptur
     listener = Listener(app(leading))
     port = await listener.start("127.0.0.1", 0)
     async with ClientSession() as session:
-        async with session.post(f"http://127.0.0.1:{port}{PATH}", data=b"{}") as answer:
+        where = f"http://127.0.0.1:{port}{PATH}"
+        async with session.post(where, data=b"{}", headers=TOKEN) as answer:
             assert answer.status in (200, 403, 500, 503)
     await listener.cleanup()
     assert "secret-token" not in caplog.text

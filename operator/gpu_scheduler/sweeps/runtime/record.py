@@ -13,6 +13,7 @@ from gpu_scheduler.api.sweep import SweepSpec
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.segments import Segment
 from gpu_scheduler.sweeps.core.space import Parameters, values_of
@@ -231,6 +232,16 @@ class Sweeps:
         known = self._by_uid.get(uid)
         found = self.of(known.key) if known is not None else None
         return found if found is not None and found.uid == uid else None
+
+    def trial_of(self, pod: PodRecord) -> tuple[Sweep, int] | None:
+        """The sweep and the number of the trial that a pod is for; None: it is for none."""
+        job = self._state.jobs.get(pod.job_uid)
+        sweep = self.of(job.owner) if job is not None else None
+        if job is None or sweep is None or sweep.uid != job.owner_uid or not sweep.know(job):
+            return None
+        if pod.index not in job.indexes:
+            return None  # whoever may edit a pod may write any index
+        return sweep, job.first_trial + pod.index
 
     def all(self) -> list[Sweep]:
         """Those known and not deleted."""

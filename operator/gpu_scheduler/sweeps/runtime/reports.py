@@ -2,8 +2,8 @@
 
 Every report has one defined answer, whatever is in it; a sentence says what was wrong. The rules of
 early stopping live in memory: after a change of leaders they begin with nothing, so for a while
-fewer trials are stopped, and that is all that a lost report can do. Called by ``web.reports``,
-first with the address alone (``refusal``).
+fewer trials are stopped, and that is all that a lost report can do. Asked twice: before there is a
+body who sends it (``refusal``), then with it.
 """
 
 from collections import Counter
@@ -13,8 +13,8 @@ from math import isfinite, nan
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.rate_limiter import RateLimiter
-from gpu_scheduler.core.tokens import fits
 from gpu_scheduler.runtime.answer import Answer, refusal
+from gpu_scheduler.runtime.report_tokens import ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.sweeps.core.objective import Objective
@@ -25,12 +25,16 @@ from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
 PER_SECOND = 10.0  # reports of a trial, for long; so many more at once are let through:
 BURST = 100.0
 
-
+_NOT_STOPPED = refusal(403, "this pod runs no trial of a sweep with spec.sweep.earlyStopping")
+_NOT_LOADED = refusal(503, "the results of this sweep are being read", retry_after_seconds=1)
 _TOO_OFTEN = refusal(
     429,
     f"a trial may report {PER_SECOND:g} times a second; report less often",
     retry_after_seconds=1,
 )
+
+
+_Trial = tuple[Sweep, Objective, int, PodRecord]
 
 
 @dataclass(slots=True)
@@ -40,55 +44,57 @@ class Reports:
     state: ClusterState
     sweeps: Sweeps
     pruning: Pruning
+    tokens: ReportTokens
     clock: Callable[[], float]
     answers: Counter[int] = field(default_factory=Counter)  # by status
     _allowances: RateLimiter[PodUID] = field(default_factory=lambda: RateLimiter(PER_SECOND, BURST))
 
-    def refusal(self, sweep_uid: str, trial: int, token: str) -> Answer | None:
-        """Why nothing that comes under this address is taken now; None: send the body."""
-        found = self._addressed(sweep_uid, trial, token)
-        if not isinstance(found, Answer) and self._allowances.is_spent(found[1].uid, self.clock()):
-            found = _TOO_OFTEN
-        return self._counted(found) if isinstance(found, Answer) else None
+    async def refusal(self, uid: PodUID, sender: Sender) -> Answer | None:
+        """Why nothing that this sender says of a pod is taken now; None: send the body."""
+        trial = self._addressed(uid)
+        if isinstance(trial, Answer):
+            return self._counted(trial)
+        refused = await self.tokens.refusal(uid, sender)
+        if refused is None and self._allowances.is_spent(uid, self.clock()):
+            refused = _TOO_OFTEN
+        return self._counted(refused) if refused is not None else None
 
-    async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
-        """Judge a report that came in under an address."""
-        return self._counted(await self._answer(sweep_uid, trial, token, body))
+    async def take(self, uid: PodUID, body: bytes) -> Answer:
+        """Judge what a pod has sent."""
+        return self._counted(await self._answer(uid, body))
 
     def _counted(self, answer: Answer) -> Answer:
         self.answers[answer.status] += 1
         return answer
 
-    def _addressed(
-        self, sweep_uid: str, trial: int, token: str
-    ) -> tuple[Sweep, PodRecord] | Answer:
-        sweep = self.sweeps.by_uid(sweep_uid)
-        if sweep is None:
-            return refusal(404, "there is no such sweep")
-        if not sweep.loaded:
-            return refusal(503, "the results of this sweep are being read", retry_after_seconds=1)
-        uid = sweep.running(trial)
-        pod = self.state.pods.get(uid) if uid is not None else None
+    def _addressed(self, uid: PodUID) -> _Trial | Answer:
+        pod = self.state.pods.get(uid)
         if pod is None or pod.stage is Stage.ENDED:
-            return refusal(410, f"trial {trial} does not run")
-        if not fits(pod.report_token, token):
-            return refusal(403, f"this is not the token of the pod that runs trial {trial}")
-        return sweep, pod
+            return refusal(410, "this pod does not run")
+        found = self.sweeps.trial_of(pod)
+        if found is None or found[0].stopping is None:
+            return _NOT_STOPPED
+        sweep, trial = found
+        objective = sweep.objective
+        assert objective is not None, "what stops trials compares by it"
+        if not sweep.loaded:
+            return _NOT_LOADED
+        if sweep.running(trial) != uid:
+            return refusal(410, f"trial {trial} does not run in this pod")
+        return sweep, objective, trial, pod
 
-    async def _answer(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
-        found = self._addressed(sweep_uid, trial, token)
+    async def _answer(self, uid: PodUID, body: bytes) -> Answer:
+        found = self._addressed(uid)
         if isinstance(found, Answer):
             return found
-        sweep, pod = found
-        if not self._allowances.spend(pod.uid, self.clock()):
+        sweep, objective, trial, pod = found
+        if not self._allowances.spend(uid, self.clock()):
             return _TOO_OFTEN
-        if sweep.objective is None:
-            return Answer(200, {"stop": False})  # there is nothing to compare by
         try:
-            report = parse_report(body, sweep.objective)
+            report = parse_report(body, objective)
         except BadReportError as error:
             return refusal(400, str(error))
-        stop = await self._stop(sweep, sweep.objective, trial, pod, report)
+        stop = await self._stop(sweep, objective, trial, pod, report)
         return Answer(200, {"stop": stop})
 
     async def _stop(

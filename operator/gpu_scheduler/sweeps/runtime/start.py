@@ -13,7 +13,6 @@ from typing import NoReturn
 
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.core.tokens import address
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -35,16 +34,14 @@ class Start:
         sweeps: Sweeps,
         studies: Studies,
         *,
-        report_url: str = "",
         changed: Callable[[JobKey], None] = lambda key: None,
     ) -> None:
         """State and sweeps are only read, but for what adaptive searches give away.
 
-        ``report_url``: under which trials report; empty: nowhere. ``changed``: a search cannot go
-        on, which its status is to say.
+        ``changed``: a search cannot go on, which its status is to say.
         """
         self._state, self._sweeps, self._studies = state, sweeps, studies
-        self._report_url, self._changed = report_url, changed
+        self._changed = changed
         self._todo: asyncio.Queue[tuple[Sweep, int, Callable[[], None]]] = asyncio.Queue()
 
     def prepare(self, decision: Assignment, then: Callable[[], None]) -> bool:
@@ -89,15 +86,12 @@ class Start:
         if parameters is None:
             why = sweep.unsearchable or f"trial {trial}: an adaptive search needs an objective"
             raise NotPlaceableError(f"{decision.job}: {why}")
-        url = address(self._report_url, sweep.uid, trial)
-        return annotations(trial, sweep.completions, parameters, url)
+        return annotations(trial, sweep.completions, parameters)
 
     def _trial(self, sweep: Sweep, decision: Assignment) -> int | None:
         pod = self._state.pods.get(decision.pod)
-        job = self._state.jobs.get(pod.job_uid) if pod is not None else None
-        if pod is None or job is None or not sweep.know(job) or pod.index not in job.indexes:
-            return None
-        return job.first_trial + pod.index
+        found = self._sweeps.trial_of(pod) if pod is not None else None
+        return found[1] if found is not None and found[0] is sweep else None
 
     async def _ask(self, sweep: Sweep, trial: int) -> None:
         """Remember new parameters of a trial, or why there are none."""

@@ -57,13 +57,7 @@ class Sweeping:
             clock=clock,
         )
         self._studies = Studies()
-        self.start = Start(
-            state,
-            self.sweeps,
-            self._studies,
-            report_url=settings.report_url if settings.report_port else "",
-            changed=queue.ask,
-        )
+        self.start = Start(state, self.sweeps, self._studies, changed=queue.ask)
         self.results = Results(
             client,
             self.sweeps,

@@ -80,7 +80,7 @@ class Trials:
         if pod.stage is Stage.ENDED:
             ended = ending(obj)
         seen = Seen(pod, annotations.get(HPARAMS, ""), ended)
-        found = self._trial_of(pod)
+        found = self._sweeps.trial_of(pod)
         if found is None or not found[0].loaded:
             self._later.setdefault(pod.job_uid, {})[pod.uid] = seen
         else:
@@ -112,7 +112,7 @@ class Trials:
         if not sweep.loaded:
             return
         for seen in self._later.pop(job.uid, {}).values():
-            found = self._trial_of(seen.pod)
+            found = self._sweeps.trial_of(seen.pod)
             if found is not None:
                 self._take(*found, seen)
         said = (job.completed_indexes, job.lost_indexes, job.failure)
@@ -271,15 +271,6 @@ class Trials:
         self._changed(sweep.key)
         if sweep.may_start != could_start:
             self._state.replan()
-
-    def _trial_of(self, pod: PodRecord) -> tuple[Sweep, int] | None:
-        job = self._state.jobs.get(pod.job_uid)
-        sweep = self._sweeps.of(job.owner) if job is not None else None
-        if job is None or sweep is None or sweep.uid != job.owner_uid or not sweep.know(job):
-            return None
-        if pod.index not in job.indexes:
-            return None  # whoever may edit a pod may write any index
-        return sweep, job.first_trial + pod.index
 
     def _job_of(self, sweep: Sweep, trial: int) -> JobRecord | None:
         return next(

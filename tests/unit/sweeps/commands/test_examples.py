@@ -110,8 +110,10 @@ def test_the_helper_goes_on_when_nobody_answers(program, monkeypatch, capsys):
     assert "report: " in capsys.readouterr().err
 
 
-def test_the_helper_says_what_it_was_told(program, monkeypatch):
+def test_the_helper_says_what_it_was_told(program, monkeypatch, tmp_path):
     sent = []
+    (tmp_path / "token").write_text("a.b.c")
+    monkeypatch.setenv("GPUJOB_TOKEN_FILE", str(tmp_path / "token"))
 
     class Answer:
         def __enter__(self):
@@ -124,14 +126,16 @@ def test_the_helper_says_what_it_was_told(program, monkeypatch):
             return b'{"stop": true}'
 
     def urlopen(request, timeout):
-        sent.append((request.full_url, request.get_method(), json.loads(request.data)))
+        said = json.loads(request.data)
+        sent.append((request.full_url, request.get_method(), said, request.headers))
         return Answer()
 
     monkeypatch.setenv("GPUJOB_REPORT_URL", "http://operator/report")
     monkeypatch.setattr("urllib.request.urlopen", urlopen)
     assert program.report(3, val_loss=0.5) is True
     body = {"step": 3, "metrics": {"val_loss": 0.5}}
-    assert sent == [("http://operator/report", "POST", body)]
+    shown = {"Authorization": "Bearer a.b.c"}
+    assert sent == [("http://operator/report", "POST", body, shown)]
 
 
 def test_the_helper_prints_the_result_where_there_is_no_sweep(program, monkeypatch, capsys):

@@ -5,23 +5,22 @@ from typing import Any
 import orjson
 from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.pod_tokens import judges, of
 from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import clock
 from tests.unit.state.builders import half, make_gpujob, make_node, make_pod, make_project
 from tests.unit.sweeps.runtime.cases import segment_job
 
-from gpu_scheduler.api.names import CONDITION_PRUNED, REPORT_URL
+from gpu_scheduler.api.names import CONDITION_PRUNED
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.tokens import address, token_of
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.answer import Answer
+from gpu_scheduler.runtime.report_tokens import Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
 from gpu_scheduler.sweeps.runtime.reports import Reports
 
-BASE = "http://reports.example/reports"
-UID = "gpujob-uid"
 GRACE_SECONDS = 10
 STOPPING = {"type": "asha", "minResource": 1, "reductionFactor": 2, "graceSeconds": GRACE_SECONDS}
 TOLD_AT = "2026-03-01T12:00:00Z"
@@ -30,6 +29,11 @@ TOLD_AT = "2026-03-01T12:00:00Z"
 def told(at: str = TOLD_AT) -> dict[str, str]:
     """The mark on a pod that was told to stop."""
     return {"type": CONDITION_PRUNED, "status": "True", "lastTransitionTime": at}
+
+
+def uid(trial: int) -> PodUID:
+    """Of the pod in which a trial runs."""
+    return PodUID(f"uid-job-{trial}")
 
 
 class Case:
@@ -48,7 +52,8 @@ class Case:
             clock=clock,
         )
         self.sweeps = Sweeps(self.state)
-        self.reports = Reports(self.state, self.sweeps, self.pruning, clock)
+        tokens, self.reviewer = judges()
+        self.reports = Reports(self.state, self.sweeps, self.pruning, tokens, clock)
         spec = {
             "algorithm": "random",
             "objective": {"metric": "loss"},
@@ -66,19 +71,14 @@ class Case:
         assert found is not None
         self.sweep: Sweep = found
         self.sweep.loaded = True
-        self.addresses = [address(BASE, UID, trial) for trial in (0, 1)]
         for trial in (0, 1):
             self.see(self.pod(trial))
-            self.sweep.live[trial] = PodUID(f"uid-job-{trial}")
+            self.sweep.live[trial] = uid(trial)
 
     def pod(self, trial: int, version: int = 1, **settings: Any) -> Pod:
-        """The pod of a trial, on its node and with its address."""
+        """The pod of a trial, on its node."""
         given: dict[str, Any] = {"node": "a", "grants": half(), "phase": "Running", "ran": True}
-        given |= settings
-        annotations = {REPORT_URL: self.addresses[trial]} | given.pop("annotations_", {})
-        return make_pod(
-            f"job-{trial}", index=trial, version=version, annotations_=annotations, **given
-        )
+        return make_pod(f"job-{trial}", index=trial, version=version, **(given | settings))
 
     def see(self, pod: Pod) -> None:
         """The watch shows a pod."""
@@ -90,14 +90,14 @@ class Case:
         loss: float = 0.5,
         *,
         step: int = 1,
-        token: str | None = None,
+        sender: Sender | None = None,
         body: bytes | None = None,
     ) -> Answer:
         """What the program of a trial is answered."""
         if body is None:
             body = orjson.dumps({"step": step, "metrics": {"loss": loss}})
-        given = token_of(self.addresses[trial]) if token is None else token
-        return await self.reports.take(UID, trial, given, body)
+        refused = await self.reports.refusal(uid(trial), sender or of(uid(trial)))
+        return refused or await self.reports.take(uid(trial), body)
 
     def _reply(self, sent: Sent) -> Any:
         return self.answer(sent) if callable(self.answer) else self.answer

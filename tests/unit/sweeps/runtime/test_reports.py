@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 from tests.unit.runtime.fake_client import AWAY, NOT_FOUND
+from tests.unit.runtime.pod_tokens import HERE, of
 from tests.unit.runtime.virtual_loop import virtual
-from tests.unit.state.builders import make_pod
-from tests.unit.sweeps.runtime.pruned import BASE, UID, Case, told
+from tests.unit.sweeps.runtime.pruned import Case, told, uid
 
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.tokens import address, token_of
+from gpu_scheduler.runtime.report_tokens import Sender
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.runtime.reports import BURST, PER_SECOND
 
@@ -70,45 +70,46 @@ async def test_a_new_leader_says_what_the_old_one_said() -> None:
 
 
 @virtual
-async def test_without_early_stopping_nothing_is_stopped() -> None:
-    case = Case(None)
-    await case.report(0, 0.1)
-    assert (await case.report(1, 0.9)).body == {"stop": False}
+async def test_without_early_stopping_nothing_is_reported() -> None:
+    for case in (Case(None), Case(None, objective=None)):
+        answer = await case.report(0, 0.1)
+        assert answer.status == 403
+        assert "earlyStopping" in str(answer.body["error"])
+        assert not case.client.sent and not case.reviewer.sent
 
 
 @virtual
-async def test_a_wrong_token_and_that_of_another_trial_are_refused() -> None:
+async def test_the_token_of_another_trial_and_none_are_refused() -> None:
     case = Case()
-    for token in ("0" * 32, "x", "é", token_of(case.addresses[0])):
-        answer = await case.report(1, token=token)
-        assert answer.status == 403, token
-        assert "trial 1" in str(answer.body["error"])
+    assert (await case.report(1, sender=of(uid(0)))).status == 403
+    assert (await case.report(1, sender=Sender("", HERE))).status == 401
     assert not case.client.sent
-    assert case.reports.answers == {403: 4}
+    assert case.reports.answers == {401: 1, 403: 1}
 
 
 @virtual
-async def test_a_pod_that_took_anothers_place_has_a_token_of_its_own() -> None:
+async def test_a_pod_speaks_for_its_trial_no_more_when_another_has_its_place() -> None:
     case = Case()
-    before = token_of(case.addresses[1])
     case.see(case.pod(1, version=2, phase="Failed"))
-    case.addresses[1] = address(BASE, UID, 1)
-    case.see(make_pod("job-1-again", node="a", annotations_={}))
-    assert (await case.report(1, token=before)).status == 410
-    again = case.pod(1, version=3, uid="uid-again")
-    case.see(again)
-    case.sweep.live[1] = PodUID("uid-again")
-    assert (await case.report(1, token=before)).status == 403
-    assert (await case.report(1)).status == 200
+    assert (await case.report(1)).status == 410
+    again = PodUID("uid-again")
+    case.see(case.pod(1, version=3, uid=again))
+    assert (await case.reports.take(again, b"{}")).status == 410, "it is not known to run it"
+    case.sweep.live[1] = again
+    assert await case.reports.refusal(again, of(again)) is None
+    refused = await case.reports.refusal(again, of(uid(1)))
+    assert refused is not None and refused.status == 403
 
 
 @virtual
-async def test_trials_and_sweeps_that_do_not_run_are_told_apart() -> None:
+async def test_pods_that_do_not_run_and_sweeps_that_are_gone_are_told_so() -> None:
     case = Case()
-    assert (await case.reports.take("other-uid", 0, "x", b"{}")).status == 404
-    assert (await case.reports.take(UID, 5, "x", b"{}")).status == 410
+    assert (await case.reports.take(PodUID("other"), b"{}")).status == 410
+    del case.sweep.live[1]
+    assert (await case.report(1)).status == 410
     del case.state.gpujobs[case.sweep.key]
-    assert (await case.report(0)).status == 404
+    assert (await case.report(0)).status == 403
+    assert not case.reviewer.sent, "nobody is asked whose tokens these are"
 
 
 @virtual
@@ -144,28 +145,26 @@ async def test_a_trial_that_reports_too_often_is_told_when_to_try_again() -> Non
 async def test_strangers_use_up_nobodys_allowance() -> None:
     case = Case()
     for _ in range(100):
-        assert (await case.report(0, token="0" * 32)).status == 403
+        assert (await case.report(0, sender=of(uid(1)))).status == 403
     assert (await case.report(0)).status == 200
 
 
 @virtual
-async def test_an_address_that_will_be_refused_is_refused_before_there_is_a_body() -> None:
+async def test_who_will_be_refused_is_refused_before_there_is_a_body() -> None:
     case = Case()
-    token = token_of(case.addresses[0])
-    assert case.reports.refusal(UID, 0, token) is None
-    for asked, status in (
-        (("other-uid", 0, token), 404),
-        ((UID, 5, token), 410),
-        ((UID, 1, token), 403),
-        ((UID, 0, ""), 403),
+    assert await case.reports.refusal(uid(0), of(uid(0))) is None
+    for asked, said, status in (
+        (PodUID("other"), of(uid(0)), 410),
+        (uid(0), of(uid(1)), 403),
+        (uid(0), Sender("", HERE), 401),
     ):
-        refused = case.reports.refusal(*asked)
+        refused = await case.reports.refusal(asked, said)
         assert refused is not None and refused.status == status
     for step in range(int(BURST)):
         await case.report(0, step=step)
-    refused = case.reports.refusal(UID, 0, token)
+    refused = await case.reports.refusal(uid(0), of(uid(0)))
     assert refused is not None and refused.status == 429
-    assert case.reports.answers == {200: BURST, 403: 2, 404: 1, 410: 1, 429: 1}
+    assert case.reports.answers == {200: BURST, 401: 1, 403: 1, 410: 1, 429: 1}
 
 
 @pytest.mark.parametrize("value", [b"NaN", b"Infinity", b"-Infinity", b"-1e999", b"1" + b"0" * 400])
@@ -194,9 +193,3 @@ def test_a_report_that_means_nothing_is_refused_with_a_sentence(body: bytes) -> 
         assert len(str(answer.body["error"]).split()) > 3
 
     refused()
-
-
-@virtual
-async def test_a_sweep_without_an_objective_compares_nothing() -> None:
-    case = Case(None, objective=None)
-    assert (await case.report(0, body=b"{}")).body == {"stop": False}

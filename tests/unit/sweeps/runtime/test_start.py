@@ -11,7 +11,7 @@ from tests.unit.runtime.virtual_loop import Running
 from tests.unit.state.builders import make_assignment
 from tests.unit.sweeps.runtime.cases import KEY, Case, trial_pod
 
-from gpu_scheduler.api.names import HPARAMS, REPORT_URL, TRIAL, TRIALS
+from gpu_scheduler.api.names import HPARAMS, TRIAL, TRIALS
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.write import NotPlaceableError
@@ -46,18 +46,8 @@ def test_a_trial_gets_the_values_of_its_number_and_says_them() -> None:
     case.job(1, first=4)
     waiting(case, 6, "job-6", number=1, first=4)
     notes = Start(case.state, case.sweeps, Studies()).annotations(place("job-6"))
-    assert notes[REPORT_URL] == "", "nothing listens"
     assert (notes[TRIAL], notes[TRIALS]) == ("6", "8")
     assert json.loads(notes[HPARAMS]) == parameters_of(case.sweep.search, 6)
-
-
-def test_an_address_is_drawn_anew_each_time() -> None:
-    case = Case()
-    case.job()
-    waiting(case, 2)
-    start = Start(case.state, case.sweeps, Studies(), report_url="http://x/reports")
-    first, again = (start.annotations(place("job-2"))[REPORT_URL] for _ in range(2))
-    assert first.startswith(f"http://x/reports/{case.sweep.uid}/2/") and first != again
 
 
 def test_a_pod_of_no_sweep_gets_nothing() -> None:
