@@ -1,6 +1,5 @@
 """What a pod names is looked up, as far as the operator may read it."""
 
-import asyncio
 import re
 from typing import Any
 
@@ -28,7 +27,7 @@ PENDING = {"spec": {"storageClassName": "s"}, "status": {"phase": "Pending"}}
 LATER, AT_ONCE = ({"volumeBindingMode": mode} for mode in ("WaitForFirstConsumer", "Immediate"))
 
 
-def found(spec: Json, there: dict[str, Json | errors.ApiError]) -> str:
+async def found(spec: Json, there: dict[str, Json | errors.ApiError]) -> str:
     """What is said of a pod, where these objects are there; of others that they are not."""
 
     def answer(sent: Sent) -> Any:
@@ -38,7 +37,7 @@ def found(spec: Json, there: dict[str, Json | errors.ApiError]) -> str:
         return none if answer is None else answer
 
     client: Any = FakeClient(answer)
-    return asyncio.run(missing(client, "team-a", spec))
+    return await missing(client, "team-a", spec)
 
 
 @pytest.mark.parametrize(
@@ -60,25 +59,25 @@ def found(spec: Json, there: dict[str, Json | errors.ApiError]) -> str:
         (BY_TEMPLATE, {}, "there is no resource claim template gpu in namespace team-a"),
     ],
 )
-def test_what_is_not_there_is_named(spec: Json, there: Any, said: str) -> None:
-    told = found(spec, there)
+async def test_what_is_not_there_is_named(spec: Json, there: Any, said: str) -> None:
+    told = await found(spec, there)
     assert re.search(said, told) if said else told == ""
 
 
-def test_what_may_not_be_read_or_is_not_served_is_not_missing() -> None:
+async def test_what_may_not_be_read_or_is_not_served_is_not_missing() -> None:
     forbidden = errors.Forbidden(403, "Forbidden", "no")
     unserved = errors.NotFound(404, "NotFound", "the server could not find the resource")
     for error in (forbidden, unserved):
-        assert found(BY_DRA, {"resourceclaims/gpu": error}) == ""
-        assert found(CLAIMED, {CLAIM: PENDING, CLASS: error}) == ""
+        assert await found(BY_DRA, {"resourceclaims/gpu": error}) == ""
+        assert await found(CLAIMED, {CLAIM: PENDING, CLASS: error}) == ""
 
 
-def test_no_answer_is_none() -> None:
+async def test_no_answer_is_none() -> None:
     with pytest.raises(errors.ServerError):
-        found(CLAIMED, {CLAIM: errors.ServerError(500, "InternalError", "told so")})
+        await found(CLAIMED, {CLAIM: errors.ServerError(500, "InternalError", "told so")})
 
 
-def test_of_a_thousand_claims_a_few_are_looked_at() -> None:
+async def test_of_a_thousand_claims_a_few_are_looked_at() -> None:
     many = {"resourceClaims": [{"name": str(n), "resourceClaimName": f"c{n}"} for n in range(1000)]}
     asked: list[str] = []
 
@@ -87,5 +86,5 @@ def test_of_a_thousand_claims_a_few_are_looked_at() -> None:
         return {}
 
     client: Any = FakeClient(answer)
-    assert asyncio.run(missing(client, "team-a", many)) == ""
+    assert await missing(client, "team-a", many) == ""
     assert len(asked) == 16
