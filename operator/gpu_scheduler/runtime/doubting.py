@@ -59,6 +59,13 @@ def cannot_be_made(state: ClusterState, key: JobKey, why: str) -> None:
     doubt(state, key, Reason.PLACEMENT_REFUSED, why, asyncio.get_running_loop().time())
 
 
+def never_began(state: ClusterState, key: JobKey, pod: PodRecord, now: float) -> None:
+    """A program could not even be begun; of a job that has begun others that says nothing."""
+    if pod.failure is not None and not any(map(_has_started, state.records(key))):
+        why = f"pod {pod.name} failed: {pod.failure.message}"
+        doubt(state, key, Reason.PLACEMENT_REFUSED, why, now)
+
+
 def inherit(state: ClusterState, job: GPUJobRecord, now: float) -> bool:
     """Whether a job is like one whose pods could not start; it is in doubt from now on."""
     doubts = state.waiting.doubts

@@ -123,6 +123,9 @@ class FailedPlacements:
             message = f"the pod ran longer than {time_limit(asks=pod.share is not None)}"
             mark = mark_time_limit(pod.meta, message, now)
             self._evictor.mark(pod, mark, "time_limit")
+        elif pod.failure is not None and pod.failure.reason is Reason.PROGRAM_NOT_FOUND:
+            if self._evictor.is_news(pod):
+                doubting.never_began(self._state, key, pod, self._clock())
         elif not pod.ran and not pod.deleting:
             reason = pod.reason or "Rejected"
             message = f"the kubelet of {pod.node} rejected the pod: {pod.message or reason}"

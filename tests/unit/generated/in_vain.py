@@ -30,10 +30,10 @@ PODS = "/api/v1/pods"
 DOOM = "doom"  # a label: why it can never start
 NOTHING_THERE = ("claim", "resource-claim")  # what they name can be looked up: nobody goes
 UNBOUND = ("silent", "unschedulable")
-ON_NODES = ("rejected", "config")
+ON_NODES = ("rejected", "config", "program")
 NOT_MADE = ("pods", "job", "binding")
 KINDS = (*NOTHING_THERE, *UNBOUND, *ON_NODES, *NOT_MADE)
-IN_DEPLOYMENTS = (*UNBOUND, *ON_NODES)
+IN_DEPLOYMENTS = (*UNBOUND, "rejected", "config")
 FIRST = "90"  # their priority: none of them is itself evicted for somebody before it has failed
 MOVES = 14
 _QUIET_SECONDS = 150
@@ -98,11 +98,15 @@ def kubelet(server: Server, pod: Obj) -> None:
     status, meta = pod["status"], pod["metadata"]
     if status["phase"] in ENDED or status.get("containerStatuses"):
         return None
-    after = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "no devices"}
+    after: Obj = {"phase": "Failed", "reason": "UnexpectedAdmissionError", "message": "no devices"}
     if kind == "config":
         waiting = {"reason": "CreateContainerConfigError", "message": 'secret "key" not found'}
         each = {"name": "main", "state": {"waiting": waiting}}
         after = {"startTime": "", "containerStatuses": [each]}
+    elif kind == "program":
+        ended = {"reason": "StartError", "exitCode": 128, "message": "exec: no such file"}
+        each = {"name": "main", "state": {"terminated": ended}}
+        after = {"phase": "Failed", "containerStatuses": [each]}
     path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
     return server.put(path, {**pod, "status": {**status, **after}})
 

@@ -402,6 +402,26 @@ async def test_the_next_pod_of_a_deployment_is_in_the_doubt_of_the_one_before() 
 
 
 @virtual
+async def test_nobody_goes_again_for_a_program_that_cannot_be_begun() -> None:
+    case = Case()
+    ended = {"reason": "StartError", "exitCode": 128, "message": "exec: no such file"}
+    statuses = [{"name": "main", "state": {"terminated": ended}}]
+
+    async def fails(uid: str) -> None:
+        await case.see(
+            make_pod(uid=uid, node="a", grants=half(), phase="Failed", containerStatuses=statuses)
+        )
+
+    await fails("1")
+    doubts = case.state.waiting.doubts
+    assert KEY in doubts and not doubts.held_back(KEY) and case.marks == []
+    await case.see(make_pod("job-1", uid="2", node="a", grants=half("1"), phase="Running"))
+    await fails("1")
+    await fails("3")
+    assert KEY not in doubts, "others of it run"
+
+
+@virtual
 async def test_once_one_of_them_has_started_the_next_is_in_no_doubt() -> None:
     case = Case()
     refused = {"phase": "Failed", "reason": "OutOfcpu"}
