@@ -69,6 +69,7 @@ class Doubt:
         until: When it is tried again, monotonic seconds; None = that moment is over.
         moment: The same in words.
         quiet: It was never held back: what it waits for comes first when it is told of.
+        inherited: Its own pods have not failed, those of one that is like it have.
     """
 
     about: About
@@ -79,6 +80,7 @@ class Doubt:
     until: float | None
     moment: str = ""
     quiet: bool = False
+    inherited: bool = False
 
     def said(self, wait: Wait | None) -> tuple[str, str]:
         """Reason and sentence for its user; ``wait``: why it has no place now, if that is known."""
@@ -158,7 +160,7 @@ class Doubts:
         if known is None or kept_until <= now or key in self._of:
             return False
         held = known.until if known.until is not None and known.until > now else None
-        self._of[key] = replace(known, about=about, until=held)
+        self._of[key] = replace(known, about=about, until=held, inherited=True)
         return True
 
     def any_of(self, namespace: str) -> bool:
@@ -221,13 +223,14 @@ class Doubts:
             known.until = None
 
     def drop(self, key: JobKey) -> list[JobKey]:
-        """A job has shown that it starts; it and those like it that were in doubt."""
+        """A job has shown that it starts; it, and those that were in doubt only by likeness."""
         known = self._of.pop(key, None)
         if known is None:
             return []
         alike = known.about.alike
         self._forget_alike(alike)
-        others = [k for k, each in self._of.items() if alike and each.about.alike == alike]
+        like = ((k, each) for k, each in self._of.items() if alike and each.about.alike == alike)
+        others = [k for k, each in like if each.inherited]
         for other in others:
             del self._of[other]
         return [key, *others]

@@ -148,13 +148,13 @@ def test_nothing_is_known_of_those_who_are_not_alike_or_elsewhere() -> None:
     assert doubts.any_of("team-a") and not doubts.any_of("team-b")
 
 
-def test_once_one_has_started_none_that_is_like_it_is_in_doubt() -> None:
-    doubts = Doubts(lambda: 0.0)
+def test_once_one_has_started_none_that_has_not_failed_itself_is_in_doubt() -> None:
+    doubts, third = Doubts(lambda: 0.0), make_gpujob("third").key
     failed(doubts)
-    assert doubts.inherit(OTHER, LIKE, 0.0)
-    assert doubts.drop(OTHER) == [OTHER, KEY]
-    assert KEY not in doubts and not doubts.any_of("team-a")
-    assert doubts.drop(OTHER) == []
+    assert doubts.inherit(OTHER, LIKE, 0.0) and doubts.inherit(third, LIKE, 0.0)
+    assert doubts.drop(OTHER) == [OTHER, third]
+    assert KEY in doubts, "its name may be what a policy refuses"
+    assert not doubts.any_of("team-a") and doubts.drop(OTHER) == []
 
 
 def test_what_is_known_of_those_that_are_alike_has_an_end() -> None:
