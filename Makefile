@@ -101,6 +101,10 @@ PLANS_SEED ?= 1
 plans: setup ## Random work played through the planner, and its evictions judged: PLANS=30000 PLANS_SEED=1
 	@PLANS=$(PLANS) PLANS_SEED=$(PLANS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/core/properties/test_room.py
 
+.PHONY: in-vain
+in-vain: setup ## Random work with jobs that can never start: nobody is evicted for them twice. PLANS=3000 PLANS_SEED=1
+	@PLANS_IN_VAIN=$(if $(filter file,$(origin PLANS)),3000,$(PLANS)) PLANS_SEED=$(PLANS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/generated/test_in_vain.py
+
 .PHONY: lint
 lint: setup ## Formatting, types, import directions, chart, shell scripts, module sizes
 	@hack/lint.sh

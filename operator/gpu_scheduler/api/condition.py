@@ -36,6 +36,7 @@ class ConditionType(StrEnum):
     PROTECTED = "Protected"
     DEVICES_HEALTHY = "DevicesHealthy"
     CANNOT_START = "CannotStart"
+    IN_DOUBT = "InDoubt"
     SET_ASIDE = "SetAside"
     QUOTA_COVERED = "QuotaCovered"
     MATCHES = "Matches"
@@ -63,6 +64,11 @@ CONDITIONS: Mapping[ConditionType, tuple[str, str]] = {
     ConditionType.CANNOT_START: (
         "GPUJob",
         "a pod has its GPUs, and a container, a volume or its sandbox fails",
+    ),
+    ConditionType.IN_DOUBT: (
+        "GPUJob",
+        "its last pods could not start for a reason of its own: nobody gives way to it until one "
+        "of them has started",
     ),
     ConditionType.SET_ASIDE: (
         "GPUJob, GPUProject",

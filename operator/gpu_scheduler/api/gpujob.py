@@ -303,7 +303,8 @@ class GPUJobStatus(ApiModel):
         default_factory=list,
         description="Accepted, Placed, Complete, Failed; with agents Protected (memory caps are "
         "enforced and kept) and DevicesHealthy; CannotStart while a pod with a place cannot "
-        "start; SetAside when the planner could not work with it.",
+        "start; InDoubt while nobody gives way to it; SetAside when the planner could not work "
+        "with it.",
     )
     project: str | None = Field(None, description="The GPUProject that is charged.")
     gpu: str | None = Field(

@@ -15,7 +15,7 @@ from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget, ModelBudget
 from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKind
 from gpu_scheduler.core.model.devices import Choice
-from gpu_scheduler.core.model.request import Project
+from gpu_scheduler.core.model.request import JobKey, Project
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.placement import Placement
@@ -38,6 +38,8 @@ class Consolidation:
     def __init__(self, solver: Solver, blocks: Blocks, within: Budget, now: float) -> None:
         """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.evicts: list[Evict] = []
+        self.looks: dict[JobKey, None] = {}
+        """Jobs for which pods would have moved, had they been looked at."""
         self.again_at: float | None = None
         """When a pod that stays only because it moved lately may move again, epoch seconds."""
         self._solver, self._placer, self._releasing = solver, solver.placer, solver.releasing
@@ -81,6 +83,9 @@ class Consolidation:
         )
         for pods, scope in self._attempts(group) if group.needs.least_milli <= room else ():
             found = self._attempt(group, scope, pods, room, model_budget)
+            if found is not None and group.job.unseen:
+                self.looks[group.job.key] = None
+                break
             if found is not None:
                 self._decide(group, *found)
                 return True

@@ -192,6 +192,7 @@ def _attempt(
         again_at,
         shares.by_model,
         memory,
+        (*preemption.looks, *moves.looks),
     )
 
 

@@ -58,6 +58,8 @@ class Preemption:
         dues: Dues,
     ) -> None:
         self.evicts: list[Evict] = []
+        self.looks: dict[JobKey, None] = {}
+        """Jobs for which somebody would have been evicted, had they been looked at."""
         self.in_the_way: dict[ProjectName, Position] = {}
         """From where on the groups of projects should have had their turn after these."""
         self._helped = 0
@@ -122,6 +124,10 @@ class Preemption:
         for group in action.groups(queue, passed, kept):
             if not (group.deserving and group.needs.least_milli):
                 passed.add(group.sort)
+            elif group.job.key in self.looks:
+                continue
+            elif group.job.unseen and len(self.looks) >= MOST_HELPED:
+                passed.add(group.sort)
             elif not self._blocks.freed_for(group):
                 if self._help(group, action, costs):
                     yield True
@@ -148,7 +154,10 @@ class Preemption:
             costs[key], found = NEVER, None
         else:
             costs[key] = self._lost_seconds(found)
-        if found is None or not self._dues.may_cost(due, costs[key]):
+        helps = found is not None and self._dues.may_cost(due, costs[key])
+        if helps and job.unseen and found is not None and self._run(found.victims):
+            self.looks[job.key], helps = None, False
+        if found is None or not helps:
             self._blocks.restore((*own, *others))
             return False
         if self._are_in_the_way(group, found.victims):
@@ -213,6 +222,10 @@ class Preemption:
             gives, spare, lambda given: most + given, model_budget, None, fair
         )
         return self._solver.best(group, self._victims.of_lower_priority(job), constraints)
+
+    def _run(self, victims: Iterable[EvictionGroup]) -> bool:
+        """Whether any of these runs already, and is not only started by this cycle."""
+        return any(self._victims.running_pods.group_of(victim) is None for victim in victims)
 
     def _lost_seconds(self, solution: Solution) -> float:
         """What others lose for each GPU of a solution."""

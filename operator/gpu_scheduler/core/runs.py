@@ -131,6 +131,7 @@ class Runs:
             job.priority,
             job.time_limit_seconds,
             job.doubtful,
+            job.unseen,
             roles,
             None if gang is None else (gang.missing, gang.size),
         )

@@ -20,6 +20,7 @@ from gpu_scheduler.jobs.users_path import users_words
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.acceptance import Acceptance, Refused
 from gpu_scheduler.runtime.creation import NotCreatableError
+from gpu_scheduler.runtime.doubting import inherit
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 
@@ -83,6 +84,7 @@ class Accepting:
             }
         now = self._state.gpujobs.get(job.key)  # its status may be another one meanwhile
         if now is not None and (now.uid, now.generation) == (job.uid, job.generation):
+            inherit(self._state, now, self._clock())
             self._state.accept(now, templates)
         return ""
 

@@ -1,15 +1,21 @@
 """Jobs come into doubt, and out of it: see ``state.doubts``.
 
-Into it by a refused write (``binder``), by kube-scheduler or kubelets (``failed_placements``), or
-because containers did not start in time (``starting``); out of it when one of their pods has
-started, or their spec is another.
+Into it by whatever keeps their pods from starting: a refused write (``binder``), kube-scheduler or
+kubelets (``failed_placements``), Jobs and pods that cannot be made (``reconcile``, ``missing``), or
+containers that do not start in time (``starting``); or because they are like one that is. Out of it
+when one of their pods has started, or their spec is another.
 """
 
-from gpu_scheduler.api.parts import is_gang
+import asyncio
+import hashlib
+
+from gpu_scheduler.api.parts import is_gang, parts
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.jobs.levelled import digest, levelled
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.doubts import About, Delays
+from gpu_scheduler.state.doubts import About, Delays, on_free_room
+from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
 
 
@@ -19,7 +25,7 @@ def doubt(
     reason: Reason,
     why: str,
     now: float,
-    delays: Delays,
+    delays: Delays = on_free_room,
     *,
     explained: bool = True,
 ) -> float:
@@ -37,15 +43,59 @@ def doubt(
     job = state.work(key)
     if job is None:
         return now
-    started = frozenset(pod.uid for pod in state.records(key) if _has_started(pod))
-    about = About(job.uid, job.generation, started)
-    until = state.waiting.doubts.note(key, about, reason, why, now, delays, explained=explained)
-    _tell(state, key)
+    doubts, about = state.waiting.doubts, _about(state, job)
+    before = doubts.of(key)
+    known = before.why if before is not None else ""
+    until = doubts.note(key, about, reason, why, now, delays, explained=explained)
+    after = doubts.of(key)
+    if after is not before or (after is not None and after.why != known):
+        state.waiting.look_again(job.namespace)  # whoever is like it
+        _tell(state, key)
     return until
 
 
-def observe(state: ClusterState, pod: PodRecord) -> None:
-    """A pod changed: where it has started, its job is in doubt no more; a gang once all have."""
+def cannot_be_made(state: ClusterState, key: JobKey, why: str) -> None:
+    """The API server refuses the Job of a pod that has a place, or a change of it."""
+    doubt(state, key, Reason.PLACEMENT_REFUSED, why, asyncio.get_running_loop().time())
+
+
+def never_began(state: ClusterState, key: JobKey, pod: PodRecord, now: float) -> None:
+    """A program could not even be begun; of a job that has begun others that says nothing."""
+    if pod.failure is not None and not any(map(_has_started, state.records(key))):
+        why = f"pod {pod.name} failed: {pod.failure.message}"
+        doubt(state, key, Reason.PLACEMENT_REFUSED, why, now)
+
+
+def inherit(state: ClusterState, job: GPUJobRecord, now: float) -> bool:
+    """Whether a job is like one whose pods could not start; it is in doubt from now on."""
+    doubts = state.waiting.doubts
+    if job.key in doubts:
+        doubts.complete(job.key, _about(state, job), now)
+        return False
+    if not doubts.any_of(job.namespace):
+        return False
+    found = doubts.inherit(job.key, _about(state, job), now)
+    if found:
+        _tell(state, job.key)
+    return found
+
+
+def release(state: ClusterState, key: JobKey) -> None:
+    """What kept a job from being tried again has shown that it moves; it stays in doubt."""
+    state.waiting.doubts.release(key)
+    _tell(state, key)
+
+
+def observe(state: ClusterState, pod: PodRecord, now: float) -> None:
+    """A pod changed: where it has started, its job is in doubt no more; a gang once all have.
+
+    One that asks by itself and waits may be like one that could not start.
+    """
+    if pod.share is not None and pod.stage is Stage.WAITING:
+        group = state.work_of(pod)
+        if group is not None:
+            inherit(state, group, now)
+        return
     if pod.stage not in (Stage.RUNNING, Stage.ENDED) or not _has_started(pod):
         return
     job = state.work_of(pod)
@@ -56,8 +106,8 @@ def observe(state: ClusterState, pod: PodRecord) -> None:
         started = sum(map(_has_started, state.records(job.key)))
         if started < job.spec.total_pods:
             return
-    state.waiting.doubts.drop(job.key)
-    _tell(state, job.key)
+    for key in state.waiting.doubts.drop(job.key):
+        _tell(state, key)
 
 
 def expire(state: ClusterState, now: float) -> bool:
@@ -66,6 +116,21 @@ def expire(state: ClusterState, now: float) -> bool:
     for key in expired:
         _tell(state, key)
     return bool(expired)
+
+
+def _about(state: ClusterState, job: GPUJobRecord) -> About:
+    started = frozenset(pod.uid for pod in state.records(job.key) if _has_started(pod))
+    return About(job.uid, job.generation, started, _alike(job))
+
+
+def _alike(job: GPUJobRecord) -> str:
+    """What is the same of jobs of a namespace whose pods start, or do not, for the same reasons."""
+    if job.alike or job.spec is None:
+        return job.alike
+    found = hashlib.sha256()
+    for part in parts(job.spec):
+        found.update(digest(levelled(part.spec)))
+    return f"{job.namespace}/{found.hexdigest()}"
 
 
 def _tell(state: ClusterState, key: JobKey) -> None:

@@ -3,9 +3,10 @@
 A pod that the kubelet rejected is marked at once, before the Job controller counts it (it looks
 once a second): no retry is charged and the Job makes a new one. A pod past its time limit is
 marked so that it is not tried again. A pod that hangs after its placement (unschedulable once its
-gate is gone, or bound to a node that no longer exists) is evicted. Either way the job keeps off
-that node for a while; what kube-scheduler refuses, or kubelets more than once, is in doubt (see
-``doubting``). Fed by every pod event; acts on each pod once.
+gate is gone, left there without a word, or bound to a node that no longer exists) is evicted: where
+nobody makes another one later, and in words. Either way the job keeps off that node for a while and
+is in doubt (see ``doubting``): held back where kube-scheduler refuses it, or kubelets more than
+once. Fed by every pod event; acts on each pod once.
 """
 
 import time
@@ -25,6 +26,7 @@ from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told, and_then
 from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.runtime.refusals import MOST_SECONDS
+from gpu_scheduler.runtime.start_limit import start_limit_seconds
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.containers import time_limit
 from gpu_scheduler.state.doubts import elsewhere_first
@@ -33,6 +35,7 @@ from gpu_scheduler.state.pods import PodRecord, Stage
 
 _DEADLINE = "DeadlineExceeded"
 _CHECK_SECONDS = 2.0
+_SILENT = 4  # times ``stuck_seconds`` may pass before a pod is bound about which nothing is said
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class FailedPlacements:
         self._state, self._evictor, self._gangs, self._patience = state, evictor, gangs, patience
         self._clock, self._now = clock, now
         self._since: dict[PodUID, float] = {}  # stuck pods: first seen so
+        self._unbound: dict[PodUID, float] = {}  # pods that kube-scheduler is to bind: the same
 
     async def run(self) -> NoReturn:
         """Check for ever."""
@@ -69,17 +73,22 @@ class FailedPlacements:
 
     def observe(self, pod: PodRecord) -> None:
         """Look at a pod that has just changed."""
-        doubting.observe(self._state, pod)
+        doubting.observe(self._state, pod, self._clock())
         if self._hangs(pod):
             self._since.setdefault(pod.uid, self._clock())
         else:
             self._since.pop(pod.uid, None)
             self._ended(pod)
+        if self._is_unbound(pod):
+            self._unbound.setdefault(pod.uid, self._clock())
+        else:
+            self._unbound.pop(pod.uid, None)
 
     def gone(self, uid: PodUID) -> None:
         """Forget a pod."""
         self._evictor.gone(uid)
         self._since.pop(uid, None)
+        self._unbound.pop(uid, None)
 
     def check(self) -> None:
         """Evict what hangs for too long, and mark what could not be marked before."""
@@ -94,7 +103,7 @@ class FailedPlacements:
                 continue
             try:  # what goes wrong with one pod concerns no other
                 self.observe(pod)
-                if now - self._since.get(pod.uid, now) >= self._patience.stuck_seconds:
+                if self._hung_for_too_long(pod, now):
                     self._unstick(pod)
             except Exception:
                 unexpected("failed placements", f"{pod.namespace}/{pod.name}")
@@ -114,6 +123,9 @@ class FailedPlacements:
             message = f"the pod ran longer than {time_limit(asks=pod.share is not None)}"
             mark = mark_time_limit(pod.meta, message, now)
             self._evictor.mark(pod, mark, "time_limit")
+        elif pod.failure is not None and pod.failure.reason is Reason.PROGRAM_NOT_FOUND:
+            if self._evictor.is_news(pod):
+                doubting.never_began(self._state, key, pod, self._clock())
         elif not pod.ran and not pod.deleting:
             reason = pod.reason or "Rejected"
             message = f"the kubelet of {pod.node} rejected the pod: {pod.message or reason}"
@@ -121,10 +133,11 @@ class FailedPlacements:
                 why = f"{pod.name}: {message}"
                 refused = f"the kubelet refused {pod.name}: {pod.message or reason}"
                 then = and_then(pod, "placing it elsewhere")
-                if self._state.waiting.has_failed_before(key, pod.node):
+                if self._has_failed_before(key, pod.node):
                     self._doubt(key, pod.node, why)
                 else:  # the node may be to blame
                     self._avoid(key, pod.node, refused)
+                    doubt(self._state, key, Reason.PLACEMENT_REFUSED, refused, self._clock())
                 self._evictor.warn(pod, "PodRejected", f"{why}; {then}")
                 self._gangs.member_lost(pod, why)
                 self._evictor.losses.lost(pod, why)
@@ -141,23 +154,51 @@ class FailedPlacements:
         ago = max(0.0, self._now() - epoch_seconds(pod.started or pod.created))
         self._avoid(key, pod.node, f"the kubelet refused {pod.name}: {pod.message}", ago)
 
+    def _has_failed_before(self, key: JobKey, node: str) -> bool:
+        """Whether pods of a job, or of one that is like it, were rejected before this moment."""
+        waiting = self._state.waiting
+        inherited = key in waiting.doubts and not waiting.avoided(key)
+        return inherited or waiting.has_failed_before(key, node)
+
     def _hangs(self, pod: PodRecord) -> bool:
         if pod.stage is not Stage.PLACED or pod.deleting or pod.allocation is None:
             return False
         return pod.unschedulable is not None or not self._state.ledger.has_node(pod.node)
 
+    def _is_unbound(self, pod: PodRecord) -> bool:
+        placed = pod.stage is Stage.PLACED and not pod.deleting and pod.allocation is not None
+        return placed and not pod.bound
+
+    def _hung_for_too_long(self, pod: PodRecord, now: float) -> bool:
+        unbound, patience = now - self._unbound.get(pod.uid, now), self._patience.stuck_seconds
+        if pod.share is not None and not pod.share.controlled:  # an eviction is its end
+            limit = start_limit_seconds(self._state, pod)
+            return bool(limit) and unbound >= max(limit, patience)
+        return now - self._since.get(pod.uid, now) >= patience or unbound >= _SILENT * patience
+
     def _unstick(self, pod: PodRecord) -> None:
-        if self._evictor.handles(pod.uid) or (pod.share is not None and not pod.share.controlled):
-            return  # a pod that nobody makes again would be lost: its user decides
-        why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
-        message, key = f"{pod.name} cannot start on {pod.node}: {why}", self._state.job_of(pod)
+        if self._evictor.handles(pod.uid):
+            return
+        key, gone = self._state.job_of(pod), not self._state.ledger.has_node(pod.node)
+        if pod.unschedulable:
+            why = pod.unschedulable.message
+            said = f"kube-scheduler could not bind {pod.name} to {pod.node}: {why}"
+        elif gone:
+            why = said = "the node is gone"
+        else:
+            seconds = self._clock() - self._unbound[pod.uid]
+            why = (
+                f"kube-scheduler has not bound it within {seconds:.0f} s, and does not say why: it "
+                "does not run, or waits for what the pod names, such as a resource claim"
+            )
+            said = f"{pod.name} was to start on {pod.node}: {why}"
+        message = f"{pod.name} cannot start on {pod.node}: {why}"
         if key is not None and not self._evictor.has_told(pod.uid):
-            if pod.unschedulable:
-                said = f"kube-scheduler could not bind {pod.name} to {pod.node}: {why}"
-                self._doubt(key, pod.node, said)
-            else:
+            if gone and not pod.unschedulable:
                 self._avoid(key, pod.node, why)
-        told = Told("stuck", "PodStuck", f"{message}; placing it elsewhere")
+            else:
+                self._doubt(key, pod.node, said)
+        told = Told("stuck", "PodStuck", f"{message}; {and_then(pod, 'placing it elsewhere')}")
         self._evictor.evict(Eviction(pod, told))
         self._gangs.member_lost(pod, message)
 

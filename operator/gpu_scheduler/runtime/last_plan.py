@@ -68,6 +68,8 @@ class WaitsByJob(Mapping[JobKey, Wait]):
         if said:
             told = [f"{node}: {why}" for node, why in sorted(said.items())[:_MOST_REFUSALS]]
             message = f"{message}; refused on {'; '.join(told)}"
+        if missing := self._state.waiting.looked.said(wait.job):
+            message = f"{message}{missing}"
         return wait if message is wait.message else replace(wait, message=message)
 
     def _wanted(self, key: JobKey, pods: int) -> int:

@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable, Hashable, Iterable
 from typing import NoReturn
 
+from gpu_scheduler.api.gpujob import MAX_PODS
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
@@ -20,12 +22,15 @@ from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import ResourceQuota
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime import doubting
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.accepting import Accepting
+from gpu_scheduler.runtime.doubting import doubt
 from gpu_scheduler.runtime.poll import poll_for_ever
-from gpu_scheduler.runtime.refusals import Refusals
+from gpu_scheduler.runtime.refusals import FIRST_SECONDS, MOST_SECONDS, Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.counting import width
+from gpu_scheduler.state.doubts import elsewhere_first
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
 
@@ -34,6 +39,7 @@ log = logging.getLogger(__name__)
 ASK_AFTER_SECONDS = 1.0
 PATIENCE_SECONDS = 30.0  # before devices that are kept for a pod are given back
 _REFUSED = "its pods are refused"
+_TRY_AGAIN = Backoff(FIRST_SECONDS, MOST_SECONDS)
 _LOOK_SECONDS = 0.25
 _ASKED_AT_ONCE = 3  # jobs in a look
 # Between two questions about pods that are missing and not refused.
@@ -64,6 +70,7 @@ class MissingPods:
         self._state, self._acceptance, self._clock = state, acceptance, clock
         self._accepting, self._follow = accepting, follow
         self._awaited: dict[JobKey, tuple[int, float]] = {}  # how many, and since when none came
+        self._given_up: dict[JobKey, int] = {}  # pods that there were when places were given back
         self._refusals = Refusals(clock, self._again)
         self._failures: Failures[JobKey] = Failures(clock, first_seconds=2 * ASK_AFTER_SECONDS)
         self._ask_at: dict[JobKey, float] = {}  # jobs that miss pods, monotonic seconds
@@ -78,6 +85,9 @@ class MissingPods:
     def see(self, job: GPUJobRecord) -> None:
         """Look whether pods of a job are missing."""
         key = job.key
+        if self._live(key) > self._given_up.get(key, MAX_PODS):
+            del self._given_up[key]
+            doubting.release(self._state, key)
         if job.deleting or not self._lacks(key):
             self._found(key)
         elif key not in self._asked:
@@ -134,6 +144,7 @@ class MissingPods:
             return None  # it has gone, or has its pods, meanwhile
         if refused is None:
             return self._allowed(key)
+        doubt(self._state, key, Reason.PLACEMENT_REFUSED, refused.message, self._clock())
         if not refused.for_now and not any(self._state.records(key)):
             self._doubt(job.namespace, key)
             return self._refusals.refused(key, about)  # nor is it asked about sooner
@@ -193,6 +204,13 @@ class MissingPods:
                 log.info("%s: its pods do not come; it waits for its turn again", key)
                 del self._awaited[key]  # the next place has its own time
                 self._state.give_back(key)
+                self._given_up = {
+                    k: n for k, n in self._given_up.items() if k in self._state.gpujobs
+                }
+                self._given_up[key] = self._live(key)
+                why = f"its Job made no pod within {PATIENCE_SECONDS:g} s, and nobody says why"
+                delays = elsewhere_first(_TRY_AGAIN)
+                doubt(self._state, key, Reason.START_TIMED_OUT, why, now, delays, explained=False)
                 self._follow(key)
 
     def _again(self, key: JobKey, seconds: float) -> None:

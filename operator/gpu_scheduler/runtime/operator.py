@@ -51,6 +51,7 @@ from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.job_statuses import JobStatuses
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.last_plan import LastPlan
+from gpu_scheduler.runtime.looking import Looking
 from gpu_scheduler.runtime.losses import Losses
 from gpu_scheduler.runtime.missing import MissingPods, QuotaHandler
 from gpu_scheduler.runtime.narrowing import Narrowing
@@ -173,6 +174,7 @@ class Operator:
                     and not self.state.waiting.doubts.held_back(job)
                 ),
                 make=self.queue.ask,
+                look=lambda jobs: self.looking.want(jobs),
                 blind=client.watches.blind,
             ),
             Times(settings.cycle_seconds, clock, observe_seconds=observations.cycle_seconds),
@@ -217,6 +219,7 @@ class Operator:
             cap_image=cap_image,
             clock=clock,
         )
+        self.looking = Looking(self.state, client, acceptance, clock=clock)
         accepting = Accepting(self.state, acceptance, clock=clock)
         writes = JobWrites(
             self.state,
@@ -341,6 +344,7 @@ class Operator:
             group.create_task(self.namespaces.run())
             group.create_task(self.quotas.run())
             group.create_task(self.starting.run())
+            group.create_task(self.looking.run())
             group.create_task(self.missing.run())
             group.create_task(self.narrowing.run())
             group.create_task(self.heartbeats.run())

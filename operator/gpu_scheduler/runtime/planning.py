@@ -11,7 +11,7 @@ object that makes it raise is looked for and set aside (``core.blame``), and the
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -50,6 +50,7 @@ class Rules:
         promises: see ``core.plan``.
         may_start: whether waiting pods of a job are to be placed at all.
         make: told of a job of which a pod that does not exist has a place.
+        look: told of jobs that nobody gives way to before somebody has looked at them.
         blind: whether something that is planned with cannot be seen; then nothing is planned.
         decide: ``core.plan``.
     """
@@ -60,6 +61,7 @@ class Rules:
     promises: Promises = STRICT
     may_start: Callable[[JobKey], bool] = lambda job: True
     make: Callable[[JobKey], None] = lambda job: None
+    look: Callable[[Sequence[JobKey]], None] = lambda jobs: None
     blind: Callable[[], bool] = lambda: False
     decide: Callable[..., Plan] = plan
 
@@ -254,6 +256,7 @@ class Planning:
             self._preemption.carry_out(result.evicts)
         except Exception:
             unexpected("planning", f"{len(result.evicts)} evictions")
+        self._rules.look(result.looks)
 
     async def _search(self, given: PlanInput) -> None:
         """Set aside what makes this raise. Others run between two questions."""

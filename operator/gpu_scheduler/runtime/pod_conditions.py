@@ -137,6 +137,6 @@ class PodConditions:
         if self._state.projects.owner(pod.namespace) is None:
             return Reason.INVALID, no_project(job.namespace)
         wait, doubt = self._waits().get(job.key), self._state.waiting.doubts.of(job.key)
-        if doubt is not None:
+        if doubt is not None and not (doubt.quiet and wait is None):
             return doubt.said(wait)
         return (wait.reason, wait.message) if wait is not None else ("", "")

@@ -17,6 +17,7 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime import stored_ends
 from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.creation import NotCreatableError, StaleJobError, TemplateRefusedError
+from gpu_scheduler.runtime.doubting import cannot_be_made
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.removal import Removal
@@ -124,10 +125,12 @@ class Reconciler:
             return None
         try:
             problem = await jobs.follow(job, project)
-        except TemplateRefusedError as error:
-            problem = await self._accepting.explained(job, project, error)
         except NotCreatableError as error:
-            problem = str(error)
+            refused = isinstance(error, TemplateRefusedError)
+            problem = (
+                await self._accepting.explained(job, project, error) if refused else str(error)
+            )
+            cannot_be_made(self._state, key, problem)
         self._note_verdict(job, project, problem)
         self._cannot_follow(job, jobs.complaint(job))
         return None

@@ -14,6 +14,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.creation import create_job, create_service, found_again, kept_by_somebody
+from gpu_scheduler.runtime.doubting import cannot_be_made
 from gpu_scheduler.runtime.job_writes import STAYS, JobWrites
 from gpu_scheduler.runtime.width import sizes_of, told, widest
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -82,6 +83,8 @@ class RoleJobs:
                 told(awaited, {role: wanted.get("parallelism", 0)})
             else:
                 self._state.withhold(job.key, STAYS, True)
+                if awaited:
+                    cannot_be_made(self._state, job.key, self.complaint(job))
         return refused
 
     async def _find_again(self, job: GPUJobRecord, project: ProjectName) -> None:

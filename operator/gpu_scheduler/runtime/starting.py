@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.turns import Turns
@@ -27,6 +26,7 @@ from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told
 from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.object_events import ObjectEvents
 from gpu_scheduler.runtime.poll import poll_for_ever
+from gpu_scheduler.runtime.start_limit import start_limit_seconds
 from gpu_scheduler.runtime.states import on_its_node
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.containers import Trouble
@@ -79,8 +79,8 @@ class Starting:
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""
-        if pod.share is not None:
-            return  # as with every other pod, who made it decides how long it may take
+        if pod.share is not None and not pod.share.controlled:
+            return  # an eviction would be its end: who made it decides how long it may take
         if pod.stage is Stage.PLACED and pod.bound and pod.allocation and not pod.deleting:
             if pod.uid not in self._slow:
                 age = self._now() - epoch_seconds(pod.started) if pod.started else 0.0
@@ -125,14 +125,8 @@ class Starting:
         if pod.initializing and pod.trouble is None:
             slow.since = self._clock()  # it may take its time; what follows is timed anew
             return False
-        limit = self._limit_seconds(pod)
+        limit = start_limit_seconds(self._state, pod)
         return bool(limit) and self._clock() - slow.since >= limit
-
-    def _limit_seconds(self, pod: PodRecord) -> int:
-        owner = self._state.projects.owner(pod.namespace)
-        if owner is None:
-            return START_TIMEOUT_SECONDS
-        return self._state.projects.records[owner].start_timeout_seconds
 
     def _to_be_asked(self, pod: PodRecord, slow: _Slow) -> bool:
         return (
@@ -160,12 +154,12 @@ class Starting:
             self._state.touch(key)
 
     def _give_back(self, pod: PodRecord, slow: _Slow) -> None:
-        job = self._state.gpujob_of(pod)
+        job = self._state.work_of(pod)
         if job is None:
             return
         trouble = pod.trouble or slow.trouble
         why = trouble.message if trouble is not None else on_its_node(pod)[1]
-        limit = self._limit_seconds(pod)
+        limit = start_limit_seconds(self._state, pod)
         message = f"pod {pod.name} gave its GPU back, for it did not start within {limit} s: {why}"
         told = Told("not_started", "StartTimedOut", f"{message}; it is tried again later")
         if pod.deleting or not self._evictor.evict(Eviction(pod, told)):

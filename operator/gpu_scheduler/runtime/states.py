@@ -111,7 +111,7 @@ def on_its_node(pod: PodRecord) -> Said:
     On the gate path kube-scheduler has the next word; until it has bound the pod this is its.
     """
     if not pod.bound:
-        said = f": {pod.unschedulable.message}" if pod.unschedulable else " is about to bind it"
+        said = f": {pod.unschedulable.message}" if pod.unschedulable else " has not bound it yet"
         return Reason.PLACING, f"pod {pod.name} has its place on {pod.node}; kube-scheduler{said}"
     doing = f"init container {pod.initializing} runs" if pod.initializing else ""
     return Reason.STARTING, f"placed on {pod.node}, {doing or 'containers are starting'}"
@@ -169,7 +169,7 @@ def _doubtful(facts: Facts) -> Said | None:
     """Of one that is tried again just now the next steps have better news."""
     doubt, known = facts.known.doubt, facts.known
     tried = facts.placed or known.awaited or any(p.uid in known.assumed for p in facts.live)
-    if doubt is None or (tried and doubt.until is None):
+    if doubt is None or (tried and doubt.until is None) or (doubt.quiet and known.wait is None):
         return None
     return doubt.said(known.wait)
 

@@ -102,7 +102,7 @@ def gpujob_status(
         sweep=sweep.status if sweep is not None else _sweep_before(job),
         conditions=[
             condition(*each, judged=(job.generation, now), before=job.status)
-            for each in _wanted(job, phase, complete, held, watched, (reason, message), known.aside)
+            for each in _wanted(job, phase, complete, held, watched, (reason, message), known)
         ],
         project=project,
         gpu=_usage(job, held),
@@ -247,7 +247,7 @@ def _wanted(
     held: list[PodRecord],
     watched: Watched,
     said: Said,
-    aside: str,
+    known: Known,
 ) -> list[Wanted]:
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
     placed, (reason, message) = bool(held), said
@@ -263,8 +263,10 @@ def _wanted(
     ]
     if words.cannot_start(reason):
         wanted.append((ConditionType.CANNOT_START, True, reason, message))
-    if aside:
-        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", aside))
+    if known.doubt is not None and phase in (Phase.PENDING, Phase.RUNNING):
+        wanted.append((ConditionType.IN_DOUBT, True, known.doubt.reason, known.doubt.why))
+    if known.aside:
+        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", known.aside))
     if complete or phase is Phase.SUCCEEDED:
         wanted.append(("Complete", True, "Succeeded", message or "every index succeeded"))
     if phase is Phase.FAILED:

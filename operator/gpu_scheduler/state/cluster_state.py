@@ -18,6 +18,7 @@ from gpu_scheduler.state.awaited import AwaitedPod
 from gpu_scheduler.state.charging import charge
 from gpu_scheduler.state.classes import ClassRecord, resolve_models
 from gpu_scheduler.state.cluster_view import ClusterView
+from gpu_scheduler.state.doubts import About
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pods import PodRecord, Stage, without_stranger
@@ -294,6 +295,9 @@ class ClusterState(ClusterView):
         if request is not None and new.stage is Stage.WAITING:
             problem = self.lacks(pod, request)
         own, changed = self._shares.put(pod, new.share, problem)
+        if old is None and new.stage is Stage.WAITING and new.unscheduled is not None:
+            about = About(own.uid, 0, alike=self.groups[own.owner].alike)
+            self.waiting.doubts.read(own.owner, about, new.unscheduled.message)
         if changed:
             self.job_book.enter(own)
             self.waiting.forget_job(own.owner)

@@ -66,6 +66,7 @@ class GPUJobRecord:
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
     templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
     finalizers: tuple[str, ...] = ()
+    alike: str = ""  # of pods that ask by themselves, see ``Doubts``; else it follows from the spec
 
     _asks: Mapping[str, Ask] = field(default_factory=dict)
     _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from

@@ -6,9 +6,12 @@ as its pods, and nobody writes a status of it. What a pod says of itself is what
 never what it holds. Kept by ``state.cluster_state``.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.gpujob import GPUJobSpec, JobType
@@ -128,6 +131,17 @@ def group_uid(pod: Pod, share: Share) -> str:
     return f"share/{meta.namespace}/{share.gang}" if share.gang else f"share/{meta.uid}"
 
 
+def alike(pod: Pod) -> str:
+    """What is the same of pods that start, or do not, for the same reasons: see ``Doubts``.
+
+    Those of one maker, or of one name, whose containers are the same; what placing a pod changes of
+    it is not looked at.
+    """
+    spec = pod.spec
+    what = spec.containers, spec.init_containers, [volume.name for volume in spec.volumes]
+    return hashlib.sha256(msgspec.json.encode(what)).hexdigest()
+
+
 @dataclass(slots=True)
 class _Group:
     record: GPUJobRecord
@@ -167,6 +181,7 @@ class ShareGroups:
         self._records[record.key] = record
         if (name := group_name(pod, share)) != record.key:
             self._names[record.key] = name
+        record.alike = f"{name} {alike(pod)}"
         return own, True
 
     def drop(self, uid: str, member: PodUID) -> JobRecord | None:

@@ -24,6 +24,7 @@ from gpu_scheduler.state.asks import Ask
 from gpu_scheduler.state.doubts import Doubts
 from gpu_scheduler.state.failed_nodes import FailedNodes
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
+from gpu_scheduler.state.looked import Looked
 from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pod_kind import pod_kind_of, pod_resources
 from gpu_scheduler.state.pods import PodRecord
@@ -71,6 +72,7 @@ class PendingPods:
         self._ready: dict[JobKey, WaitingJob | None] = {}
         self._failed = FailedNodes()
         self.doubts = Doubts(now)
+        self.looked = Looked()
         self._interned: dict[PodKind, PodKind] = {}
         # By id of the template's spec, which many share, for what GPUs these ask.
         self._kinds: dict[int, tuple[PodSpec, tuple[Ask, tuple[int, int]], PodKind]] = {}
@@ -234,22 +236,28 @@ class PendingPods:
         """What is known of a job beside its pods is another."""
         self._ready.pop(key, None)
 
+    def look_again(self, namespace: str) -> None:
+        """What somebody saw of the jobs of a namespace may be otherwise now."""
+        for key in self.looked.forget_namespace(namespace):
+            self._ready.pop(key, None)
+
     def forget_failures(self, gone: Callable[[JobKey], bool]) -> None:
         """Forget where pods of jobs failed that are gone."""
         self._failed.forget(gone)
         self.doubts.forget(gone)
+        self.looked.forget(gone)
 
     def expire(self, now: float) -> Collection[JobKey]:
-        """Let go of avoided nodes and of jobs that were held back; whose time is over."""
-        expired = self._failed.expire(now) | set(self.doubts.expire(now))
+        """Let go of avoided nodes, of jobs held back and of what somebody saw; whose is over."""
+        expired = self._failed.expire(now) | {*self.doubts.expire(now), *self.looked.expire(now)}
         for key in expired:
             self._ready.pop(key, None)
         return expired
 
     def next_expiry(self) -> float | None:
         """When a node may be used again, or a job be tried again, monotonic seconds."""
-        both = self._failed.next_expiry(), self.doubts.next_expiry()
-        return min((at for at in both if at is not None), default=None)
+        books = self._failed, self.doubts, self.looked
+        return min((at for at in (b.next_expiry() for b in books) if at is not None), default=None)
 
     def members_changed(self, key: JobKey) -> None:
         """A pod that does not wait changed: gangs and unmade pods depend on those as well."""
@@ -309,7 +317,7 @@ class PendingPods:
         if not found or job.spec is None:
             return None
         found.sort(key=lambda each: each[0])
-        pods = tuple(pod for _, pod in found)
+        pods, about = tuple(pod for _, pod in found), (job.uid, job.generation)
         return WaitingJob(
             key=job.key,
             project=project,
@@ -320,7 +328,8 @@ class PendingPods:
             created=job.created_seconds,
             time_limit_seconds=job.spec.time_limit_seconds,
             gang=gang(),
-            doubtful=job.key in self.doubts,
+            doubtful=job.key in self.doubts or self.looked.lacks(job.key, about),
+            unseen=self.looked.unseen(job.key, about),
         )
 
     def _without_object(

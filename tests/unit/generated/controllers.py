@@ -3,6 +3,7 @@
 Each round looks at everything, as level-triggered controllers do; rounds are small.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from tests.unit.generated.server import ENDED, REPLICA_SETS, Server, path_of
@@ -12,17 +13,23 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 MOST_PODS = 8  # of one Job at once: a hostile one may ask for millions
 
 
-def round_of(server: Server) -> None:
-    """One round of all of them."""
+def round_of(
+    server: Server,
+    *,
+    makes: Callable[[Obj], bool] = lambda job: True,
+    node: Callable[[Server, Obj], None] | None = None,
+) -> None:
+    """One round of all of them; ``makes``: whether a Job gets its pods, ``node``: the kubelets."""
     pods = server.of("/api/v1/pods")
     for job in server.of("/apis/batch/v1/jobs"):
-        if job["metadata"]["uid"].startswith("uid-made-"):
+        if job["metadata"]["uid"].startswith("uid-made-") and makes(job):
             _job(server, job, [p for p in pods if owner(p) == job["metadata"]["uid"]])
     for replicas in server.of(REPLICA_SETS):
         mine = [pod for pod in pods if owner(pod) == replicas["metadata"]["uid"]]
-        _replica_set(server, replicas, mine)
+        live = [pod for pod in mine if pod["status"]["phase"] not in ENDED]
+        _replica_set(server, replicas, live)
     for pod in server.of("/api/v1/pods"):
-        kubelet(server, pod)
+        (node or kubelet)(server, pod)
 
 
 def finish(server: Server, pod: Obj) -> None:

@@ -346,11 +346,11 @@ async def test_words_stay_until_a_pod_starts_or_the_spec_is_another() -> None:
         case.decide()
         await case.run()
         case.state.pod_changed(bound())
-        observe(case.state, case.state.pods[POD])
+        observe(case.state, case.state.pods[POD], 0.0)
         assert KEY in case.state.waiting.doubts
         if news == "started":
             case.state.pod_changed(bound(3, phase="Running"))
-            observe(case.state, case.state.pods[POD])
+            observe(case.state, case.state.pods[POD], 0.0)
         else:
             generation = 2 if news == "changed" else 1
             case.state.gpujob_changed(make_gpujob(generation=generation))
@@ -369,7 +369,7 @@ async def test_one_member_of_a_gang_that_starts_shows_nothing() -> None:
         case.state.pod_changed(
             make_pod(name, version=2, index=index, node="a", grants=grants, phase="Running")
         )
-        observe(case.state, case.state.pods[PodUID(f"uid-{name}")])
+        observe(case.state, case.state.pods[PodUID(f"uid-{name}")], 0.0)
     assert KEY not in case.state.waiting.doubts
 
 

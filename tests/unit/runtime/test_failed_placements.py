@@ -26,6 +26,7 @@ from tests.unit.state.builders import (
 from tests.unit.state.test_cluster_state import make_cluster_state
 from tests.unit.state.test_shares import asking
 
+from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
@@ -317,13 +318,132 @@ async def test_a_kubelet_that_rejects_is_to_blame_and_when_two_do_the_job_is() -
     case = Case()
     doubts = case.state.waiting.doubts
     await case.see(rejected(uid="1"), rejected(uid="2"))  # of one plan
-    assert case.state.waiting.avoided(KEY).keys() == {"a"} and KEY not in doubts
+    assert case.state.waiting.avoided(KEY).keys() == {"a"} and not doubts.held_back(KEY)
     case.state.node_changed(make_node("b"))
     elsewhere = {"grants": half("b/0"), "phase": "Failed", "reason": "OutOfcpu"}
     await case.see(make_pod(uid="3", node="b", **elsewhere))
-    assert case.state.waiting.avoided(KEY).keys() == {"a", "b"} and KEY in doubts
+    assert case.state.waiting.avoided(KEY).keys() == {"a", "b"} and doubts.held_back(KEY)
     await case.see(make_pod(uid="4", node="a", grants=half(), phase="Running"))
     assert KEY not in doubts
+
+
+def silent(version: int = 2, **settings: Any) -> Pod:
+    """Released from its gate, pinned to node a, and kube-scheduler says nothing."""
+    return make_pod(version=version, path="other", grants=half(), allocated_node="a", **settings)
+
+
+@virtual
+async def test_a_pod_of_which_kube_scheduler_says_nothing_gives_its_place_back() -> None:
+    case = Case()
+    async with case.evicting.running():
+        await case.see(silent())
+        await asyncio.sleep(4 * STUCK_SECONDS - 1)
+        assert case.evictions == []
+        await asyncio.sleep(4)
+    assert case.evictions == ["job-0"]
+    doubt = case.state.waiting.doubts.of(KEY)
+    assert doubt is not None and case.state.waiting.doubts.held_back(KEY)
+    assert "has not bound it within 120 s, and does not say why" in doubt.why
+    assert "resource claim" in case.events.said[0][2]
+
+
+@virtual
+async def test_what_kube_scheduler_says_in_between_gives_a_pod_no_more_time() -> None:
+    case = Case()
+    async with case.evicting.running():
+        for version in range(2, 40, 2):
+            await case.see(silent(version))
+            await asyncio.sleep(STUCK_SECONDS / 4)
+            await case.see(stuck(version + 1))
+            await asyncio.sleep(STUCK_SECONDS / 4)
+    assert case.evictions == ["job-0"]
+
+
+@pytest.mark.parametrize("conditions", [(), (UNSCHEDULABLE,)])
+def test_a_pod_that_nobody_makes_again_has_as_long_as_its_project_gives(conditions: Any) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        pod = asking(
+            controller="", path="other", grants=half(), allocated_node="a", conditions=conditions
+        )
+        async with case.evicting.running():
+            await case.see(pod)
+            await asyncio.sleep(START_TIMEOUT_SECONDS - 1)
+            assert case.evictions == []
+            await asyncio.sleep(4)
+        assert case.evictions == ["web-1"]
+        assert case.events.said[-1][2].endswith("; nobody makes it again")
+
+    run()
+
+
+@virtual
+async def test_the_next_pod_of_a_deployment_is_in_the_doubt_of_the_one_before() -> None:
+    """Each of its pods is a group of its own, and so is each that comes in its place."""
+    case = Case()
+    placed = {"path": "other", "grants": half(), "allocated_node": "a"}
+
+    async def is_doubtful(name: str) -> bool:
+        await case.see(asking(name))
+        (job,) = case.state.waiting_jobs()
+        return job.doubtful
+
+    async with case.evicting.running():
+        await case.see(asking(conditions=(UNSCHEDULABLE,), **placed))
+        await asyncio.sleep(STUCK_SECONDS + 3)
+        assert case.evictions == ["web-1"]
+        case.handler.gone("team-a", "web-1", "uid-web-1")
+        for name in ("web-2", "web-3"):
+            assert await is_doubtful(name)
+            case.handler.gone("team-a", name, f"uid-{name}")
+        await case.see(asking("web-4", node="a", grants=half(), phase="Running"))
+        assert await is_doubtful("web-5"), "it was never in doubt itself, and may have begun before"
+
+
+@virtual
+async def test_nobody_goes_again_for_a_program_that_cannot_be_begun() -> None:
+    case = Case()
+    ended = {"reason": "StartError", "exitCode": 128, "message": "exec: no such file"}
+    statuses = [{"name": "main", "state": {"terminated": ended}}]
+
+    async def fails(uid: str) -> None:
+        await case.see(
+            make_pod(uid=uid, node="a", grants=half(), phase="Failed", containerStatuses=statuses)
+        )
+
+    await fails("1")
+    doubts = case.state.waiting.doubts
+    assert KEY in doubts and not doubts.held_back(KEY) and case.marks == []
+    await case.see(make_pod("job-1", uid="2", node="a", grants=half("1"), phase="Running"))
+    await fails("1")
+    await fails("3")
+    assert KEY not in doubts, "others of it run"
+
+
+@virtual
+async def test_once_one_of_them_has_started_the_next_is_in_no_doubt() -> None:
+    case = Case()
+    refused = {"phase": "Failed", "reason": "OutOfcpu"}
+    await case.see(asking(node="a", grants=half(), **refused))
+    await case.see(asking("web-2"))
+    (job,) = case.state.waiting_jobs()
+    assert job.doubtful
+    await case.see(asking("web-2", version=2, node="a", grants=half(), phase="Running"))
+    await case.see(asking("web-3"))
+    (job,) = case.state.waiting_jobs()
+    assert not job.doubtful
+
+
+@virtual
+async def test_a_new_leader_reads_the_doubt_off_a_pod_that_waits() -> None:
+    case = Case()
+    said = "PlacementRefused: no port; until one of its pods has started it gets free GPUs only"
+    said += ", and nobody gives way to it; needs 1 GPU"
+    condition = {**UNSCHEDULABLE, "reason": "PlacementRefused", "message": said}
+    await case.see(asking("web-2", conditions=(condition,)))
+    (job,) = case.state.waiting_jobs()
+    assert job.doubtful
 
 
 @virtual

@@ -265,6 +265,42 @@ async def test_places_of_pods_that_do_not_come_nobody_knows_why_are_given_back()
         assert len(case.state.awaited.of(FOUR)) == 2
         await asyncio.sleep(3)
     assert not case.state.awaited.of(FOUR)
+    doubt = case.state.waiting.doubts.of(FOUR)
+    assert doubt is not None and case.state.waiting.doubts.held_back(FOUR)
+    assert "made no pod within 30 s" in doubt.why
+
+
+@virtual
+async def test_pods_that_come_late_are_placed_at_once_and_nobody_goes_for_them() -> None:
+    """Their controller stood still, say: who waits for ever longer would wait for nothing."""
+    case = Placed()
+    await case.begin()
+    async with case.running():
+        await asyncio.sleep(PATIENCE_SECONDS + 2)
+        case.see(FOUR)
+        assert case.state.waiting.doubts.held_back(FOUR)
+        (own,) = case.state.jobs_of(FOUR)
+        live = len(list(case.state.records(FOUR)))
+        case.state.pod_changed(make_pod("late", job=own.uid, index=live))
+        case.see(FOUR)
+    doubts = case.state.waiting.doubts
+    assert FOUR in doubts and not doubts.held_back(FOUR)
+
+
+@virtual
+async def test_nobody_goes_for_pods_that_were_refused_once_until_one_has_started() -> None:
+    case = Case()
+    case.answer = refusal()
+    async with case.running():
+        case.see()
+        await asyncio.sleep(2)
+        case.answer = {}
+        await asyncio.sleep(40)
+        assert case.see() == ""
+    job = case.state.waiting_job(KEY)
+    assert job is None or job.doubtful
+    doubts = case.state.waiting.doubts
+    assert KEY in doubts and not doubts.held_back(KEY)
 
 
 @virtual

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import UNPROCESSABLE
+from tests.unit.runtime.job_writing import place_unmade
 from tests.unit.runtime.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_gpujob, make_job
@@ -92,6 +93,19 @@ def test_a_change_that_the_server_refuses_says_so_and_is_tried_again(
         assert case.state.gpujobs[KEY].complaint == ""
 
     run()
+
+
+@virtual
+async def test_nobody_goes_again_for_pods_for_which_a_job_may_not_be_made_wider() -> None:
+    case = Case(parallelism=3, completions=8)
+    case.state.job_changed(make_job(parallelism=0, completions=8))
+    await case.handle()
+    doubts = case.state.waiting.doubts
+    assert place_unmade(case.state) and KEY not in doubts
+    case.answers = {"PATCH": UNPROCESSABLE}
+    await case.handle()
+    known = doubts.of(KEY)
+    assert known is not None and "refuses the change" in known.why and not doubts.held_back(KEY)
 
 
 @virtual

@@ -9,6 +9,7 @@ from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_failed_placements import Case as RecoveryCase
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_pod
+from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.kube import errors
@@ -264,3 +265,23 @@ async def test_pods_of_a_job_that_are_late_together_count_once() -> None:
         assert len(case.evictions) == 5 and not case.may_start()
         await asyncio.sleep(60)
         assert case.may_start()
+
+
+@pytest.mark.parametrize("controller, evicted", [("ReplicaSet", 1), ("", 0)])
+def test_a_pod_that_asks_by_itself_gives_way_where_another_one_is_made(
+    controller: str, evicted: int
+) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(startTimeoutSeconds=60)
+        pod = asking(controller=controller, node="a", grants=half(), containerStatuses=CREATING)
+        async with case.running():
+            await case.see(pod)
+            await asyncio.sleep(70)
+            assert len(case.evictions) == evicted
+            case.handler.gone("team-a", "web-1", "uid-web-1")
+            await case.see(asking("web-2"))
+        (job,) = case.state.waiting_jobs()
+        assert job.doubtful == bool(evicted)
+
+    run()

@@ -213,7 +213,8 @@ class Plan:
     The places of a gang follow one another, and there is one for every member that was missing.
 
     ``shares_milli``: what each project should hold. ``again_at``: when the passing of time alone
-    would change the plan, epoch seconds. ``memory``: to be handed to the next plan.
+    would change the plan, epoch seconds. ``memory``: to be handed to the next plan. ``looks``: jobs
+    for which somebody would give way, were they not unseen (``WaitingJob.unseen``).
     """
 
     assignments: tuple[Assignment, ...]
@@ -224,3 +225,4 @@ class Plan:
     again_at: float | None = None
     shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = field(default_factory=dict)
     memory: Memory = NOTHING
+    looks: tuple[JobKey, ...] = ()

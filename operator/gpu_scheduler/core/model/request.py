@@ -139,6 +139,9 @@ class WaitingJob:
     doubtful: bool = False
     """Its last pods could not start for a reason of their own: nobody gives way to it, and no room
     is kept for it, until one has started on what is free."""
+    unseen: bool = False
+    """Whether its pods could start was not looked at of late: before anybody gives way to it, the
+    plan asks for that (``Plan.looks``)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.drift import changes
 from gpu_scheduler.runtime.accepting import Accepting
+from gpu_scheduler.runtime.doubting import cannot_be_made
 from gpu_scheduler.runtime.job_writes import STAYS
 from gpu_scheduler.runtime.width import narrows, pods_at_once, told, width_of
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -80,6 +81,8 @@ class Segments:
             changed = await self._jobs.change(job, project, own, fields)
             if not changed:
                 self._state.withhold(job.key, STAYS, True)
+                if awaited:
+                    cannot_be_made(self._state, job.key, self.complaint(job))
             if not changed and fields.get("parallelism", own.parallelism) < own.parallelism:
                 return ""  # what it does not give up, no other gets
         for segment in wanted:

@@ -55,6 +55,7 @@ class Pod:
     again: int = 0  # how often its index had to give way: a pod that comes again is a new one
     since: float | None = None  # waits since then; None = since its job was created
     doubtful: bool = False  # its job's last pods could not start for a reason of their own
+    unseen: bool = False  # nobody has looked of late whether its job's pods could start
 
     @property
     def uid(self) -> PodUID:
@@ -133,6 +134,7 @@ class Play:
                 pods[0].seconds if pods[0].limit else None,
                 self._gang(pods),
                 doubtful=pods[0].doubtful,
+                unseen=pods[0].unseen,
             )
             for key, pods in found.items()
         ]
