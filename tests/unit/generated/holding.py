@@ -5,12 +5,10 @@ import gc
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
-
-from gpu_scheduler.core.bounded import Bounded
 
 _NOT_FOLLOWED = (
     type,
@@ -44,13 +42,28 @@ def held_bytes(roots: Iterable[object], without: Iterable[object] = ()) -> int:
 
 
 def caches() -> list[Any]:
-    """Those of ``functools`` and the bounded ones, of our own modules."""
-    return [
-        each
-        for each in gc.get_objects()
-        if isinstance(each, Bounded)
-        or (isinstance(each, _CACHE) and str(each.__module__).startswith("gpu_scheduler"))
-    ]
+    """Those of ``functools`` in modules and classes of ours, and in what decorators made of them.
+
+    They are looked for by name: what an operator has frozen, the collector does not list.
+    """
+    return [cache for each in _named() for cache in _in(each)]
+
+
+def _named() -> Iterator[object]:
+    for name, module in tuple(sys.modules.items()):
+        if name.startswith("gpu_scheduler"):
+            for value in tuple(vars(module).values()):
+                yield value
+                if isinstance(value, type):
+                    yield from tuple(vars(value).values())
+
+
+def _in(each: object) -> Iterator[object]:
+    if isinstance(each, _CACHE):
+        yield each
+    for cell in getattr(each, "__closure__", None) or ():
+        if isinstance(cell.cell_contents, _CACHE):
+            yield cell.cell_contents
 
 
 def _below(each: object) -> list[object]:
@@ -63,8 +76,4 @@ def _below(each: object) -> list[object]:
 
 def _globals() -> Iterator[object]:
     """What modules of ours keep by themselves."""
-    for name, module in tuple(sys.modules.items()):
-        if name.startswith("gpu_scheduler"):
-            for value in tuple(vars(module).values()):
-                if not isinstance(value, type | types.ModuleType | types.FunctionType | Callable):
-                    yield value
+    return (each for each in _named() if not callable(each))
