@@ -8,7 +8,7 @@ import re
 
 MOST_BYTES = 256 << 10
 MOST_ELEMENTS = 20_000  # fields and entries of lists
-ELEMENT_BYTES = 100  # of memory, beside its text
+ELEMENT_BYTES = 200  # of memory, beside its text
 
 _TEXTS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 _MARKS = (b",", b"[", b"{")

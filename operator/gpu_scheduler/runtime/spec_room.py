@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.runtime.specs import ReadSpec
 from gpu_scheduler.state.projects import no_project
 
-MOST_BYTES = 64 << 20
+MOST_BYTES = 96 << 20
 MOST_BYTES_WITHOUT_PROJECT = 128 << 10
 
 
