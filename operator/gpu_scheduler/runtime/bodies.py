@@ -15,6 +15,7 @@ TOO_LARGE = "tooLarge"
 """Beside spec and status: why the spec is not there. The API server keeps no such field of ours."""
 
 MOST_FINALIZERS = 32
+_OF_ADMINISTRATORS = frozenset({"GPUProject", "GPUClass", "GPUNode"})
 _SHORT_BYTES = 4096
 _KEPT = (
     "name",
@@ -56,8 +57,9 @@ def cut(raw: msgspec.Raw) -> bytes:
     if len(bytes(kept := meta.get("finalizers", msgspec.Raw(b"")))) > _SHORT_BYTES:
         few = msgspec.json.decode(kept)[:MOST_FINALIZERS]
         found.metadata["finalizers"] = msgspec.Raw(_WRITE.encode(few))
-    if isinstance(found.spec, msgspec.Raw) and (why := too_large(bytes(found.spec))):
-        found.spec, found.too_large = msgspec.UNSET, why
+    if isinstance(found.spec, msgspec.Raw) and found.kind not in _OF_ADMINISTRATORS:
+        if why := too_large(bytes(found.spec)):
+            found.spec, found.too_large = msgspec.UNSET, why
     return _WRITE.encode(found)
 
 
