@@ -20,6 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 from gpu_scheduler.api.condition import Told
 from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.jobs.write import Write, send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -27,6 +28,7 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.media_types import MERGE_PATCH
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.pace import Pace
 from gpu_scheduler.runtime.slots import Slots
 from gpu_scheduler.state.owners import OwnerBook
 
@@ -41,6 +43,8 @@ TRIFLE_SECONDS = 10.0  # between a write and one that says nothing but trifles
 _TRIFLES = 2  # in a look: 40 a second
 PASSING_SECONDS = 5.0  # that something may last before it is written
 FIRST_WORDS_SECONDS = 1.0  # the same, of an object that has said nothing yet
+# Of a namespace: who makes what is wrong by the thousand hears of it in time.
+_REFUSED_PER_SECOND, _REFUSED_AT_ONCE = 2.0, 2000
 _REST = 10  # times as long as the preparation of a kind took, before the next one
 
 
@@ -194,6 +198,7 @@ class StatusWriter:
         self._passing: dict[str, float] = {}  # uid -> since when
         self._busy: set[str] = set()  # uids
         self._begun: Counter[str] = Counter()  # by namespace
+        self._refused = Pace(_REFUSED_PER_SECOND, _REFUSED_AT_ONCE)
         self._slots = Slots(lambda: _YIELDING if hurried() else _IN_FLIGHT, _OF_ONE)
 
     async def run(self) -> NoReturn:
@@ -288,6 +293,7 @@ class StatusWriter:
         statuses = line.statuses
         if statuses.uid(key) != uid:
             self._passing.pop(uid, None)
+            self._refused.used(uid)
             return
         before, after = statuses.status(key)
         patch = difference(before, after)
@@ -303,9 +309,12 @@ class StatusWriter:
             if not trifles:
                 return  # each has its turn, or else a write of one would make the next one due
             at = self._trifles_from(uid)
+        if (namespace := statuses.namespace(key)) and after.get("reason") == Reason.INVALID:
+            at = max(at, self._refused.moment(namespace, uid, self._clock()))
         if self._clock() < at:
             return heappush(line.later, (at, key, trifles))
         self._note_write(uid)
+        self._refused.used(uid)
         if not await self._send(uid, statuses.write(key, uid, patch, after)):
             line.add([key], trifles=trifles)
         elif statuses.uid(key) == uid:  # and not another one of its name

@@ -21,6 +21,7 @@ from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.kube import errors
+from gpu_scheduler.runtime import status_writer
 from gpu_scheduler.runtime.status_writer import difference
 
 
@@ -124,6 +125,30 @@ async def test_statuses_that_get_no_answer_hold_up_those_of_no_other_namespace()
         assert any("team-b" in path for path in paths)
         await asyncio.sleep(200)
     assert len({sent.path for sent in case.client.sent if "slow-" in sent.path}) == 300
+
+
+@virtual
+async def test_who_makes_what_is_wrong_by_the_thousand_hears_of_it_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(status_writer, "_REFUSED_AT_ONCE", 20)
+    case = Case()
+    for number in range(60):
+        name = f"wrong-{number}"
+        case.custom_resources.gpujob(gpujob_body(name, uid=name, gpu=-1))
+
+    def told() -> int:
+        return len({sent.path for sent in case.client.sent if "wrong-" in sent.path})
+
+    async with case.running():
+        await asyncio.sleep(2)
+        assert 20 <= told() <= 20 + 2 * 2 + 1
+        case.waits("good")
+        case.custom_resources.gpujob(gpujob_body("good", uid="good"))
+        await asyncio.sleep(1)
+        assert any("good" in sent.path for sent in case.client.sent)
+        await asyncio.sleep(20)
+    assert told() == 60
 
 
 @virtual
