@@ -146,6 +146,10 @@ gpu-check: ## Do memory caps hold on this machine's NVIDIA driver? Needs no setu
 bench-ports: setup ## What strangers at its ports cost the operator: scrapes, idle connections, floods, dear logs
 	@$(PYTHON) -m tests.perf.bench_ports
 
+.PHONY: bench-memory
+bench-memory: setup ## What the operator keeps in memory of jobs, pods and namespaces (OPTIONS=--help)
+	@$(PYTHON) -m tests.perf.bench_memory $(OPTIONS)
+
 .PHONY: bench-commands
 bench-commands: setup ## What `kubectl gpu` costs who types it, on a cluster with 1,000 jobs
 	@$(PYTHON) -m tests.perf.bench_commands

@@ -13,6 +13,8 @@ from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import PodUID
 
 NEVER: Mapping[int, "Mark"] = {}
+MOST = 128  # moves of a Job that are known, the latest
+_MOST_CHARS = 64  # of a uid
 
 
 class Mark(NamedTuple):
@@ -38,7 +40,10 @@ def marks(annotations: Mapping[str, str]) -> Mapping[int, Mark]:
     if not keys:
         return NEVER
     read = ((number(key.removeprefix(MOVED_PREFIX)), _mark(annotations[key])) for key in keys)
-    return {i: mark for i, mark in read if i is not None and mark is not None}
+    known = {i: mark for i, mark in read if i is not None and mark is not None}
+    if len(known) <= MOST:
+        return known
+    return dict(sorted(known.items(), key=lambda each: each[1].at)[-MOST:])
 
 
 def _mark(value: str) -> Mark | None:
@@ -47,4 +52,6 @@ def _mark(value: str) -> Mark | None:
         at = datetime.fromisoformat(time)
     except ValueError:
         return None
-    return Mark(at.timestamp(), PodUID(pod)) if at.tzinfo is not None else None
+    if at.tzinfo is None or len(pod) > _MOST_CHARS:
+        return None
+    return Mark(at.timestamp(), PodUID(pod))

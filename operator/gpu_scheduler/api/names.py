@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Callable
-from functools import lru_cache
+
+from gpu_scheduler.core.bounded import remembered
 
 GROUP = "gpu-scheduler.io"
 VERSION = "v1alpha1"
@@ -166,7 +167,7 @@ def results_name(job: str, segment: int) -> str:
     return f"{job}-results-{segment}"
 
 
-@lru_cache(maxsize=200_000)  # asked for every device in use, each second
+@remembered(20_000, chars=512)  # asked for every device in use, each second
 def holder_name(node: str, device: str) -> str:
     """The pod that holds a device for us: a device has at most one, whatever happens."""
     digest = hashlib.sha256(f"{node}\0{device}".encode()).hexdigest()

@@ -41,14 +41,16 @@ from gpu_scheduler.api.share_keys import (
     Unit,
 )
 from gpu_scheduler.api.share_words import EITHER, ENDING, NOWHERE, Words
+from gpu_scheduler.core.bounded import QUOTED_CHARS, quoted
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, MOST_MIB, milli_from_gpu
 from gpu_scheduler.core.quantity import whole
+from gpu_scheduler.core.wording import clip
 
 MOST_CONTAINERS = 16  # of a pod that get GPUs, as of a GPUJob
 _MOST_DEVICES = 64  # of one node
 _MOST_GPUS = 1024  # of one pod
-_MOST_MODELS = 16
+_MOST_MODELS, _MOST_MODEL_CHARS = 16, 63
 _MOST_GANG = rules.MAX_GANG_PODS
 _MOST_SECONDS = 2**31 - 1
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
@@ -147,9 +149,12 @@ def _problems(
     yield from _count(annotations, ASK_PRIORITY, 0, 100, "higher goes first")
     yield from _count(annotations, ASK_TIME_LIMIT, 1, _MOST_SECONDS, "in seconds")
     models = _models(annotations)
-    if ASK_MODELS in annotations and not 0 < len(models) <= _MOST_MODELS:
+    long = any(len(model) > _MOST_MODEL_CHARS for model in models)
+    if ASK_MODELS in annotations and (long or not 0 < len(models) <= _MOST_MODELS):
         yield Problem(
-            _note(ASK_MODELS), f"write 1 to {_MOST_MODELS} models with commas between, like A100"
+            _note(ASK_MODELS),
+            f"write 1 to {_MOST_MODELS} models with commas between, like A100, each of at most "
+            f"{_MOST_MODEL_CHARS} characters",
         )
     if LABEL_GANG in labels and GANG_SIZE not in annotations:
         yield Problem(
@@ -193,7 +198,7 @@ def _of_container(number: int, keys: Mapping[str, str]) -> Iterator[Problem]:
     if EITHER in keys[key] and key == ASK_GPU:
         yield Problem(
             f"metadata.labels[{key}]",
-            f"and the annotation say {keys[key]}; say how much in one place",
+            f"and the annotation say {clip(keys[key], QUOTED_CHARS)}; say how much in one place",
         )
         return
     for each, word in keys.items():
@@ -223,7 +228,7 @@ def _of_word(key: str, word: str, field: str) -> Iterator[Problem]:
         yield from broken(rules.GPU_MEMORY, word, field)
     elif unit is Unit.SHARE:
         if not _NUMBER.fullmatch(word):
-            yield Problem(field, f"{word!r} is no number; write {_AMOUNTS[unit]}")
+            yield Problem(field, f"{quoted(word)} is no number; write {_AMOUNTS[unit]}")
         elif Decimal(word) > _MOST_GPUS:
             yield Problem(field, f"at most {_MOST_GPUS} GPUs")
         else:
@@ -235,7 +240,7 @@ def _of_word(key: str, word: str, field: str) -> Iterator[Problem]:
     elif unit is Unit.CORES:
         yield from _within(field, word, 0, 100, "per cent of a GPU's time")
     elif number is None or number < 1:
-        yield Problem(field, f"{word!r} must be a whole number above 0: {_AMOUNTS[unit]}")
+        yield Problem(field, f"{quoted(word)} must be a whole number above 0: {_AMOUNTS[unit]}")
     elif unit is Unit.MIB and number > MOST_MIB:
         yield Problem(field, f"at most {MOST_MIB}, more than any GPU has")
     elif unit is Unit.MILLI and number > _MOST_GPUS * DEVICE_MILLI:
@@ -249,7 +254,9 @@ def _named(
 ) -> Iterator[Problem]:
     allowed = [each.value for each in names]
     if key in annotations and annotations[key] not in allowed:
-        yield Problem(_note(key), f"{annotations[key]!r} is unknown; write {' or '.join(allowed)}")
+        yield Problem(
+            _note(key), f"{quoted(annotations[key])} is unknown; write {' or '.join(allowed)}"
+        )
 
 
 def _count(
@@ -262,7 +269,7 @@ def _count(
 def _within(field: str, word: str, least: int, most: int, what: str) -> Iterator[Problem]:
     number = _whole(word)
     if number is None or not least <= number <= most:
-        yield Problem(field, f"{word!r} must be a whole number, {least} to {most}: {what}")
+        yield Problem(field, f"{quoted(word)} must be a whole number, {least} to {most}: {what}")
 
 
 def _whole(word: str) -> int | None:

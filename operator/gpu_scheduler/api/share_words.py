@@ -11,6 +11,7 @@ from typing import Any
 
 from gpu_scheduler.api.numbering import ending, numbered, passing
 from gpu_scheduler.api.share_keys import GPUS, PEER_LIMITS, Compat, PodKeys, forms
+from gpu_scheduler.core.bounded import quoted
 from gpu_scheduler.core.quantity import parse
 
 Words = Mapping[int, Mapping[str, str]]
@@ -75,7 +76,7 @@ def read(text: str) -> Words:
     for part in text.split(";"):
         number, colon, keys = part.partition(":")
         if not colon or not keys or not number.isascii() or not number.isdecimal():
-            raise ValueError(f"{part!r} is no container and what it asks for")
+            raise ValueError(f"{quoted(part)} is no container and what it asks for")
         pairs = (_pair(each) for each in keys.split(","))
         found[int(number)] = dict(pairs)
     return found
@@ -84,7 +85,7 @@ def read(text: str) -> Words:
 def _pair(text: str) -> tuple[str, str]:
     key, equals, word = text.partition("=")
     if not equals:
-        raise ValueError(f"{text!r} is no key with its word")
+        raise ValueError(f"{quoted(text)} is no key with its word")
     return key, word
 
 

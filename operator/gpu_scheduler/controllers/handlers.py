@@ -24,6 +24,7 @@ from gpu_scheduler.runtime.custom_resources import (
 )
 
 _DELETED = "DELETED"
+_READ = ("spec", "status")
 
 
 def listen(
@@ -101,7 +102,7 @@ def registry(
     def listen_to(plural: str, changed: Callable[[Any], None], gone: Callable[..., None]) -> None:
         @kopf.on.event(GROUP, VERSION, plural, id=plural, registry=handlers)
         async def told(event: kopf.RawEvent, **_: Any) -> None:
-            raw, place = event["object"], [""]
+            raw, place = cast("dict[str, Any]", event["object"]), [""]
             try:
                 meta = raw["metadata"]
                 place = [meta["namespace"]] if plural == GPUJOBS else []
@@ -112,6 +113,9 @@ def registry(
                     changed(raw)
             except Exception:  # of ours; kopf would log it, and nobody would count it
                 unexpected("kopf", "/".join([plural, *place]))
+            finally:  # kopf holds the event until it has heard nothing of the object for a while
+                for part in _READ:
+                    raw.pop(part, None)
 
     listen_to(GPUJOBS, custom_resources.gpujob, custom_resources.gpujob_gone)
     listen_to(GPUPROJECTS, custom_resources.project, custom_resources.project_gone)

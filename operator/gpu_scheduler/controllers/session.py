@@ -26,29 +26,24 @@ import msgspec
 from gpu_scheduler.controllers.discovery import ANSWERS
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.lines import LineSplitter
-from gpu_scheduler.kube.listing import UNREADABLE
+from gpu_scheduler.kube.listing import UNREADABLE, event_of
 from gpu_scheduler.kube.transport import Transport
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.kube.watches import backoff
+from gpu_scheduler.runtime.bodies import cut
 
 INACTIVITY_SECONDS = 70.0
 """Longest silence of a watch, as for reflectors."""
 
 _STEADY_SECONDS = 5.0  # a watch that lived this long did not fail at once
+_OF_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _LOGGED = 400  # characters of an error
+_BURST_BYTES = 512 << 10  # that kopf is told before it works any of it off
 _EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}'
 
 log = logging.getLogger(__name__)
 
 Listed = Callable[[str], Awaitable[str]]
-
-
-class _Event(msgspec.Struct, gc=False):
-    type: str
-    object: msgspec.Raw
-
-
-_EVENT = msgspec.json.Decoder(_Event)
 
 
 class Session:
@@ -178,22 +173,26 @@ class _Stream:
     async def iter_chunked(self, _size: int) -> AsyncIterator[bytes]:
         """The events, until the server ends the stream or it breaks."""
         splitter = LineSplitter()
-        events = 0
+        events = told = 0
         try:
             async for chunk in self._chunks:
                 for line in splitter.feed(chunk):
-                    kind = self._kind(line)
+                    kind, event = self._event(line)
                     if kind == "ERROR":
                         if line != _EXPIRED:
-                            told = line[:_LOGGED].decode(errors="replace")
-                            log.warning("watch of %s: %s", self._path, told)
+                            said = line[:_LOGGED].decode(errors="replace")
+                            log.warning("watch of %s: %s", self._path, said)
                         self._session.failed(self._path)
                         yield _EXPIRED + b"\n"
                         return
                     if kind:
                         events += 1
                         self._session.went_well(self._path)
-                        yield line + b"\n"
+                        yield event + b"\n"
+                        told += len(event)
+                        if told > _BURST_BYTES:
+                            told = 0
+                            await asyncio.sleep(0)
         except (aiohttp.ClientError, TimeoutError) as error:
             log.warning("watch of %s: %s; again", self._path, error or type(error).__name__)
         if self._clock() - self._opened_at >= _STEADY_SECONDS:
@@ -201,12 +200,17 @@ class _Stream:
         elif not events:
             self._session.failed(self._path)
 
-    def _kind(self, line: bytes) -> str:
+    def _event(self, line: bytes) -> tuple[str, bytes]:
+        """What kind of event a line tells, and what kopf is told of it."""
         try:
-            return _EVENT.decode(line).type
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            event = event_of(line)
+            if event.type not in _OF_OBJECTS:
+                return event.type, line
+            told = cut(event.object)
+        except (msgspec.DecodeError, UnicodeDecodeError):
             log.warning("%s: an event that is not JSON is ignored", self._path)
-            return ""
+            return "", b""
+        return event.type, b'{"type":"%b","object":%b}' % (event.type.encode(), told)
 
     def close(self) -> None:
         """Kopf calls it where no watch of ours runs: while it is paused by a peer."""

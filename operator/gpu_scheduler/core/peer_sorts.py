@@ -4,6 +4,7 @@ A pod without rules that no anti-affinity in sight selects may go wherever its l
 are thousands of those, each with its job's name as a label. Kept from cycle to cycle by ``queues``.
 """
 
+import weakref
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
@@ -22,20 +23,21 @@ class PeerSorts:
         self._selecting: SelectorIndex[AffinityTerm] = SelectorIndex()
         for term in terms:
             self._selecting.add((term.pods,), term)
-        self._known: dict[int, tuple[PodPeers, PodPeers | None]] = {}
+        # By id, which is another's once these are gone: whether rules tell them apart.
+        self._known: dict[int, tuple[weakref.ref[PodPeers], bool]] = {}
 
     def of(self, peers: PodPeers | None) -> PodPeers | None:
         """The same for all pods that no rule tells apart; None: no rule concerns them."""
         if peers is None or (not self.terms and peers.rules is None):
             return None
         known = self._known.get(id(peers))
-        if known is None:
+        if known is None or known[0]() is not peers:
             if len(self._known) > MOST_KNOWN:
                 self._known.clear()
             selected = any(True for _ in self._selecting.matching(peers))
-            told = peers if selected or peers.rules is not None else None
-            known = self._known[id(peers)] = peers, told  # holding it keeps its id its own
-        return known[1]
+            told = selected or peers.rules is not None
+            known = self._known[id(peers)] = weakref.ref(peers), told
+        return peers if known[1] else None
 
 
 def terms_of(jobs: Iterable[WaitingJob]) -> set[AffinityTerm]:

@@ -9,7 +9,8 @@ are cached. Called where requests of pods and capacities of nodes are read.
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+
+from gpu_scheduler.core.bounded import quoted, remembered
 
 _QUANTITY = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
@@ -21,7 +22,7 @@ _DECIMAL_UNITS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P
 _BINARY_UNITS = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, chars=64)
 def parse(text: str) -> Fraction:
     """The exact value of a quantity.
 
@@ -30,7 +31,7 @@ def parse(text: str) -> Fraction:
     """
     match = _QUANTITY.fullmatch(text)
     if match is None or not (match["whole"] or match["part"]):
-        raise ValueError(f'{text!r} is not a quantity (such as "500m", "1.5" or "2Gi")')
+        raise ValueError(f'{quoted(text)} is not a quantity (such as "500m", "1.5" or "2Gi")')
     part = match["part"] or ""
     value = int(f"{match['sign']}{match['whole']}{part}")
     unit = match["unit"] or ""
@@ -39,7 +40,7 @@ def parse(text: str) -> Fraction:
     return Fraction(value * 10**exponent) if exponent >= 0 else Fraction(value, 10**-exponent)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, chars=64)
 def cpu_milli(text: str) -> int:
     """Milli-CPU of a quantity of CPUs, rounded up ("0.1" -> 100, "100n" -> 1).
 
@@ -51,7 +52,7 @@ def cpu_milli(text: str) -> int:
     return _away_from_zero(parse(text) * 1000, MOST_CPU_MILLI)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, chars=64)
 def whole(text: str) -> int:
     """A quantity as an integer, rounded up: bytes of memory, counts ("2Gi", "110").
 
@@ -63,13 +64,13 @@ def whole(text: str) -> int:
     return _away_from_zero(parse(text), MOST)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, chars=64)
 def asked_cpu_milli(text: str) -> int:
     """Milli-CPU that a pod asks for; what cannot be read asks for more than any node has."""
     return _asked(cpu_milli, text, MOST_CPU_MILLI)
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096, chars=64)
 def asked(text: str) -> int:
     """The same of bytes and counts."""
     return _asked(whole, text, MOST)

@@ -7,12 +7,12 @@ both paths alike. Called by ``binding`` and ``gate``.
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import LABEL_FIRST_RANK, RANK
 from gpu_scheduler.api.numbers import number
+from gpu_scheduler.core.bounded import quoted, remembered
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.env import INDEX_ANNOTATION
 from gpu_scheduler.jobs.write import NotPlaceableError
@@ -55,7 +55,7 @@ def check(total: Mapping[str, str], added: Iterable[str]) -> None:
     """
     for key in added:
         if not well_formed(key):
-            raise NotPlaceableError(f"metadata.annotations: {key!r} is not a valid key")
+            raise NotPlaceableError(f"metadata.annotations: {quoted(key)} is not a valid key")
     size = sum(len(k.encode()) + len(v.encode()) for k, v in total.items())
     if size > MAX_TOTAL_BYTES:
         raise NotPlaceableError(
@@ -64,7 +64,7 @@ def check(total: Mapping[str, str], added: Iterable[str]) -> None:
         )
 
 
-@lru_cache(maxsize=1024)  # the same few keys on every pod
+@remembered(1024, chars=512)  # the same few keys on every pod
 def well_formed(key: str) -> bool:
     """Whether the API server would accept this annotation key on an update."""
     prefix, slash, name = key.rpartition("/")

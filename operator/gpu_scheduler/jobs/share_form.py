@@ -27,6 +27,7 @@ from gpu_scheduler.api.names import (
 from gpu_scheduler.api.pod_env import from_annotation
 from gpu_scheduler.api.share_keys import OWN
 from gpu_scheduler.api.share_request import ShareRequest
+from gpu_scheduler.core.bounded import remembered
 from gpu_scheduler.jobs import cap, volume
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.conflicts import PLUGIN_RESOURCES, Where, mount_problems
@@ -139,7 +140,7 @@ def _mounts(number: int, slot: int, capped: bool) -> tuple[VolumeMount, ...]:
     return tuple(msgspec.convert(each, VolumeMount) for each in wanted)
 
 
-@lru_cache(maxsize=64)
+@remembered(64, chars=512)
 def _variable(name: str, annotation: str) -> EnvVar:
     return msgspec.convert(from_annotation(name, annotation), EnvVar)
 

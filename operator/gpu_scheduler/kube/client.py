@@ -13,6 +13,7 @@ import msgspec
 import orjson
 
 from gpu_scheduler.kube.media_types import JSON, MERGE_PATCH
+from gpu_scheduler.kube.nesting import shallow
 from gpu_scheduler.kube.transport import Param, Transport
 
 T = TypeVar("T")
@@ -199,4 +200,7 @@ def _decode(raw: bytes, type: type[T]) -> T:
     decoder = _DECODERS.get(type)
     if decoder is None:
         decoder = _DECODERS[type] = msgspec.json.Decoder(type)
-    return cast("T", decoder.decode(raw))
+    try:
+        return cast("T", decoder.decode(raw))
+    except RecursionError:
+        return cast("T", decoder.decode(shallow(raw)))

@@ -107,6 +107,10 @@ class Unavailable(ApiError):
     """No answer: connection refused or broken, or no answer in time."""
 
 
+class AnswerTooLarge(ApiError):
+    """The answer has more bytes than we hold at once: it has to be asked for in parts."""
+
+
 class Unreachable(Unavailable):
     """No connection can be opened: nothing was sent."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from gpu_scheduler.core.bounded import digest
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.errors import final
 
@@ -22,7 +23,7 @@ _REMEMBERED = 1000  # before those that nobody asks about any more are looked fo
 
 @dataclass(slots=True)
 class _Failure:
-    why: str
+    why: bytes  # a digest: there may be many, and an answer is as long as a policy likes
     final: bool
     times: int
     until: float
@@ -49,10 +50,11 @@ class Failures(Generic[K]):
         self._later = Backoff(first_seconds, max(first_seconds, LATER_SECONDS))
         self._refused = Backoff(REFUSED_SECONDS, MOST_REFUSED_SECONDS)
         self._failures: dict[K, _Failure] = {}
+        self._look_at = _REMEMBERED
 
     def note(self, key: K, error: BaseException) -> bool:
         """It failed; whether that is news, so that it is said once."""
-        known, refused, why = self._failures.get(key), final(error), str(error)
+        known, refused, why = self._failures.get(key), final(error), digest(str(error))
         again = known is not None and known.final == refused
         times = known.times + 1 if known is not None and again else 0
         delay = 0.0
@@ -80,6 +82,7 @@ class Failures(Generic[K]):
         self._failures.pop(key, None)
 
     def _forget_old(self) -> None:
-        if len(self._failures) >= _REMEMBERED:
+        if len(self._failures) >= self._look_at:
             since = self._clock() - MOST_REFUSED_SECONDS
             self._failures = {k: f for k, f in self._failures.items() if f.until >= since}
+            self._look_at = max(_REMEMBERED, len(self._failures) * 3 // 2)

@@ -22,6 +22,7 @@ import orjson
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.lines import LineSplitter
+from gpu_scheduler.kube.nesting import shallow
 from gpu_scheduler.kube.objects import ListMeta, Status
 from gpu_scheduler.kube.transport import Param
 
@@ -30,6 +31,7 @@ log = logging.getLogger(__name__)
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _PAGE_SECONDS = 30.0
+_FEWER = 8  # times fewer objects in a page, where one holds too many bytes
 _SILENCE_SECONDS = 5.0  # between two pieces of a streamed list
 _STREAM_SECONDS = 60  # for all of it
 _END = "k8s.io/initial-events-end"
@@ -65,9 +67,21 @@ class _Bookmarked(msgspec.Struct, frozen=True, gc=False):
     metadata: _Bookmark = _Bookmark()
 
 
-EVENT = msgspec.json.Decoder(Event)
+_EVENT = msgspec.json.Decoder(Event)
 STATUS = msgspec.json.Decoder(Status)
 _BOOKMARK = msgspec.json.Decoder(_Bookmarked)
+
+
+def event_of(line: bytes) -> Event:
+    """The event that a line of a watch tells, without what is nested deeper than anybody reads.
+
+    Raises:
+        DecodeError, UnicodeDecodeError: it makes no sense.
+    """
+    try:
+        return _EVENT.decode(line)
+    except RecursionError:
+        return _EVENT.decode(shallow(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +169,13 @@ def body(raw: msgspec.Raw) -> dict[str, Any]:
 
 async def _paged(client: Client, path: str, params: dict[str, Param]) -> AsyncIterator[Part]:
     while True:
-        page = await client.get(path, _Page, timeout_seconds=_PAGE_SECONDS, **params)
+        try:
+            page = await client.get(path, _Page, timeout_seconds=_PAGE_SECONDS, **params)
+        except errors.AnswerTooLarge:
+            if int(params["limit"]) == 1:
+                raise
+            params["limit"] = max(1, int(params["limit"]) // _FEWER)
+            continue
         rest = page.metadata.continue_
         yield Part(page.items or (), version="" if rest else page.metadata.resource_version)
         if not rest:
@@ -182,7 +202,7 @@ def _parts_of(path: str, lines: Iterable[bytes]) -> Iterator[Part]:
     version = ""
     for line in lines:
         try:
-            event = EVENT.decode(line)
+            event = event_of(line)
             if event.type == "ERROR":
                 raise errors.from_status(STATUS.decode(event.object))
             if event.type == "BOOKMARK":

@@ -23,7 +23,7 @@ import msgspec
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.lines import LineSplitter
-from gpu_scheduler.kube.listing import EVENT, STATUS, UNREADABLE, parts
+from gpu_scheduler.kube.listing import STATUS, UNREADABLE, event_of, parts
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.store import EventHandler, KubeObject, Store, T
 from gpu_scheduler.kube.transport import Param
@@ -38,6 +38,7 @@ _SLICE_SECONDS = 0.05  # how long other tasks may wait while a burst is worked o
 _SLICE_OBJECTS = 64  # how often the clock is read
 _STEADY_SECONDS = 5.0  # a watch that lived this long did not fail at once
 _ERROR_EVENTS_UNTIL_LIST = 3
+_HELD_BYTES = 16 << 20  # of JSON of a list that is told in one go
 
 
 class _Place(msgspec.Struct, rename="camel", frozen=True, gc=False):
@@ -155,13 +156,17 @@ class Reflector(Generic[T]):
     async def _list(self) -> None:
         first, version = not self.synced.is_set(), ""
         objects: dict[str, T] = {}  # by uid, as are the others
-        listed: dict[str, Meta] = {}  # beside ``objects``: told already, or unreadable
+        listed: dict[str, Meta] = {}  # beside ``objects``: told or known already, or unreadable
+        held = 0  # bytes of JSON that ``objects`` were read from
         async for part in parts(
             self._client, self._path, page_size=self._page_size, params=self._params
         ):
             self._heard_at = self._clock()
             self._slice_end = self._heard_at + _SLICE_SECONDS
             for number, raw in enumerate(part.objects, start=1):
+                if not first and (same := self._unchanged(raw)):
+                    listed[same.uid] = same
+                    continue
                 try:
                     obj = self._decoder.decode(raw)
                 except UNREADABLE:
@@ -169,7 +174,8 @@ class Reflector(Generic[T]):
                     if meta is not None:
                         listed[meta.uid] = _key_of(meta)
                 else:
-                    if first:
+                    held += memoryview(raw).nbytes
+                    if first or held > _HELD_BYTES:
                         self._store.upsert(obj)
                         listed[obj.metadata.uid] = _key_of(obj.metadata)
                     else:
@@ -214,7 +220,7 @@ class Reflector(Generic[T]):
 
     def _handle(self, line: bytes) -> None:
         try:
-            event = EVENT.decode(line)
+            event = event_of(line)
         except UNREADABLE:
             self.counts["unreadable"] += 1
             logger.warning("%s: an event that is not JSON is ignored", self._path)
@@ -241,6 +247,14 @@ class Reflector(Generic[T]):
                 self._store.remove(meta)
         if meta is not None and meta.resource_version:
             self._version = meta.resource_version
+
+    def _unchanged(self, raw: msgspec.Raw) -> Meta | None:
+        """What names an object that the handler has in this very version."""
+        try:
+            meta = _place_of(raw)
+        except UNREADABLE:
+            return None
+        return meta if self._store.has(meta) else None
 
     def _place(self, raw: msgspec.Raw) -> Meta | None:
         try:

@@ -47,6 +47,11 @@ class Store(Generic[T]):
     def __len__(self) -> int:
         return len(self._known)
 
+    def has(self, meta: Meta) -> bool:
+        """Whether the handler knows an object in this version."""
+        version = meta.resource_version
+        return self._known.get((meta.namespace, meta.name)) == (meta.uid, version)
+
     def upsert(self, obj: T) -> None:
         """An object that exists now; one the handler has in this very version is not repeated."""
         meta = obj.metadata

@@ -32,6 +32,7 @@ from gpu_scheduler.kube.watches import Watches
 Param = str | int | bool
 
 _RETRIED = frozenset({429, 500, 502, 503, 504})
+MOST_ANSWER_BYTES = 32 << 20  # a page of 500 pods has some 4 MB
 _LEAST_SECONDS = 0.001  # the shortest limit that a write is sent with
 
 
@@ -208,7 +209,7 @@ class Transport:
             ) as answer:
                 status = answer.status
                 self.requests[call.method, str(status)] += 1
-                body = await answer.read()
+                body = await _whole(answer)
                 if 200 <= status < 300:
                     return body
                 if status < 500:
@@ -325,6 +326,17 @@ class _Call:
     headers: dict[str, str]
     deadline: float
     uncertain: bool = False  # some attempt ended, or will, without a clear no
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+    """The body; no server makes us hold more than ``MOST_ANSWER_BYTES``."""
+    pieces, size = [], 0
+    async for piece in answer.content.iter_any():
+        size += len(piece)
+        if size > MOST_ANSWER_BYTES:
+            raise errors.AnswerTooLarge(message=f"{answer.url.path}: more than {size} bytes")
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _refusal(answer: aiohttp.ClientResponse, body: bytes) -> errors.ApiError:

@@ -7,12 +7,14 @@ while. Called by the
 Jobs of roles and of sweeps.
 """
 
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import segment_name
 from gpu_scheduler.api.parts import job_name
+from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.marks import own_labels
 from gpu_scheduler.jobs.next_pod import UnreadableError, like, next_pod
@@ -23,14 +25,14 @@ from gpu_scheduler.runtime.creation import NotCreatableError
 from gpu_scheduler.runtime.doubting import inherit
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.slim import slim, too_heavy
 
 _SECONDS = 30.0  # as long as what it depends on is not looked up again
-_MOST = 200
 
 
 @dataclass(frozen=True, slots=True)
 class _Accepted:
-    spec: GPUJobSpec  # keeps its id from being another's
+    spec: weakref.ref[GPUJobSpec]
     at: float
     templates: Mapping[str, Pod]
 
@@ -43,7 +45,7 @@ class Accepting:
     ) -> None:
         """``acceptance`` judges them; ``clock``: monotonic seconds."""
         self._state, self._acceptance, self._clock = state, acceptance, clock
-        self._known: dict[tuple[str, ProjectName, int], _Accepted] = {}
+        self._known: dict[tuple[str, ProjectName, int], _Accepted] = {}  # the oldest first
 
     async def refused(self, job: GPUJobRecord, project: ProjectName) -> str:
         """Why pods of a GPUJob may not be planned; empty if they may, from now on.
@@ -51,11 +53,13 @@ class Accepting:
         Raises:
             ApiError: the API server could not be asked.
         """
-        if job.templates is not None or job.spec is None:
+        spec = job.spec
+        if job.templates is not None or spec is None:
             return ""
-        key = job.namespace, project, id(job.spec)
+        key = job.namespace, project, id(spec)
+        self._forget_old()
         known = self._known.get(key)
-        if known is None or self._clock() - known.at >= _SECONDS:
+        if known is not None and known.spec() is not spec:
             known = None
         if known is None or self._acceptance.doubts(job.namespace):
             made = {own.role for own in job.own(self._state.jobs_of(job.key))}
@@ -65,14 +69,17 @@ class Accepting:
             templates = {}
             for each in judged:
                 try:
-                    templates[each.role] = next_pod(each.job, job.created)
+                    pod = next_pod(each.job, job.created)
                 except UnreadableError as error:
-                    return users_words(job.spec, each.role, error.problem)
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[key] = _Accepted(job.spec, self._clock(), templates)
+                    return users_words(spec, each.role, error.problem)
+                if why := too_heavy(pod):
+                    field, _, what = why.partition(": ")
+                    return users_words(spec, each.role, Problem(field, what))
+                templates[each.role] = slim(pod)
+            self._known.pop(key, None)
+            self._known[key] = _Accepted(weakref.ref(spec), self._clock(), templates)
         else:
-            sweep = job.spec.sweep is not None
+            sweep = spec.sweep is not None
             templates = {
                 role: like(
                     pod,
@@ -87,6 +94,15 @@ class Accepting:
             inherit(self._state, now, self._clock())
             self._state.accept(now, templates)
         return ""
+
+    def _forget_old(self) -> None:
+        """What was judged long ago, and the templates of specs that are no more."""
+        since = self._clock() - _SECONDS
+        while self._known:
+            key, first = next(iter(self._known.items()))
+            if first.at > since and first.spec() is not None:
+                return
+            del self._known[key]
 
     async def explained(
         self, job: GPUJobRecord, project: ProjectName, error: NotCreatableError

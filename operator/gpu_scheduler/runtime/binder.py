@@ -39,6 +39,7 @@ from gpu_scheduler.runtime.term import Term, refuses_term
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.doubts import elsewhere_first
 from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.slim import slim
 
 log = logging.getLogger(__name__)
 
@@ -282,7 +283,7 @@ class Binder:
                 return None
             if seen is None:
                 continue  # older than what the watch has shown: too old to go by
-            if again and now.spec == pod.spec and not obstacle(now):
+            if again and slim(now).spec == slim(pod).spec and not obstacle(now):
                 self.results[result] += 1
                 return now
             if refused and seen.stage is Stage.WAITING:

@@ -21,7 +21,10 @@ from gpu_scheduler.api.validate import (
 )
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.model.units import milli_from_gpu
+from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.bodies import MOST_FINALIZERS, said_of_size
+from gpu_scheduler.runtime.spec_room import SpecRoom
 from gpu_scheduler.runtime.specs import ReadSpec, Specs
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import reports_from_gpunode
@@ -33,6 +36,7 @@ from gpu_scheduler.state.projects import ProjectRecord
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"
+_MOST_CHARS = 300  # of an exception, in a sentence
 Name = tuple[str, str, str]  # kind, namespace, name
 # Told of a GPUNode's name and uid, and of its devices before and after.
 DevicesChanged = Callable[
@@ -41,11 +45,14 @@ DevicesChanged = Callable[
 
 
 def gpujob_record(
-    body: Body, classes: ClassBook | None = None, specs: Specs | None = None
+    body: Body,
+    classes: ClassBook | None = None,
+    specs: Specs | None = None,
+    room: SpecRoom | None = None,
 ) -> GPUJobRecord:
     """The record of a GPUJob as the API server shows it.
 
-    ``classes``: what names in it mean; ``specs``: what was read before.
+    ``classes``: what names in it mean; ``specs``: what was read before; ``room``: for what it says.
     """
     meta = body["metadata"]
     record = GPUJobRecord(
@@ -56,18 +63,34 @@ def gpujob_record(
         generation=_generation(body),
         created=meta.get("creationTimestamp", ""),
         deleting=bool(meta.get("deletionTimestamp")),
-        finalizers=tuple(meta.get("finalizers") or ()),
+        finalizers=_finalizers(meta),
         spec=None,
         status=(status := readable(GPUJobStatus, body.get("status"))),
         shown=status,
     )
     try:
-        _judge(record, (specs or Specs()).read(body.get("spec") or {}), classes or ClassBook())
+        said = _said(body, specs or Specs())
+        full = room.take(record.namespace, record.name, said) if room is not None else ""
+        if full:
+            record.problem, record.unread = full, True
+        else:
+            _judge(record, said, classes or ClassBook())
     except Exception as error:  # a mistake of ours about one object must not stop all others
         unexpected("intake", record.key)
         record.said = record.spec = None
-        record.problem = f"spec: the operator cannot work with it ({type(error).__name__}: {error})"
+        why = clip(str(error), _MOST_CHARS)
+        record.problem = f"spec: the operator cannot work with it ({type(error).__name__}: {why})"
     return record
+
+
+def _said(body: Body, specs: Specs) -> ReadSpec:
+    if problem := said_of_size(body):
+        return ReadSpec(None, problem=problem)
+    return specs.read(body.get("spec") or {})
+
+
+def _finalizers(meta: Body) -> tuple[str, ...]:
+    return tuple(meta.get("finalizers") or ())[:MOST_FINALIZERS]
 
 
 def _judge(record: GPUJobRecord, said: ReadSpec, classes: ClassBook) -> None:
@@ -138,6 +161,7 @@ class CustomResources:
         look: Callable[[JobKey], None] | None = None,
         devices_changed: DevicesChanged = lambda node, uid, before, after: None,
         node_changed: Callable[[str], object] = lambda node: None,
+        read_again: Callable[[], object] = lambda: None,
     ) -> None:
         """Know nothing yet.
 
@@ -149,11 +173,15 @@ class CustomResources:
             devices_changed: Told of the devices of a GPUNode.
             node_changed: Told of a GPUNode that is new, another or gone; empty: what a project
                 says of all nodes.
+            read_again: Asks for a list of GPUJobs, since there is room for what some of them say.
         """
         self._devices_changed, self._node_changed = devices_changed, node_changed
         self._state, self._changed, self._look = state, changed, look or changed
         self._known: dict[Name, tuple[str, int]] = {}  # uid and resourceVersion
         self._departed, self._specs = Departed(), Specs()
+        self._read_again = read_again
+        self._room = SpecRoom(lambda namespace: state.projects.owner(namespace) is not None)
+        self._unread: dict[str, set[JobKey]] = {}  # by namespace: GPUJobs without room
 
     def gpujob(self, body: Body) -> None:
         """A GPUJob was added or changed; its spec is read once for each generation."""
@@ -162,8 +190,13 @@ class CustomResources:
         meta = body["metadata"]
         key = job_key(meta["namespace"], meta["name"])
         known = self._state.gpujobs.get(key)
-        if known is None or (known.uid, known.generation) != (meta["uid"], _generation(body)):
-            record = gpujob_record(body, self._state.classes, self._specs)
+        same = known is not None and (known.uid, known.generation) == (
+            meta["uid"],
+            _generation(body),
+        )
+        if known is None or not same or known.unread:
+            record = gpujob_record(body, self._state.classes, self._specs, self._room)
+            self._note_unread(record)
             if known is not None and known.uid == record.uid:
                 record.status, record.stored = known.status, known.stored
             self._state.gpujob_changed(record)
@@ -178,7 +211,7 @@ class CustomResources:
         in the status, whatever stands there now.
         """
         meta, told = body["metadata"], body.get("status") or {}
-        deleting, kept = bool(meta.get("deletionTimestamp")), tuple(meta.get("finalizers") or ())
+        deleting, kept = bool(meta.get("deletionTimestamp")), _finalizers(meta)
         if (deleting, kept, told) == (known.deleting, known.finalizers, known.shown):
             return False
         shown = readable(GPUJobStatus, told)
@@ -190,7 +223,20 @@ class CustomResources:
     def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:
         """A GPUJob was deleted; its Jobs and pods follow by their owner references."""
         if self._forget((GPUJOBS, namespace, name), uid):
-            self._state.gpujob_gone(job_key(namespace, name))
+            key = job_key(namespace, name)
+            self._state.gpujob_gone(key)
+            unread = self._unread.get(namespace, set())
+            unread.discard(key)
+            if self._room.leave(namespace, name) and unread:
+                self._read_again()
+
+    def _note_unread(self, job: GPUJobRecord) -> None:
+        if job.unread:
+            self._unread.setdefault(job.namespace, set()).add(job.key)
+        elif job.namespace in self._unread:
+            self._unread[job.namespace].discard(job.key)
+            if not self._unread[job.namespace]:
+                del self._unread[job.namespace]
 
     def project(self, body: Body) -> None:
         """A GPUProject was added or changed."""
@@ -249,6 +295,8 @@ class CustomResources:
 
     def _projects_changed(self) -> None:
         self._state.projects.touched.update(self._state.projects.records)
+        if any(self._state.projects.owner(namespace) is not None for namespace in self._unread):
+            self._read_again()
         self.look_at_all()
         self._node_changed("")
 

@@ -9,12 +9,15 @@ of each says it. Source: the core/v1 Event API.
 import asyncio
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from gpu_scheduler.api.names import API_VERSION
+from gpu_scheduler.core.bounded import digest
 from gpu_scheduler.core.rate_limiter import RateLimiter
+from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -31,6 +34,8 @@ _REPEAT_SECONDS = 600.0
 _REMEMBERED = 10_000
 _NORMAL_PER_SECOND, _NORMAL_AT_ONCE = 1.0, 60.0  # of a namespace
 _MOST_CHARS = 1024  # of a message, as the API server has it
+WRITERS, _OF_ONE = 4, 2  # at once, and of one namespace: slow ones hold up no others
+_PARTS = 4  # of the events that may wait: one of them any namespace has
 COMPONENT = "gpu-scheduler"
 
 
@@ -52,6 +57,9 @@ class Subject:
     def of_pod(cls, pod: PodRecord) -> "Subject":
         """A pod, for what concerns one without a GPUJob."""
         return cls("Pod", pod.namespace, pod.name, pod.uid)
+
+
+_Event = tuple[Subject, str, str, str]
 
 
 class Events:
@@ -77,9 +85,11 @@ class Events:
         """
         self._terminating = terminating
         self._client, self._instance, self._clock = client, instance, clock
-        self._queue: asyncio.Queue[tuple[Subject, str, str, str]] = asyncio.Queue(limit)
+        self._queue: Turns[str, _Event] = Turns(_OF_ONE)
+        self._waiting: Counter[str] = Counter()  # by namespace
+        self._limit, self._some = limit, asyncio.Event()
         self._failures: Failures[tuple[str, str]] = Failures(clock, first_seconds=0.0)
-        self._said: dict[tuple[str, str, str], float] = {}
+        self._said: dict[bytes, float] = {}
         self._normal: RateLimiter[str] = RateLimiter(_NORMAL_PER_SECOND, _NORMAL_AT_ONCE)
 
     def say(
@@ -88,8 +98,11 @@ class Events:
         """Report once; dropped when too many wait or it was said a moment ago."""
         if subject.namespace in self._terminating:
             return
-        key, now = (subject.uid, reason, message), self._clock()
-        if now - self._said.get(key, -_REPEAT_SECONDS) < _REPEAT_SECONDS or self._queue.full():
+        message = clip(message, _MOST_CHARS)
+        key, now = digest(subject.uid, reason, message), self._clock()
+        if now - self._said.get(key, -_REPEAT_SECONDS) < _REPEAT_SECONDS:
+            return
+        if self._is_full(subject.namespace):
             return
         if kind == "Normal" and not self._normal.spend(subject.namespace, now):
             return
@@ -97,12 +110,31 @@ class Events:
         self._said[key] = now  # the last, as the latest
         if len(self._said) > _REMEMBERED:
             del self._said[next(iter(self._said))]
-        self._queue.put_nowait((subject, kind, reason, message))
+        self._queue.add(subject.namespace, (subject, kind, reason, message))
+        self._waiting[subject.namespace] += 1
+        self._some.set()
+
+    def _is_full(self, namespace: str) -> bool:
+        """Who has little that waits may add to it where another namespace has taken all."""
+        waiting, all_of_them = self._waiting[namespace], self._waiting.total()
+        least = self._limit // _PARTS
+        return all_of_them >= (self._limit if waiting >= least else 2 * self._limit)
 
     async def run(self) -> NoReturn:
-        """Write events for ever."""
+        """Write events for ever; several may do so at once."""
         while True:
-            await self.write(*await self._queue.get())
+            while (taken := self._queue.take()) is None:
+                self._some.clear()
+                await self._some.wait()
+            namespace, event = taken
+            self._waiting[namespace] -= 1
+            if not self._waiting[namespace]:
+                del self._waiting[namespace]
+            try:
+                await self.write(*event)
+            finally:
+                self._queue.done(namespace)
+                self._some.set()
 
     async def write(
         self, subject: Subject, kind: str, reason: str, message: str, *, at: str = ""

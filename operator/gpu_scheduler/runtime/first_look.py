@@ -75,7 +75,7 @@ class FirstLook:
         gc.freeze()
 
     async def run(self) -> NoReturn:
-        """List our own objects every ``resync_seconds``."""
+        """List our own objects every ``resync_seconds``, and where that is asked for."""
         while True:
-            await asyncio.sleep(self._resync_seconds)
+            await self._lists.due(self._resync_seconds)
             await self.ours()

@@ -90,6 +90,10 @@ class JobStatuses:
         job = self._state.gpujobs.get(JobKey(key))
         return None if job is None else job.uid
 
+    def namespace(self, key: str) -> str:
+        """See ``Statuses``."""
+        return key.partition("/")[0]
+
     def is_silent(self, key: str) -> bool:
         """See ``Statuses``."""
         job = self._state.gpujobs.get(JobKey(key))

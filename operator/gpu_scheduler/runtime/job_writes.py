@@ -14,6 +14,7 @@ from typing import Any
 
 from gpu_scheduler.api.names import NARROWED
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.core.wording import clip
 from gpu_scheduler.jobs.drift import TemplatedJob, edited, steps
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
@@ -34,6 +35,7 @@ _AGAIN = Backoff(1.0, 60.0)
 _QUIET_SECONDS = 120.0  # without a change by somebody else, and the struggle is over
 _REMEMBERED = 10_000  # Jobs, before those that are gone are forgotten
 RECHECK_SECONDS = 30.0  # a refused change may be accepted once its namespace changed …
+_MOST_CHARS = 1000  # of what the API server says
 _MOST_RECHECK_SECONDS = 600.0  # … but that is asked ever more seldom
 
 
@@ -262,4 +264,5 @@ async def _nothing() -> Rendered:
 def refused_change(job: JobRecord, differs: Mapping[str, Any], error: errors.ApiError) -> str:
     """What is wrong with a change that the API server, or a policy in it, refuses."""
     fields = " and ".join(f"spec.{name}" for name in differs)
-    return f"{fields}: the API server refuses the change of Job {job.name}: {error.message}"
+    said = clip(error.message, _MOST_CHARS)
+    return f"{fields}: the API server refuses the change of Job {job.name}: {said}"

@@ -41,7 +41,7 @@ from gpu_scheduler.runtime.event_handlers import (
     NodeHandler,
     PodHandler,
 )
-from gpu_scheduler.runtime.events import Events
+from gpu_scheduler.runtime.events import WRITERS, Events
 from gpu_scheduler.runtime.evictor import Evictor
 from gpu_scheduler.runtime.failed_placements import FailedPlacements, Patience
 from gpu_scheduler.runtime.first_look import FirstLook
@@ -90,7 +90,7 @@ from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 
 log = logging.getLogger(__name__)
 
-_WORKERS = 8  # GPUJobs worked on at once
+_WORKERS, _WORKERS_OF_ONE = 8, 6  # GPUJobs worked on at once, and of one namespace
 _FIRST_LOOK_SECONDS = 10.0  # at all GPUJobs, before the first plan
 _LEASE_SILENCE_SECONDS = 30.0  # a dead watch must not make agents look dead
 
@@ -112,7 +112,7 @@ class Operator:
         self.state = ClusterState(settings.lease_namespace, consolidation=settings.consolidation)
         client.watches.need([*PATHS.values(), NODES, JOBS, PODS], [OPTIONAL], self.state.replan)
         self.synced = asyncio.Event()
-        self.queue: WorkQueue[JobKey] = WorkQueue()
+        self.queue: WorkQueue[JobKey] = WorkQueue(most_of_one=_WORKERS_OF_ONE)
         self.events = Events(
             client, instance=settings.identity, terminating=self.state.terminating, clock=clock
         )
@@ -187,6 +187,7 @@ class Operator:
             look=self.queue.ask,
             devices_changed=DeviceEvents(self.state, self.events).changed,
             node_changed=changed_nodes.add,
+            read_again=lambda: self.lists.ask(),
         )
         self.services = Services(self.state, client, self.events)
         self.pruning = Pruning(self.state, client, self.evictor, self.events, clock=clock)
@@ -356,7 +357,8 @@ class Operator:
             group.create_task(self.pruning.run())
             group.create_task(self.services.run())
             group.create_task(self.status.run())
-            group.create_task(self.events.run())
+            for _ in range(WRITERS):
+                group.create_task(self.events.run())
             group.create_task(self.scheduled_events.run())
             group.create_task(self.first_look.run())
 

@@ -13,10 +13,10 @@ from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.listing import body as json_of
 from gpu_scheduler.kube.listing import parts
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.bodies import body as json_of
 from gpu_scheduler.runtime.custom_resources import (
     GPUCLASSES,
     GPUJOBS,
@@ -34,6 +34,7 @@ OPTIONAL = PATHS[GPUCLASSES]
 
 _KIND_OF = {path: kind for kind, path in PATHS.items()}
 _Found = set[tuple[Name, str]]  # with uids
+_LEAST_SECONDS = 2.0  # between two lists of everything
 
 
 class OurLists:
@@ -48,7 +49,7 @@ class OurLists:
             GPUNODES: custom_resources.node,
             GPUJOBS: custom_resources.gpujob,
         }
-        self._made = asyncio.Event()
+        self._made, self._wanted = asyncio.Event(), asyncio.Event()
         self._versions: dict[str, str] = {}  # of the first lists, each told once
 
     async def all(self) -> None:
@@ -72,6 +73,20 @@ class OurLists:
             self._versions = versions
             self._made.set()
         self._custom_resources.look_at_all()
+
+    def ask(self) -> None:
+        """Ask for all lists soon: there is something in them that was not taken in."""
+        self._wanted.set()
+
+    async def due(self, seconds: float) -> None:
+        """Return after so many seconds, or soon after they were asked for."""
+        least = min(seconds, _LEAST_SECONDS)
+        await asyncio.sleep(least)
+        try:
+            await asyncio.wait_for(self._wanted.wait(), seconds - least)
+        except TimeoutError:
+            pass
+        self._wanted.clear()
 
     async def version(self, path: str) -> str:
         """The version to watch one of our collections from; it is listed, unless it just was.

@@ -79,6 +79,11 @@ class PodConditions:
         waits = pod is not None and pod.stage is Stage.WAITING
         return key if waits and key not in self._state.assumed else None
 
+    def namespace(self, key: str) -> str:
+        """See ``Statuses``."""
+        pod = self._state.pods.get(PodUID(key))
+        return pod.namespace if pod is not None else ""
+
     def is_silent(self, key: str) -> bool:
         """See ``Statuses``: none goes before others."""
         return False

@@ -51,6 +51,11 @@ class PodWarnings:
         """See ``Statuses``."""
         return key if self._ours(PodUID(key)) is not None else None
 
+    def namespace(self, key: str) -> str:
+        """See ``Statuses``."""
+        pod = self._state.pods.get(PodUID(key))
+        return pod.namespace if pod is not None else ""
+
     def is_silent(self, key: str) -> bool:
         """See ``Statuses``: none goes before others."""
         return False

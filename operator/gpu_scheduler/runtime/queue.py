@@ -2,14 +2,15 @@
 
 A key added while a worker has it is handed out again afterwards. Failures come back with a growing
 delay, which only news of the key cut short (``add``): who merely wants it looked at (``ask``,
-``add_after``) does not go round it. Level-triggered: a key says that something changed, not what.
+``add_after``) does not go round it. Namespaces take turns, and of one only some are worked on at
+once. Level-triggered: a key says that something changed, not what.
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.failures import MOST_REFUSED_SECONDS, REFUSED_SECONDS
@@ -23,9 +24,18 @@ _LEAST_SECONDS = 0.001
 class WorkQueue(Generic[K]):
     """Keys to be worked on. One event loop only."""
 
-    def __init__(self, *, base_seconds: float = 0.2, max_seconds: float = 60.0) -> None:
-        """An empty queue; a key that fails n times waits base * 2^n seconds, at most max."""
-        self._ready: deque[K] = deque()
+    def __init__(
+        self,
+        *,
+        base_seconds: float = 0.2,
+        max_seconds: float = 60.0,
+        most_of_one: int | None = None,
+    ) -> None:
+        """An empty queue; a key that fails n times waits base * 2^n seconds, at most max.
+
+        ``most_of_one``: of a namespace, worked on at once; None: as many as there are workers.
+        """
+        self._ready: Turns[str, K] = Turns(most_of_one)
         self._queued: set[K] = set()
         self._active: set[K] = set()
         self._again: dict[K, bool] = {}  # asked for while a worker has it; True: there are news
@@ -50,7 +60,7 @@ class WorkQueue(Generic[K]):
         elif key not in self._queued:
             self._queued.add(key)
             self._idle.clear()
-            self._ready.append(key)
+            self._ready.add(_namespace(key), key)
             self._wake.set()
 
     def ask(self, key: K) -> None:
@@ -106,10 +116,10 @@ class WorkQueue(Generic[K]):
             NotLeader: the fence has closed.
         """
         while True:
-            while not self._ready:
+            while (taken := self._ready.take()) is None:
                 self._wake.clear()
                 await self._wake.wait()
-            key = self._ready.popleft()
+            namespace, key = taken
             self._queued.discard(key)
             self._active.add(key)
             try:
@@ -120,6 +130,8 @@ class WorkQueue(Generic[K]):
                 unexpected("queue", key)
             finally:
                 self._active.discard(key)
+                self._ready.done(namespace)
+                self._wake.set()
                 news = self._again.pop(key, None)
                 if news or (news is False and not self._backs_off(key)):
                     self.add(key)
@@ -144,3 +156,7 @@ class WorkQueue(Generic[K]):
             self.ask(key)
         else:
             self.add(key)
+
+
+def _namespace(key: str) -> str:
+    return key.partition("/")[0]

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Hashable
 from typing import Protocol
 
+from gpu_scheduler.core.bounded import digest
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
@@ -71,7 +72,7 @@ class Reconciler:
         self._state, self._queue = state, queue
         self._roles, self._sweeps = roles, sweeps
         self._refusals, self._removal = refusals, removal
-        self._said: dict[JobKey, str] = {}  # of those that failed, so that it is said once
+        self._said: dict[JobKey, bytes] = {}  # digests of why it failed, so that it is said once
 
     async def handle(self, key: JobKey) -> None:
         """Work on one key; for ``WorkQueue.work``."""
@@ -86,8 +87,8 @@ class Reconciler:
             delay = self._queue.retry(key, refused=refused)
             if refused and job is not None:
                 self._cannot_follow(job, f"the API server refuses what its operator asks: {error}")
-            if self._said.get(key) != str(error):
-                self._said[key] = str(error)
+            if self._said.get(key) != (said := digest(str(error))):
+                self._said[key] = said
                 log.info("%s: %s; again in %.1f s, and then ever more seldom", key, error, delay)
         except Exception:  # a mistake of ours must not stop everybody else's jobs
             delay = self._queue.retry(key)

@@ -1,41 +1,51 @@
 """Specs of GPUJobs, read and judged once for each text: one template makes thousands of jobs.
 
 A spec is never changed once it is read: models are frozen, and whoever needs another one makes a
-copy (``ClassBook.resolve``, rendering). So one object serves all jobs that say the same. Only what
-was read lately is kept; records keep what they need. Called by ``custom_resources``.
+copy (``ClassBook.resolve``, rendering). So one object serves all jobs that say the same, for as
+long as one of them is there: nothing is kept here, and nothing of what is refused. Called by
+``custom_resources``.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import orjson
 
 from gpu_scheduler.api import requests
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.size import too_large, weight
 from gpu_scheduler.api.validate import read, spec_problems
+from gpu_scheduler.core.wording import clip
 
 _UNREADABLE = (
     "spec: is nested more than 250 levels deep, or has a number that no field can hold; remove that"
 )
-_MOST = 200  # texts: with large templates these are megabytes
+_MOST_CHARS = 1000  # of a problem
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSpec:
-    """What a text says; ``spec`` is None where it cannot be used, ``problem`` says why."""
+    """What a text says; ``spec`` is None where it cannot be used, ``problem`` says why.
+
+    ``key`` tells texts apart; ``size``: bytes that keeping this one takes, about.
+    """
 
     spec: GPUJobSpec | None
     min_compute: tuple[int, int] = (0, 0)
     problem: str = ""
+    key: bytes = b""
+    size: int = 0
 
 
 class Specs:
-    """What was read lately."""
+    """Those that somebody holds."""
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self._known: dict[bytes, ReadSpec] = {}
+        self._known: WeakValueDictionary[bytes, GPUJobSpec] = WeakValueDictionary()
 
     def read(self, raw: Mapping[str, Any]) -> ReadSpec:
         """What a spec says, whatever its object is called."""
@@ -47,12 +57,16 @@ class Specs:
                 text = orjson.dumps(raw)
             except (orjson.JSONEncodeError, RecursionError, OverflowError):
                 return ReadSpec(None, problem=_UNREADABLE)
-        found = self._known.get(text)
+        if problem := too_large(text):
+            return ReadSpec(None, problem=problem)
+        key = hashlib.blake2b(text, digest_size=16).digest()
+        found = self._known.get(key)
         if found is None:
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            found = self._known[text] = _read(raw)
-        return found
+            read = _read(raw)
+            if isinstance(read, str):
+                return ReadSpec(None, problem=clip(read, _MOST_CHARS))
+            found = self._known[key] = read
+        return ReadSpec(found, requests.compute_capability(found), "", key, weight(text))
 
 
 def _floats(value: Any) -> Any:
@@ -66,10 +80,11 @@ def _floats(value: Any) -> Any:
     return value
 
 
-def _read(raw: Mapping[str, Any]) -> ReadSpec:
+def _read(raw: Mapping[str, Any]) -> GPUJobSpec | str:
+    """The spec, or why it cannot be used."""
     spec = read(GPUJobSpec, raw)
     if isinstance(spec, tuple):
-        return ReadSpec(None, problem=str(spec[0]))
+        return str(spec[0])
     if found := spec_problems(spec):
-        return ReadSpec(None, problem=str(found[0]))
-    return ReadSpec(spec, requests.compute_capability(spec))
+        return str(found[0])
+    return spec

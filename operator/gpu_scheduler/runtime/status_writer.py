@@ -11,7 +11,7 @@ kind have to say, its ``Statuses`` know.
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -20,6 +20,7 @@ from typing import Any, NoReturn, Protocol
 
 from gpu_scheduler.api.condition import Told
 from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.jobs.write import Write, send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -27,19 +28,23 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.media_types import MERGE_PATCH
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.pace import Pace
+from gpu_scheduler.runtime.slots import Slots
 from gpu_scheduler.state.owners import OwnerBook
 
 log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
-_IN_FLIGHT = 32
+_IN_FLIGHT, _OF_ONE = 32, 16  # at once, and of one namespace
 _YIELDING = 2  # of them while placements are on their way: a GPU that idles costs more than news
-_BEGUN = 200  # at most: what is begun cannot be overtaken
+_BEGUN, _BEGUN_OF_ONE = 200, 100  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
 TRIFLE_SECONDS = 10.0  # between a write and one that says nothing but trifles
 _TRIFLES = 2  # in a look: 40 a second
 PASSING_SECONDS = 5.0  # that something may last before it is written
 FIRST_WORDS_SECONDS = 1.0  # the same, of an object that has said nothing yet
+# Of a namespace: who makes what is wrong by the thousand hears of it in time.
+_REFUSED_PER_SECOND, _REFUSED_AT_ONCE = 2.0, 2000
 _REST = 10  # times as long as the preparation of a kind took, before the next one
 
 
@@ -58,6 +63,10 @@ class Statuses(Protocol):
 
     def uid(self, key: str) -> str | None:
         """Of an object; None where nothing is to be written any more. Asked often: it is cheap."""
+        ...
+
+    def namespace(self, key: str) -> str:
+        """Where an object is; empty: in none, or it is gone. Asked often: it is cheap."""
         ...
 
     def is_silent(self, key: str) -> bool:
@@ -101,6 +110,10 @@ class BookStatuses:
         """See ``Statuses``."""
         record = self.book.records.get(key)
         return None if record is None else record.uid
+
+    def namespace(self, key: str) -> str:
+        """See ``Statuses``: in none."""
+        return ""
 
     def is_silent(self, key: str) -> bool:
         """All are written in one look: none has to go first."""
@@ -151,28 +164,6 @@ class _Line:
             self.add([key], trifles=trifles)
 
 
-class _Slots:
-    """So many at once as may be just now; the others wait in line."""
-
-    def __init__(self, most: Callable[[], int]) -> None:
-        self._most, self._used = most, 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def __aenter__(self) -> None:
-        while self._used >= self._most():
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
-        self._used += 1
-
-    async def __aexit__(self, *_error: object) -> None:
-        self._used -= 1
-        for _ in range(min(self._most() - self._used, len(self._waiting))):
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-
-
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
     """The merge patch from one status to another: null for what is no longer there."""
     keys = before.keys() | after.keys()
@@ -206,7 +197,9 @@ class StatusWriter:
         self._failures: Failures[str] = Failures(clock)  # by uid
         self._passing: dict[str, float] = {}  # uid -> since when
         self._busy: set[str] = set()  # uids
-        self._slots = _Slots(lambda: _YIELDING if hurried() else _IN_FLIGHT)
+        self._begun: Counter[str] = Counter()  # by namespace
+        self._refused = Pace(_REFUSED_PER_SECOND, _REFUSED_AT_ONCE)
+        self._slots = Slots(lambda: _YIELDING if hurried() else _IN_FLIGHT, _OF_ONE)
 
     async def run(self) -> NoReturn:
         """Write for ever; ends with NotLeader when the fence closes."""
@@ -244,13 +237,18 @@ class StatusWriter:
         line.add(line.statuses.trifles(_TRIFLES), trifles=True)
         line.take_back(now)
         room = _BEGUN - len(self._busy) if now >= line.again_at else 0
+        begun = Counter(self._begun)
         for key in (*first, *line.keys):
             if room <= 0:
                 return
+            namespace = line.statuses.namespace(key)
+            if begun[namespace] >= _BEGUN_OF_ONE:
+                continue
             uid = line.statuses.uid(key)
             if uid is None:
                 line.keys.pop(key, None)
             elif key in line.keys and uid not in self._busy and self._may_write(uid):
+                begun[namespace] += 1
                 room -= 1
                 yield key, line.keys.pop(key)
 
@@ -275,9 +273,11 @@ class StatusWriter:
         uid = line.statuses.uid(key)
         if uid is None:
             return
+        namespace = line.statuses.namespace(key)
         self._busy.add(uid)
+        self._begun[namespace] += 1
         try:
-            async with self._slots:
+            async with self._slots.of(namespace):
                 await self._write(line, key, uid, trifles)
         except errors.NotLeader:
             raise
@@ -285,11 +285,15 @@ class StatusWriter:
             unexpected("status", key)
         finally:
             self._busy.discard(uid)
+            self._begun[namespace] -= 1
+            if not self._begun[namespace]:
+                del self._begun[namespace]
 
     async def _write(self, line: _Line, key: str, uid: str, trifles: bool) -> None:
         statuses = line.statuses
         if statuses.uid(key) != uid:
             self._passing.pop(uid, None)
+            self._refused.used(uid)
             return
         before, after = statuses.status(key)
         patch = difference(before, after)
@@ -305,9 +309,12 @@ class StatusWriter:
             if not trifles:
                 return  # each has its turn, or else a write of one would make the next one due
             at = self._trifles_from(uid)
+        if (namespace := statuses.namespace(key)) and after.get("reason") == Reason.INVALID:
+            at = max(at, self._refused.moment(namespace, uid, self._clock()))
         if self._clock() < at:
             return heappush(line.later, (at, key, trifles))
         self._note_write(uid)
+        self._refused.used(uid)
         if not await self._send(uid, statuses.write(key, uid, patch, after)):
             line.add([key], trifles=trifles)
         elif statuses.uid(key) == uid:  # and not another one of its name

@@ -18,6 +18,7 @@ import msgspec
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.problem import Problem
+from gpu_scheduler.core.bounded import Bounded
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.jobs.levelled import digest, levelled
 from gpu_scheduler.jobs.template_words import TemplateWords
@@ -28,7 +29,7 @@ from gpu_scheduler.kube.paths import core
 log = logging.getLogger(__name__)
 
 KEPT_SECONDS = 600.0  # a judgement; the API server may be another one by then
-_MOST_KEPT = 4096
+_KEPT_BYTES = 4 << 20  # of them all
 _ANSWER_SECONDS = 5.0
 _SCHEMA_SECONDS = 3600.0  # the fields of a pod, once they are known
 _SCHEMA_AGAIN_SECONDS = 60.0  # where they could not be read
@@ -57,7 +58,7 @@ class TemplateJudge:
     def __init__(self, client: Client, namespace: str, *, clock: Callable[[], float]) -> None:
         """``namespace``: the operator's; ``clock``: monotonic seconds."""
         self._client, self._namespace, self._clock = client, namespace, clock
-        self._known: dict[bytes, tuple[float, Problems]] = {}
+        self._known: Bounded[bytes, tuple[float, Problems]] = Bounded(_KEPT_BYTES)
         self._asked: dict[bytes, _Question] = {}
         self._may = True
         self._words: TemplateWords | None = None
@@ -76,7 +77,7 @@ class TemplateJudge:
             await question.answered.wait()
             if question.error is not None:
                 raise question.error
-        until, found = self._known.get(key, (0.0, ()))
+        until, found = self._known.get(key) or (0.0, ())
         if self._clock() < until:
             return found
         question = self._asked[key] = _Question()
@@ -86,10 +87,8 @@ class TemplateJudge:
             question.error = error
             raise
         else:
-            self._known.pop(key, None)
-            if len(self._known) >= _MOST_KEPT:
-                del self._known[next(iter(self._known))]
-            self._known[key] = (self._clock() + KEPT_SECONDS, found)
+            until, size = self._clock() + KEPT_SECONDS, sum(len(str(each)) for each in found)
+            self._known.put(key, (until, found), size)
         finally:
             del self._asked[key]
             question.answered.set()
@@ -97,7 +96,7 @@ class TemplateJudge:
 
     def forget(self, spec: GPUJobSpec) -> None:
         """A Job of this template was refused after all."""
-        self._known.pop(digest(levelled(spec)), None)
+        self._known.pop(digest(levelled(spec)))
 
     async def _ask(self, template: dict[str, Any]) -> Problems:
         """What is wrong in a template, nothing where the API server says nothing about it."""

@@ -31,7 +31,7 @@ from gpu_scheduler.kube.objects import (
 )
 from gpu_scheduler.simulate.cluster_objects import SimulationError
 from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.pods import INDEX
+from gpu_scheduler.state.slim import INDEX
 
 
 def jobs_of(job: GPUJobRecord, project: ProjectName) -> list[Body]:

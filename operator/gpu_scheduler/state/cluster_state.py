@@ -227,8 +227,14 @@ class ClusterState(ClusterView):
         if pod is None:
             self.pod_gone(uid)
             return
-        known = self.pods.get(uid)
-        if known is not None and known.version <= int(pod.metadata.resource_version or 0):
+        known, version = self.pods.get(uid), int(pod.metadata.resource_version or 0)
+        if known is None or known.version > version:
+            return
+        if known.version == version and known.stage is Stage.WAITING:
+            # It may be slim, so that nothing else is to be read off it: the record stands.
+            self.replan(self.waiting.put(known, pod, self.jobs.get(known.job_uid)))
+            self._member_changed(known)
+        else:
             self.pod_changed(pod)
 
     def set_leaving(self, uid: PodUID, leaving: bool) -> None:

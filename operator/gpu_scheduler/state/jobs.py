@@ -15,9 +15,12 @@ from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, NARROWED, SEGMENT
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Pod
 from gpu_scheduler.state import indexes
 from gpu_scheduler.state.asks import Ask, asks_of
+
+_MOST_CHARS = 2048  # of why a Job failed
 
 
 def job_key(namespace: str, name: str) -> JobKey:
@@ -63,6 +66,7 @@ class GPUJobRecord:
     stored: bool = True  # the status is as it was found, and nobody has asked the objects yet
     said: GPUJobSpec | None = None
     unknown: str = ""
+    unread: bool = False  # there was no room for what it says
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
     templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
     finalizers: tuple[str, ...] = ()
@@ -199,7 +203,7 @@ def job_record(job: Job) -> JobRecord | None:
         failed=status.failed,
         failed_indexes=indexes.count(status.failed_indexes, min(completions, MAX_PODS)),
         complete=complete is not None,
-        failure=(failed.message or failed.reason or "failed") if failed else "",
+        failure=clip(failed.message or failed.reason or "failed", _MOST_CHARS) if failed else "",
         created=meta.creation_timestamp,
         role=_role(meta.name, owner.name) if SEGMENT not in meta.annotations else "",
         completed_indexes=status.completed_indexes,

@@ -8,9 +8,11 @@ alike share one ``PodPeers``.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from sys import intern
 
+import msgspec
+
+from gpu_scheduler.core.bounded import Shared
 from gpu_scheduler.core.model.peers import (
     MOST_RULES,
     NAMESPACE_NAME,
@@ -23,6 +25,7 @@ from gpu_scheduler.core.model.peers import (
 )
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.kube.objects import (
+    Affinity,
     LabelSelector,
     Pod,
     PodAffinity,
@@ -31,8 +34,11 @@ from gpu_scheduler.kube.objects import (
 )
 
 MOST_LABELS = 64  # of a pod that are known, in the order of their keys
+MOST_BYTES = 16 << 10  # of a pod's rules
 _HARD = "DoNotSchedule"
-_SHARED = 65_536  # sorts of pods that share what is known of them
+_MOST_KEY = 317  # characters of a label's key
+_ENCODER = msgspec.json.Encoder()
+_SORTS: Shared[PodPeers] = Shared()  # what is known of pods alike
 
 
 def peers_of(pod: Pod) -> PodPeers:
@@ -41,21 +47,16 @@ def peers_of(pod: Pod) -> PodPeers:
     labels = tuple(sorted(each for each in meta.labels.items() if each[0] not in PER_POD_LABELS))
     if len(labels) > MOST_LABELS:
         labels = labels[:MOST_LABELS]
-    if not spec.topology_spread_constraints and not spec.affinity:
-        return _shared(meta.namespace, labels)
-    rules = _rules(pod)
-    return _shared(meta.namespace, labels, rules)
-
-
-@lru_cache(maxsize=_SHARED)
-def _shared(
-    namespace: str, labels: tuple[tuple[str, str], ...], rules: PodRules | None = None
-) -> PodPeers:
-    return PodPeers(intern(namespace), labels, rules)
+    ruled = spec.topology_spread_constraints or spec.affinity
+    rules = _rules(pod) if ruled else None
+    return _SORTS.same(PodPeers(intern(meta.namespace), labels, rules))
 
 
 def _rules(pod: Pod) -> PodRules | None:
     affinity, namespace, labels = pod.spec.affinity, pod.metadata.namespace, pod.metadata.labels
+    said = affinity, pod.spec.topology_spread_constraints
+    if len(_ENCODER.encode(said)) > MOST_BYTES:
+        return _of_heavy(affinity, namespace)
     near: list[AffinityTerm] = []
     apart: list[AffinityTerm] = []
     borne: list[AffinityTerm] = []
@@ -73,6 +74,20 @@ def _rules(pod: Pod) -> PodRules | None:
     if not (near or apart or level or borne):
         return None
     return PodRules(tuple(near), tuple(apart), tuple(level), tuple(borne))
+
+
+def _of_heavy(affinity: Affinity | None, namespace: str) -> PodRules | None:
+    """Rules that say too much to be kept: whom they keep away is everybody of their namespace.
+
+    A pod that waits is not planned with them (``slim``); of one that runs nothing else is asked.
+    """
+    found = affinity.pod_anti_affinity if affinity is not None else None
+    everybody = PodSelector((namespace,), ())
+    keys = {
+        term.topology_key[:_MOST_KEY]: field for field, term in _terms("podAntiAffinity", found)
+    }
+    borne = tuple(AffinityTerm(key, everybody, namespace, field) for key, field in keys.items())
+    return PodRules(others_judge=borne) if borne else None
 
 
 def not_understood(term: PodAffinityTerm) -> str:

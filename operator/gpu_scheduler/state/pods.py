@@ -8,13 +8,15 @@ added by ``state.cluster_state``.
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
 from sys import intern
+
+import msgspec
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
 from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.numbers import number
+from gpu_scheduler.core.bounded import Bounded, digest
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.wording import clip
@@ -24,9 +26,14 @@ from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import JobRecord, epoch_seconds
 from gpu_scheduler.state.plugin import asked
 from gpu_scheduler.state.shares import Share, group_uid, share_of
+from gpu_scheduler.state.slim import INDEX, too_heavy
 
-INDEX = "batch.kubernetes.io/job-completion-index"
+# A pod tells the same one several times within seconds.
+_ALLOCATIONS: Bounded[bytes, Allocation] = Bounded(2 << 20)
+_BYTES_PER_CHAR = 8  # of an allocation, read
 _ENDED = {"Succeeded", "Failed"}
+_MOST_CHARS = 2048  # of a sentence that somebody wrote into a pod's status
+_MOST_RESOURCES = 16  # of the device plugin's, that a pod asks for
 _SAID_BY_US = frozenset(map(str, Reason))  # before a colon, see ``runtime.pod_conditions``
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
 # What agents warn of, as it stands on a pod that has no GPUJob to say so.
@@ -118,12 +125,18 @@ def _stage(pod: Pod, placed: bool) -> Stage:
     return Stage.WAITING if ours and not pod.metadata.deletion_timestamp else Stage.BLOCKED
 
 
-@lru_cache(maxsize=4096)  # a pod tells the same one several times within seconds
 def _allocation(text: str) -> Allocation | None:
-    try:
-        return parse(text) if text else None
-    except BadAllocationError:
+    if not text:
         return None
+    key = digest(text)
+    found = _ALLOCATIONS.get(key)
+    if found is None:
+        try:
+            found = parse(text)
+        except BadAllocationError:
+            return None
+        _ALLOCATIONS.put(key, found, _BYTES_PER_CHAR * len(text))
+    return found
 
 
 def _holds(pod: Pod, holders_in: str) -> str:
@@ -159,10 +172,13 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         elif condition.type == names.CONDITION_PRUNED and condition.status == "True":
             pruned = condition.last_transition_time or ""
         elif condition.type in _WARNINGS and condition.status == "False":
-            warnings += (condition,)
+            warnings += (_short(condition),)
     stage, share, plugin = _stage(pod, placed=bool(node)), share_of(pod), asked(pod)
-    if plugin and stage is Stage.WAITING and share is None:  # of the others ``lacks`` says it
-        stage = Stage.BLOCKED
+    heavy = too_heavy(pod) if stage is Stage.WAITING else ""
+    if heavy and share is not None:  # told like whatever else is wrong with it
+        share = replace(share, request=None, problem=heavy)
+    elif heavy or (plugin and stage is Stage.WAITING and share is None):
+        stage = Stage.BLOCKED  # of pods that ask by themselves ``lacks`` says it
     return PodRecord(
         uid=PodUID(meta.uid),
         namespace=intern(meta.namespace),
@@ -177,13 +193,13 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         deleting=bool(meta.deletion_timestamp),
         created=meta.creation_timestamp,
         phase=intern(status.phase),
-        reason=status.reason,
-        message=status.message,
+        reason=clip(status.reason, _MOST_CHARS),
+        message=clip(status.message, _MOST_CHARS),
         started=status.start_time,
         disrupted=disrupted,
         ran=bool(status.container_statuses),
-        unscheduled=scheduled if scheduled and scheduled.status == "False" else None,
-        plugin=plugin if not holds else (),
+        unscheduled=_short(scheduled) if scheduled and scheduled.status == "False" else None,
+        plugin=plugin[:_MOST_RESOURCES] if not holds else (),
         holds=holds,
         pruned=pruned,
         deletion=meta.deletion_timestamp or "",
@@ -192,7 +208,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         failure=containers.failure(pod),
         disruption=disruption,
         saved=epoch_seconds(meta.annotations.get(names.CHECKPOINTED, "")),
-        blocked=_blocked(pod) if stage is Stage.BLOCKED else "",
+        blocked=_blocked(pod, heavy) if stage is Stage.BLOCKED else "",
         share=share,
         warnings=warnings,
     )
@@ -203,10 +219,18 @@ def _disruption(condition: Condition) -> str:
     return f"{clip(condition.reason, 63)}: {said}" if said else clip(condition.reason, 63)
 
 
-def _blocked(pod: Pod) -> str:
+def _short(condition: Condition) -> Condition:
+    if len(condition.message) <= _MOST_CHARS:
+        return condition
+    return msgspec.structs.replace(condition, message=clip(condition.message, _MOST_CHARS))
+
+
+def _blocked(pod: Pod, heavy: str) -> str:
     """What keeps a pod from being placed that nobody is deleting; its gates before all."""
     if pod.metadata.deletion_timestamp:
         return ""
+    if heavy:
+        return f"pod {pod.metadata.name} says too much to be planned: {heavy}"
     foreign = [gate.name for gate in pod.spec.scheduling_gates if gate.name != names.GATE]
     if (plugin := asked(pod)) and not foreign:
         return f"pod {pod.metadata.name} asks the device plugin for {plugin[0]} as well"

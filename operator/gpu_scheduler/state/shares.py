@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -18,7 +19,9 @@ from gpu_scheduler.api.gpujob import GPUJobSpec, JobType
 from gpu_scheduler.api.share_keys import GANGS
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import read
+from gpu_scheduler.core.bounded import digest
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey, PodUID
+from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.state.containers import line
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -34,9 +37,11 @@ _ANNOTATIONS = (
 )
 _TEMPLATE_HASH = "pod-template-hash"  # label of a Deployment's pods; ends their ReplicaSet's name
 _MOST_CHARS = 63  # of a kind and a name, in a sentence
+_MOST_ASKED = 4096  # characters: 16 containers with three words each
+_MOST_PROBLEM = 1024  # characters
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Share:
     """What a pod asks for by itself.
 
@@ -78,10 +83,17 @@ def share_of(pod: Pod) -> Share | None:
     tags = pod.metadata.labels
     gangs = tuple((label, tags[label]) for label, _ in GANGS if label in tags)
     controlled = any(owner.controller for owner in pod.metadata.owner_references)
-    return _share(asked, said, gangs, pod.spec.restart_policy, controlled)
+    key = digest(asked, said, gangs, pod.spec.restart_policy, controlled)
+    share = _KNOWN.get(key)
+    if share is None:
+        share = _KNOWN[key] = _share(asked, said, gangs, pod.spec.restart_policy, controlled)
+    return share
 
 
-@lru_cache(maxsize=4096)  # pods of one template say the same
+# Pods of one template say the same: they share it as long as one of them is there.
+_KNOWN: WeakValueDictionary[bytes, Share] = WeakValueDictionary()
+
+
 def _share(
     asked: str,
     said: tuple[tuple[str, str], ...],
@@ -89,15 +101,18 @@ def _share(
     restart_policy: str,
     controlled: bool,
 ) -> Share:
-    forever = restart_policy in ("", "Always")
+    forever, field = restart_policy in ("", "Always"), f"metadata.annotations[{names.ASKED}]"
+    if len(asked) > _MOST_ASKED:
+        problem = f"{field}: {len(asked)} characters; at most {_MOST_ASKED} ask for GPUs"
+        return Share(None, problem, forever, controlled)
     try:
         found = read(asked)
     except ValueError as error:
-        problem = f"metadata.annotations[{names.ASKED}]: {error}"
-        return Share(None, problem, forever, controlled)
+        return Share(None, clip(f"{field}: {error}", _MOST_PROBLEM), forever, controlled)
     request = request_of(found, dict(gangs), dict(said))
     if isinstance(request, tuple):
-        return Share(None, "; ".join(map(str, request)), forever, controlled)
+        problem = clip("; ".join(map(str, request)), _MOST_PROBLEM)
+        return Share(None, problem, forever, controlled)
     kind = request.type
     interactive = forever if kind is None else kind is JobType.INTERACTIVE
     return Share(request, "", interactive, controlled)
@@ -243,7 +258,7 @@ def _group(pod: Pod, share: Share, uid: str, problem: str) -> tuple[GPUJobRecord
     return record, own
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # of numbers alone
 def _spec(
     interactive: bool, priority: int, time_limit: int | None, gang: bool, size: int
 ) -> GPUJobSpec:

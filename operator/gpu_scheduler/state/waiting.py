@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpu_scheduler.core.bounded import Bounded, Shared
 from gpu_scheduler.core.model.peers import PodPeers
 from gpu_scheduler.core.model.request import (
     Gang,
@@ -19,7 +20,7 @@ from gpu_scheduler.core.model.request import (
     WaitingJob,
     WaitingPod,
 )
-from gpu_scheduler.kube.objects import Pod, PodSpec
+from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.asks import Ask
 from gpu_scheduler.state.doubts import Doubts
 from gpu_scheduler.state.failed_nodes import FailedNodes
@@ -29,9 +30,12 @@ from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pod_kind import pod_kind_of, pod_resources
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.shares import Share
+from gpu_scheduler.state.slim import slim
+from gpu_scheduler.state.template_kinds import TemplateKinds
 from gpu_scheduler.state.unmade import UnmadePod
 
-_MOST_SHAPES = 10_000
+_BYTES_PER_CHAR = 8  # of a pod kind, by what it says
+_SEEN_BYTES = 4 << 20  # of what pods became that were planned as another kind
 _PlaceInLine = tuple[int, str, str]  # rank, creation time, name
 _NOTHING = Ask((), (), 0, 0)  # a Job of a role that the spec does not have
 
@@ -73,10 +77,9 @@ class PendingPods:
         self._failed = FailedNodes()
         self.doubts = Doubts(now)
         self.looked = Looked()
-        self._interned: dict[PodKind, PodKind] = {}
-        # By id of the template's spec, which many share, for what GPUs these ask.
-        self._kinds: dict[int, tuple[PodSpec, tuple[Ask, tuple[int, int]], PodKind]] = {}
-        self._seen_as: dict[tuple[str, PodKind], PodKind] = {}
+        self._interned: Shared[PodKind] = Shared()
+        self._kinds = TemplateKinds()
+        self._seen_as: Bounded[tuple[str, PodKind], PodKind] = Bounded(_SEEN_BYTES)
 
     def __len__(self) -> int:
         """Pods that exist and wait."""
@@ -101,6 +104,7 @@ class PendingPods:
     def set_open(self, key: JobKey, may: bool) -> None:
         """Note whether a GPUJob may have unmade pods."""
         self._ready.pop(key, None)
+        self._kinds.forget(key)
         if may:
             self._open[key] = None
         elif key in self._open:
@@ -115,8 +119,8 @@ class PendingPods:
             self.drop(record.uid)  # its Job let go of it
             known = None
         since = known.since if known else epoch_seconds(record.created)
+        peers, pod = peers_of(pod), slim(pod)
         same = known is not None and known.pod.spec == pod.spec
-        peers = peers_of(pod)
         pod_kind = known.pod_kind if known else None
         self._entries[record.uid] = _Entry(record, pod, since, peers, pod_kind)
         if known is not None and same and known.peers == peers:
@@ -186,14 +190,9 @@ class PendingPods:
         """What a waiting pod asks for; an unmade one by its template alone."""
         unmade = self._unmade.get(uid)
         if unmade is not None:
-            spec, ask = unmade.pod.spec, job.asks[unmade.role]
-            known = self._kinds.get(id(spec))
-            if known is None or known[0] is not spec or known[1] != (ask, job.min_compute):
-                if len(self._kinds) > _MOST_SHAPES:
-                    self._kinds.clear()
-                found = self._kind_of(unmade.pod, ask, job)
-                known = self._kinds[id(spec)] = (spec, (ask, job.min_compute), found)
-            return known[2]
+            pod, ask = unmade.pod, job.asks[unmade.role]
+            asked = ask, job.min_compute
+            return self._kinds.of(job.key, pod.spec, asked, lambda: self._kind_of(pod, ask, job))
         return self._pod_kind(self._entries[uid], job)
 
     def resources(self, uid: PodUID) -> tuple[int, int, int]:
@@ -212,9 +211,8 @@ class PendingPods:
         """
         if planned == made:
             return
-        if len(self._seen_as) > _MOST_SHAPES:
-            self._seen_as.clear()
-        self._seen_as[namespace, planned] = made
+        size = len(repr(planned)) + len(repr(made))
+        self._seen_as.put((namespace, planned), made, _BYTES_PER_CHAR * size)
 
     def avoid(self, key: JobKey, node: str, now: float, seconds: float, why: str = "") -> None:
         """Keep a job's pods off a node for a while, longer each time; ``now``: monotonic seconds.
@@ -348,7 +346,7 @@ class PendingPods:
             self._unmade[each.uid] = each
             if each.role not in kinds:
                 kind = self.kind(each.uid, job)
-                kinds[each.role] = self._seen_as.get((job.namespace, kind), kind)
+                kinds[each.role] = self._seen_as.get((job.namespace, kind)) or kind
             kind = kinds[each.role]
             rank = each.index + job.asks[each.role].first_rank
             yield (
@@ -389,6 +387,4 @@ class PendingPods:
 
     def _kind_of(self, pod: Pod, ask: Ask | Share, job: GPUJobRecord) -> PodKind:
         pod_kind = pod_kind_of(pod, ask.devices, ask.models, job.min_compute)
-        if len(self._interned) > _MOST_SHAPES:
-            self._interned.clear()  # only costs that equal pod kinds are compared by value
-        return self._interned.setdefault(pod_kind, pod_kind)
+        return self._interned.same(pod_kind)

@@ -83,8 +83,16 @@ def test_news_are_passed_on(kind: str | None, plural: str, method: str) -> None:
     """``None`` is kopf's word for what it found in its first list."""
     custom_resources, raw = FakeIntake(), body(namespace="ns")
     pass_on(custom_resources, plural, kind, raw)
-    assert custom_resources.told == [(method, raw)]
+    assert [name for name, _ in custom_resources.told] == [method]
+    assert custom_resources.told[0][1] is raw
     assert custom_resources.threads == {threading.current_thread()}  # that of the event loop
+
+
+def test_kopf_holds_nothing_of_what_was_taken_in() -> None:
+    """It keeps an event until it has heard nothing of the object for seconds."""
+    raw = body(namespace="ns") | {"spec": {"args": ["x" * 1000]}, "status": {"phase": "Pending"}}
+    pass_on(FakeIntake(), "gpujobs", "ADDED", raw)
+    assert raw == body(namespace="ns")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 from tests.unit.kube.fake_server import DROP, STALL, Answer, FakeServer, refuse
 from tests.unit.kube.until import Changes
@@ -15,6 +16,7 @@ from gpu_scheduler.controllers import handlers, session
 from gpu_scheduler.kube import listing
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.watches import Watches
 
 GROUP = "/apis/gpu-scheduler.io/v1alpha1"
@@ -344,3 +346,26 @@ def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back-off without its seconds."""
     monkeypatch.setattr(Backoff, "delay_seconds", lambda _self, _attempt: 0.001)
     logging.getLogger("kopf").setLevel(logging.CRITICAL)
+
+
+async def test_kopf_is_told_nothing_that_nobody_reads() -> None:
+    meta = {"name": "x", "uid": "u", "resourceVersion": "7"}
+    large = {"template": {"spec": {"foo": [{}] * 100_000}}}
+    event = {
+        "type": "MODIFIED",
+        "object": {"metadata": meta | {"managedFields": ["x"] * 1000}, "spec": large},
+    }
+    chunk, heard = orjson.dumps(event) + b"\n", list[dict[str, Any]]()
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield chunk
+
+    stack = contextlib.AsyncExitStack()
+    async with Client(Connection(server="http://nowhere")) as client:
+        asked = session.Session(client, lambda path: asyncio.sleep(0, ""))
+        stream = session._Stream(asked, JOBS, chunks(), stack, lambda: 0.0)
+        async for told in stream.iter_chunked(1):
+            heard.append(orjson.loads(told))
+    (said,) = heard
+    assert said["object"].pop("tooLarge").startswith("spec: has ")
+    assert said == {"type": "MODIFIED", "object": {"metadata": meta}}

@@ -58,3 +58,10 @@ def test_what_nobody_asks_about_any_more_is_forgotten() -> None:
         clock.now = float(key)
         failures.note(key, AWAY)
     assert len(failures._failures) < 1100
+
+
+def test_of_very_many_each_has_few_bytes_however_long_the_answers_are() -> None:
+    failures: Failures[int] = Failures(Clock())
+    for key in range(3000):
+        failures.note(key, errors.Unavailable(message=f"{key}" * 500))
+    assert sum(len(each.why) for each in failures._failures.values()) < 3000 * 20

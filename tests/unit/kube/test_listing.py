@@ -11,7 +11,7 @@ from tests.unit.agent.until import until
 from tests.unit.kube.fake_server import STALL, FakeServer, Obj, refuse
 from tests.unit.kube.reflector_stage import PODS, Stage, on_node, on_stage
 
-from gpu_scheduler.kube import errors, listing
+from gpu_scheduler.kube import errors, listing, transport
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.listing import body, list_all, parts
 
@@ -250,3 +250,34 @@ async def test_an_unreadable_object_of_a_streamed_list_stops_nothing(stage: Stag
     await stage.start_watching()
     assert list(stage.handler.pods) == ["uid-2"]
     assert stage.reflector.counts["unreadable"] == 1
+
+
+async def test_pages_that_hold_too_many_bytes_are_asked_for_in_parts(
+    server: FakeServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.streams = False
+    for name in "abcde":
+        server.put(f"{PODS}/{name}", on_node() | {"data": "x" * 5000})
+    monkeypatch.setattr(transport, "MOST_ANSWER_BYTES", 12_000)
+    found, _ = await names(client, page_size=5)
+    assert found == [*"abcde"]
+
+
+async def test_one_object_that_is_larger_than_all_that_is_held_ends_the_list(
+    server: FakeServer, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.streams = False
+    server.put(f"{PODS}/a", on_node() | {"data": "x" * 50_000})
+    monkeypatch.setattr(transport, "MOST_ANSWER_BYTES", 12_000)
+    with pytest.raises(errors.AnswerTooLarge, match="more than"):
+        await names(client)
+
+
+async def test_one_object_that_is_nested_without_end_keeps_no_list_from_being_read(
+    server: FakeServer, client: Client
+) -> None:
+    deep = orjson.Fragment(b"[" * 5000 + b"]" * 5000)
+    server.put(f"{PODS}/deep", on_node() | {"deep": deep})
+    for server.streams in (True, False):
+        client.unstreamed.clear()
+        assert (await names(client))[0] == ["a", "b", "c", "deep"]

@@ -10,7 +10,6 @@ from tests.unit.runtime.test_custom_resources import gpujob_specs
 from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.api.validate import read
-from gpu_scheduler.runtime import specs as module
 from gpu_scheduler.runtime.custom_resources import gpujob_record
 from gpu_scheduler.runtime.specs import Specs
 from gpu_scheduler.state.classes import ClassBook, ClassRecord
@@ -66,12 +65,12 @@ def test_what_a_class_means_to_one_job_leaves_the_spec_of_others_as_it_was() -> 
     assert resolved.said is unknown.said
 
 
-def test_no_more_is_kept_than_was_read_lately(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST", 3)
+def test_what_nobody_holds_any_more_is_not_kept() -> None:
     specs = Specs()
-    for number in range(10):
-        specs.read({"image": f"x{number}", "gpu": 1})
-    assert len(specs._known) <= 3
+    held = [specs.read({"image": f"x{number}", "gpu": 1}) for number in range(10)]
+    assert len(specs._known) == 10
+    held.clear()
+    assert len(specs._known) == 0
 
 
 numbers = st.integers() | st.floats() | st.booleans() | st.text(max_size=3)

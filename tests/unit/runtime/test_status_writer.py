@@ -13,6 +13,7 @@ from tests.unit.runtime.fake_client import (
     NOT_FOUND,
     NOT_LEADER,
     UNPROCESSABLE,
+    Sent,
 )
 from tests.unit.runtime.status_case import INTERVAL, JOB_PATH, KEY, PROJECT_PATH, Case
 from tests.unit.runtime.virtual_loop import virtual
@@ -20,6 +21,7 @@ from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.kube import errors
+from gpu_scheduler.runtime import status_writer
 from gpu_scheduler.runtime.status_writer import difference
 
 
@@ -81,7 +83,7 @@ async def test_a_place_in_the_queue_is_told_in_turn_and_not_because_the_job_was_
     assert len(case.written()) == 1
 
 
-@pytest.mark.parametrize(("hurried", "most"), [(False, 32), (True, 2)])
+@pytest.mark.parametrize(("hurried", "most"), [(False, 16 + 1), (True, 2)])
 @virtual
 async def test_news_leave_the_api_server_to_placements_that_are_on_their_way(
     hurried: bool, most: int
@@ -95,8 +97,58 @@ async def test_news_leave_the_api_server_to_placements_that_are_on_their_way(
         await asyncio.sleep(0.9)
         assert len(case.client.sent) == most
         hurried = False
-        await asyncio.sleep(100 / 32 + 2)
+        await asyncio.sleep(100 / 16 + 2)
     assert len({sent.path for sent in case.client.sent if "many-" in sent.path}) == 100
+
+
+@virtual
+async def test_statuses_that_get_no_answer_hold_up_those_of_no_other_namespace() -> None:
+    case = Case()
+
+    async def answer(sent: Sent) -> dict[str, Any]:
+        if "namespaces/team-a" in sent.path:
+            await asyncio.sleep(10)
+            raise errors.Unavailable(message="no answer within 10 s")
+        return {}
+
+    case.client.reply = answer
+    for number in range(300):
+        case.waits(f"slow-{number}")
+        case.custom_resources.gpujob(gpujob_body(f"slow-{number}", uid=f"slow-{number}"))
+    async with case.running():
+        await asyncio.sleep(5)
+        body = gpujob_body("other", uid="other", namespace="team-b")
+        case.custom_resources.gpujob(body)
+        await asyncio.sleep(2)
+        paths = [sent.path for sent in case.client.sent]
+        assert sum("namespaces/team-a" in path for path in paths) == 16
+        assert any("team-b" in path for path in paths)
+        await asyncio.sleep(200)
+    assert len({sent.path for sent in case.client.sent if "slow-" in sent.path}) == 300
+
+
+@virtual
+async def test_who_makes_what_is_wrong_by_the_thousand_hears_of_it_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(status_writer, "_REFUSED_AT_ONCE", 20)
+    case = Case()
+    for number in range(60):
+        name = f"wrong-{number}"
+        case.custom_resources.gpujob(gpujob_body(name, uid=name, gpu=-1))
+
+    def told() -> int:
+        return len({sent.path for sent in case.client.sent if "wrong-" in sent.path})
+
+    async with case.running():
+        await asyncio.sleep(2)
+        assert 20 <= told() <= 20 + 2 * 2 + 1
+        case.waits("good")
+        case.custom_resources.gpujob(gpujob_body("good", uid="good"))
+        await asyncio.sleep(1)
+        assert any("good" in sent.path for sent in case.client.sent)
+        await asyncio.sleep(20)
+    assert told() == 60
 
 
 @virtual

@@ -203,9 +203,10 @@ async def test_what_is_refused_after_all_is_judged_anew() -> None:
 
 
 async def test_a_tenants_templates_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(template_judge, "_MOST_KEPT", 100)
+    monkeypatch.setattr(template_judge, "_KEPT_BYTES", 50_000)
     case = Case(unread("bad"))
     for index in range(150):
         await case.said(template=template(nodeSelector={"a" * 1000: [index] * 1000}))
-    assert len(case.judge._known) == 100
-    assert max(len(str(found)) for _, found in case.judge._known.values()) < 2000
+    known = case.judge._known
+    assert known.bytes <= known.most_bytes == 50_000
+    assert 30 < len(known) < 150, "each of them is short"

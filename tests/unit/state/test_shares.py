@@ -93,6 +93,17 @@ def test_a_decision_is_charged_until_the_watch_shows_it() -> None:
     assert waiting(known).keys() == {WEB}
 
 
+def test_a_decision_that_is_taken_back_leaves_what_was_read_of_the_pod() -> None:
+    """What is kept of a pod that waits is not all of it: nothing else is read off that."""
+    known = state()
+    known.lacks = lambda pod, asked: "" if pod.status.phase else "nothing is left of it"
+    known.pod_changed(asking())
+    kept = known.waiting.pod(PodUID("uid-web-1"))
+    known.assume(make_assignment("web-1", job=WEB))
+    known.forget(PodUID("uid-web-1"), kept)
+    assert waiting(known).keys() == {WEB}
+
+
 def gang(name: str, **more: Any) -> Pod:
     return asking(name, {GANG_SIZE: "3"}, labels={LABEL_GANG: "ring"}, **more)
 

@@ -95,7 +95,7 @@ class PodRules:
         return self.anti_affinity + self.others_judge
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class PodPeers:
     """Who a pod is to others' rules, and its own; None = it has none."""
 

@@ -6,19 +6,20 @@ upper or lower case: 'A100' and 'A100-SXM4' do, 'A10' does not. Called wherever 
 """
 
 import re
-from functools import lru_cache
+
+from gpu_scheduler.core.bounded import remembered
 
 _BETWEEN = re.compile(r"[-_\s]+")
 _MOST_KNOWN = 4096
 
 
-@lru_cache(maxsize=_MOST_KNOWN)
+@remembered(_MOST_KNOWN)
 def words(name: str) -> tuple[str, ...]:
     """The words of a name, lower case."""
     return tuple(word for word in _BETWEEN.split(name.lower()) if word)
 
 
-@lru_cache(maxsize=_MOST_KNOWN)
+@remembered(_MOST_KNOWN)
 def means(model: str, product: str) -> bool:
     """Whether a model means a product; one without words means every product."""
     wanted, named = words(model), words(product)

@@ -57,7 +57,7 @@ class NodeFilter:
     tolerations: tuple[Toleration, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class PodKind:
     """What one pod asks for."""
 

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 VANISHED = "its pod was deleted before its result was read"
 LOST = "it failed, and its pod is gone"
+_MOST_CHARS = 16 << 10  # of parameters, on a pod that may be anybody's
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class Trials:
         ended = None
         if pod.stage is Stage.ENDED:
             ended = ending(obj)
-        seen = Seen(pod, annotations.get(HPARAMS, ""), ended)
+        said = annotations.get(HPARAMS, "")
+        seen = Seen(pod, said if len(said) <= _MOST_CHARS else "", ended)
         found = self._sweeps.trial_of(pod)
         if found is None or not found[0].loaded:
             self._later.setdefault(pod.job_uid, {})[pod.uid] = seen
