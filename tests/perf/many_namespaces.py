@@ -19,6 +19,7 @@ from tests.unit.generated.stage import ROOT, SETTINGS, Stage
 from tests.unit.runtime.virtual_loop import VirtualLoop
 
 NODES, GPUS = 4, 8
+_LOOK_SECONDS, _MOST_SECONDS = 0.05, 600.0  # of the virtual clock
 
 
 async def judged(jobs: int, namespaces: int, projects: int, profile: cProfile.Profile) -> float:
@@ -36,8 +37,10 @@ async def judged(jobs: int, namespaces: int, projects: int, profile: cProfile.Pr
     for number in range(jobs):
         team, name = f"ns-{number % namespaces}", f"job-{number}"
         stage.server.put(f"{ROOT}/namespaces/{team}/gpujobs/{name}", gpujob(name, team, gpu=1))
-    while any(not job.shown.get("phase") for job in stage.operator.state.gpujobs.values()):
-        await asyncio.sleep(0.05)
+    for _ in range(int(_MOST_SECONDS / _LOOK_SECONDS)):
+        await asyncio.sleep(_LOOK_SECONDS)
+        if all(job.shown.get("phase") for job in stage.operator.state.gpujobs.values()):
+            break
     took = time.process_time() - started
     profile.disable()
     await stage.end()

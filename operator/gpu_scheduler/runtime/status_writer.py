@@ -125,7 +125,7 @@ class BookStatuses:
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """See ``Statuses``."""
-        self.book.written(key, after)
+        self.book.written(key, before, after)
 
 
 @dataclass(slots=True)
@@ -314,13 +314,14 @@ class StatusWriter:
             statuses.written(key, before, after)
 
     async def _send(self, uid: str, write: Write) -> bool:
-        """Whether it is done: written, or there is nobody any more to be told of it."""
+        """Whether it is done: written, or another object has the name now."""
         try:
             await send(self._client, write)
         except errors.NotLeader:
             raise
-        except errors.NotFound:
-            pass  # the watch brings the news
+        except errors.NotFound as error:
+            self._failures.note(uid, error)  # it is gone, which the watch tells, or was not to be
+            return False  # found for a moment
         except errors.ApiError as error:
             if not errors.another_object(error):
                 if self._failures.note(uid, error):

@@ -1,6 +1,7 @@
 """When status is written: at once, then gathered, and only what changed."""
 
 import asyncio
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -254,17 +255,33 @@ def test_a_status_that_is_refused_is_written_ever_more_seldom_and_said_once(
     run()
 
 
-@pytest.mark.parametrize("answer", [NOT_FOUND, ANOTHER])
-def test_a_status_that_nobody_wants_is_dropped(answer: errors.ApiError) -> None:
-    @virtual
-    async def run() -> None:
-        case = Case()
-        case.answers = iter([answer] * 100)
-        async with case.running():
-            await asyncio.sleep(INTERVAL * 6)
-        assert (len(case.written()), len(case.written(PROJECT_PATH))) == (1, 1)
+@virtual
+async def test_the_status_of_what_is_another_object_now_is_dropped() -> None:
+    case = Case()
+    case.answers = iter([ANOTHER] * 100)
+    async with case.running():
+        await asyncio.sleep(60)
+    assert (len(case.written()), len(case.written(PROJECT_PATH))) == (1, 1)
 
-    run()
+
+@virtual
+async def test_what_was_not_found_is_written_once_it_is_and_dropped_when_it_is_gone() -> None:
+    """An API server that starts does not know our kinds for a moment."""
+    case = Case()
+    case.answers = chain(repeat(NOT_FOUND, 2), repeat({}))
+    async with case.running():
+        await asyncio.sleep(INTERVAL)
+        assert case.state.gpujobs[KEY].shown == {}
+        await asyncio.sleep(60)
+        assert len(case.written()) == 2
+        assert case.state.gpujobs[KEY].shown["phase"] == "Pending"
+        case.answers = repeat(NOT_FOUND)
+        case.pod(version=1)
+        await asyncio.sleep(INTERVAL)
+        case.custom_resources.gpujob_gone("team-a", "job", "gpujob-uid")
+        before = len(case.written())
+        await asyncio.sleep(600)
+    assert len(case.written()) == before
 
 
 @virtual
