@@ -57,12 +57,13 @@ def next_pod(job: Mapping[str, Any], created: str = "") -> Pod:
     )
 
 
-def like(pod: Pod, job: str, labels: Mapping[str, str], created: str) -> Pod:
+def like(pod: Pod, namespace: str, job: str, labels: Mapping[str, str], created: str) -> Pod:
     """The next pod of another Job of the same template: ``job`` is its name, ``labels`` its own."""
     named = dict.fromkeys(_OF_JOBS, job)
     meta = msgspec.structs.replace(
         pod.metadata,
         name=job,
+        namespace=namespace,
         creation_timestamp=created,
         labels={**pod.metadata.labels, **labels, **named},
     )

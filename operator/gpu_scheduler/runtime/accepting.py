@@ -3,8 +3,7 @@
 From then on they wait in the planner's queue, with no object made for them. What the API server
 refuses for a quota or a policy is heard when the Job is made, or when its pods do not come.
 Thousands of jobs that are made from one template share their spec, and are rendered once in a
-while. Called by the
-Jobs of roles and of sweeps.
+while, in whichever namespaces they are. Called by the Jobs of roles and of sweeps.
 """
 
 import weakref
@@ -19,6 +18,7 @@ from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.marks import own_labels
 from gpu_scheduler.jobs.next_pod import UnreadableError, like, next_pod
 from gpu_scheduler.jobs.users_path import users_words
+from gpu_scheduler.jobs.write_path import claims
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.acceptance import Acceptance, Refused
 from gpu_scheduler.runtime.creation import NotCreatableError
@@ -45,7 +45,8 @@ class Accepting:
     ) -> None:
         """``acceptance`` judges them; ``clock``: monotonic seconds."""
         self._state, self._acceptance, self._clock = state, acceptance, clock
-        self._known: dict[tuple[str, ProjectName, int], _Accepted] = {}  # the oldest first
+        # By id of the spec; also by namespace where it names what is looked up there. Oldest first.
+        self._known: dict[tuple[int, str], _Accepted] = {}
 
     async def refused(self, job: GPUJobRecord, project: ProjectName) -> str:
         """Why pods of a GPUJob may not be planned; empty if they may, from now on.
@@ -56,9 +57,8 @@ class Accepting:
         spec = job.spec
         if job.templates is not None or spec is None:
             return ""
-        key = job.namespace, project, id(spec)
         self._forget_old()
-        known = self._known.get(key)
+        known = self._known.get((id(spec), "")) or self._known.get((id(spec), job.namespace))
         if known is not None and known.spec() is not spec:
             known = None
         if known is None or self._acceptance.doubts(job.namespace):
@@ -76,13 +76,17 @@ class Accepting:
                     field, _, what = why.partition(": ")
                     return users_words(spec, each.role, Problem(field, what))
                 templates[each.role] = slim(pod)
-            self._known.pop(key, None)
+            local = any(claims(each.job["spec"]["template"]["spec"]) for each in judged)
+            for old in ((id(spec), ""), (id(spec), job.namespace)):
+                self._known.pop(old, None)
+            key = id(spec), job.namespace if local else ""
             self._known[key] = _Accepted(weakref.ref(spec), self._clock(), templates)
         else:
             sweep = spec.sweep is not None
             templates = {
                 role: like(
                     pod,
+                    job.namespace,
                     segment_name(job.name, 0) if sweep else job_name(job.name, role),
                     own_labels(job.name, project, role),
                     job.created,

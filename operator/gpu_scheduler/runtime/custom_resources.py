@@ -213,6 +213,7 @@ class CustomResources:
         meta, told = body["metadata"], body.get("status") or {}
         deleting, kept = bool(meta.get("deletionTimestamp")), _finalizers(meta)
         if (deleting, kept, told) == (known.deleting, known.finalizers, known.shown):
+            known.shown = told  # as of now: whoever awaits the answer to a write has to know
             return False
         shown = readable(GPUJobStatus, told)
         if (known.status, known.finalizers) != (shown, kept):

@@ -142,11 +142,19 @@ class JobStatuses:
         return passes and job.shown == job.status
 
     def written(self, key: str, before: Told, after: Told) -> None:
-        """Keep it, and tell those who wait for it."""
+        """Keep it, and tell those who wait for it.
+
+        What the watch has shown since the write was sent may be older than that, or an earlier
+        write that arrived later: then it is looked at again.
+        """
         job = self._state.gpujobs.get(JobKey(key))
         if job is None:
             return
-        said, job.status, job.shown, job.stored = job.status, after, after, False
+        said, job.status, job.stored = job.status, after, False
+        if job.shown is before:
+            job.shown = after
+        elif job.shown != after:
+            self._state.touch(job.key)
         self._report(Subject.of_job(job), said, after)
         if after.get("phase") != said.get("phase"):
             self._state.projects.touch(job.namespace)  # it counts the jobs that run

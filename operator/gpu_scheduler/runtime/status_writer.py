@@ -5,8 +5,9 @@ there after the first planning cycle; what follows is gathered, and whoever wait
 Trifles, such as another place in the queue, wait for longer, or for other news, and there are only
 so many of them a second, however many objects have some. What passes by itself is not written for
 some seconds, unless the object has said nothing yet. While placements are on their way few statuses
-are written at once. One that cannot be written is tried again, ever more seldom. What objects of a
-kind have to say, its ``Statuses`` know.
+are written at once. Of projects and classes few ever are: with each job that comes, the sums of all
+may be others. One that cannot be written is tried again, ever more seldom. What objects of a kind
+have to say, its ``Statuses`` know.
 """
 
 import asyncio
@@ -41,6 +42,7 @@ _BEGUN, _BEGUN_OF_ONE = 200, 100  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
 TRIFLE_SECONDS = 10.0  # between a write and one that says nothing but trifles
 _TRIFLES = 2  # in a look: 40 a second
+_SUMS = 8  # at once, of a kind: 160 a second where the API server has nothing else to do
 PASSING_SECONDS = 5.0  # that something may last before it is written
 FIRST_WORDS_SECONDS = 1.0  # the same, of an object that has said nothing yet
 # Of a namespace: who makes what is wrong by the thousand hears of it in time.
@@ -138,7 +140,7 @@ class BookStatuses:
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """See ``Statuses``."""
-        self.book.written(key, after)
+        self.book.written(key, before, after)
 
 
 @dataclass(slots=True)
@@ -151,6 +153,7 @@ class _Line:
     later: list[tuple[float, str, bool]] = field(default_factory=list)
     """A heap: from when, in monotonic seconds."""
     again_at: float = 0.0  # monotonic seconds
+    begun: int = 0
 
     def add(self, keys: Iterable[str], *, trifles: bool) -> None:
         """These may have something to say."""
@@ -238,6 +241,8 @@ class StatusWriter:
         line.take_back(now)
         room = _BEGUN - len(self._busy) if now >= line.again_at else 0
         begun = Counter(self._begun)
+        if isinstance(line.statuses, BookStatuses):
+            room = min(room, _SUMS - line.begun)
         for key in (*first, *line.keys):
             if room <= 0:
                 return
@@ -276,6 +281,7 @@ class StatusWriter:
         namespace = line.statuses.namespace(key)
         self._busy.add(uid)
         self._begun[namespace] += 1
+        line.begun += 1
         try:
             async with self._slots.of(namespace):
                 await self._write(line, key, uid, trifles)
@@ -288,6 +294,7 @@ class StatusWriter:
             self._begun[namespace] -= 1
             if not self._begun[namespace]:
                 del self._begun[namespace]
+            line.begun -= 1
 
     async def _write(self, line: _Line, key: str, uid: str, trifles: bool) -> None:
         statuses = line.statuses
@@ -321,13 +328,14 @@ class StatusWriter:
             statuses.written(key, before, after)
 
     async def _send(self, uid: str, write: Write) -> bool:
-        """Whether it is done: written, or there is nobody any more to be told of it."""
+        """Whether it is done: written, or another object has the name now."""
         try:
             await send(self._client, write)
         except errors.NotLeader:
             raise
-        except errors.NotFound:
-            pass  # the watch brings the news
+        except errors.NotFound as error:
+            self._failures.note(uid, error)  # it is gone, which the watch tells, or was not to be
+            return False  # found for a moment
         except errors.ApiError as error:
             if not errors.another_object(error):
                 if self._failures.note(uid, error):

@@ -53,13 +53,21 @@ class OwnerBook(ABC, Generic[Name, Record]):
     def told(self, name: Name, status: Mapping[str, Any]) -> None:
         """The API server shows this status; one that is news may be an old one that came late."""
         if self.statuses.get(name) != status:
-            self.statuses[name] = status
             self.touched.add(name)
+        self.statuses[name] = status
 
-    def written(self, name: Name, status: Mapping[str, Any]) -> None:
-        """The API server has taken this status."""
-        if name in self.records:
+    def written(self, name: Name, before: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+        """The API server has taken this status; ``before``: what it showed when that was sent.
+
+        What it has shown since then may be older, or an earlier write that arrived later.
+        """
+        if name not in self.records:
+            return
+        shown = self.statuses.get(name, before)
+        if shown is before:
             self.statuses[name] = status
+        elif shown != status:
+            self.touched.add(name)
 
     def take_touched(self) -> Set[Name]:
         """The objects whose status may be another one, each once."""

@@ -36,9 +36,10 @@ _MOST_CHARS = 2048  # of a sentence that somebody wrote into a pod's status
 _MOST_RESOURCES = 16  # of the device plugin's, that a pod asks for
 _SAID_BY_US = frozenset(map(str, Reason))  # before a colon, see ``runtime.pod_conditions``
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
-# What agents warn of, as it stands on a pod that has no GPUJob to say so.
+# What is to be said of a pod that has no GPUJob to say so, as it stands there.
 _WARNINGS = tuple(
-    f"{names.GROUP}/{kind}" for kind in (ConditionType.PROTECTED, ConditionType.DEVICES_HEALTHY)
+    f"{names.GROUP}/{kind}"
+    for kind in (ConditionType.PROTECTED, ConditionType.DEVICES_HEALTHY, ConditionType.OWNED)
 )
 
 

@@ -14,29 +14,35 @@ from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.creation import NotCreatableError
 from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import GPUJobRecord
 
 TEAM = ProjectName("team-a")
+ALIKE = {"labelSelector": {"matchLabels": {"a": "b"}}, "topologyKey": "kubernetes.io/hostname"}
+APART = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [ALIKE]}}
 
 
 class Case:
-    def __init__(self) -> None:
+    def __init__(self, placement: str = "bind") -> None:
         self.state, self.now = ClusterState(), 0.0
         self.custom_resources = CustomResources(self.state, changed=lambda key: None)
         self.custom_resources.project(project_body())
         self.dry_run: Any = {}
         self.client: Any = FakeClient(self._reply)
         self.acceptance = Acceptance(
-            self.client, placement="bind", runtime_class="", clock=lambda: self.now
+            self.client, placement=placement, runtime_class="", clock=lambda: self.now
         )
         self.accepting = Accepting(self.state, self.acceptance, clock=lambda: self.now)
 
     def _reply(self, sent: Sent) -> Any:
         return self.dry_run if sent.method == "DRYRUN" else NOT_FOUND
 
-    async def accept(self, name: str, **spec: Any) -> JobKey:
-        self.custom_resources.gpujob(gpujob_body(name, uid=f"uid-{name}", **spec))
-        key = JobKey(f"team-a/{name}")
-        assert await self.accepting.refused(self.state.gpujobs[key], TEAM) == ""
+    async def accept(
+        self, name: str, namespace: str = "team-a", project: ProjectName = TEAM, **spec: Any
+    ) -> JobKey:
+        body = gpujob_body(name, uid=f"uid-{name}", namespace=namespace, **spec)
+        self.custom_resources.gpujob(body)
+        key = JobKey(f"{namespace}/{name}")
+        assert await self.accepting.refused(self.state.gpujobs[key], project) == ""
         return key
 
 
@@ -52,6 +58,40 @@ async def test_a_job_like_another_has_the_pods_that_it_would_have_alone() -> Non
         asked = len(beside.client.sent)
         assert found == alone.state.gpujobs[await alone.accept("second", **spec)].templates, spec
         assert len(beside.client.sent) == asked
+
+
+async def test_jobs_of_one_template_are_rendered_once_in_however_many_namespaces() -> None:
+    beside, rendered = Case(), []
+    judge = beside.acceptance.judge
+
+    async def noted(job: GPUJobRecord, *more: Any) -> Any:
+        rendered.append(job.key)
+        return await judge(job, *more)
+
+    beside.acceptance.judge = noted  # type: ignore[method-assign]
+    spec: dict[str, Any] = {"gpu": 0.5, "template": template(affinity=APART)}
+    for number in range(1000):
+        space, project = f"ns-{number % 500}", ProjectName(f"p-{number % 200}")
+        await beside.accept(f"job-{number}", space, project, **spec)
+    assert rendered == ["ns-0/job-0"]
+    alone = Case()
+    key = await alone.accept("job-999", "ns-499", ProjectName("p-199"), **spec)
+    pods = beside.state.gpujobs[key].templates
+    assert pods is not None and pods == alone.state.gpujobs[key].templates
+    assert pods[""].metadata.namespace == "ns-499"
+
+
+async def test_what_is_looked_up_in_a_namespace_is_looked_up_in_each() -> None:
+    """A claim of this name may be anything elsewhere."""
+    case = Case(placement="auto")
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
+    for space in ("ns-0", "ns-1", "ns-1", "ns-0"):
+        name = f"job-{len(case.state.gpujobs)}"
+        await case.accept(name, space, template=template(volumes=[volume]))
+    asked = [sent.path for sent in case.client.of("GET", "persistentvolumeclaims/data")]
+    assert asked == [
+        f"/api/v1/namespaces/{space}/persistentvolumeclaims/data" for space in ("ns-0", "ns-1")
+    ]
 
 
 async def test_after_a_while_what_it_depends_on_is_looked_up_again() -> None:

@@ -1,7 +1,7 @@
 """What somebody else writes into our statuses is written back, and obeyed by nobody."""
 
 import asyncio
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
@@ -9,8 +9,16 @@ from tests.unit.runtime.status_case import INTERVAL, JOB_PATH, KEY, PROJECT_PATH
 from tests.unit.runtime.status_case import Case as StatusCase
 from tests.unit.runtime.test_reconcile import Case as ReconcileCase
 from tests.unit.runtime.virtual_loop import virtual
-from tests.unit.state.builders import gpujob_body, half, make_gpujob, make_job, make_pod
+from tests.unit.state.builders import (
+    gpujob_body,
+    half,
+    make_gpujob,
+    make_job,
+    make_node,
+    make_pod,
+)
 
+from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.runtime.custom_resources import CustomResources, project_record
@@ -126,6 +134,60 @@ async def test_numbers_of_a_project_are_written_back() -> None:
         await asyncio.sleep(2 * INTERVAL)
         assert len(case.written(PROJECT_PATH)) > before
         assert told[record.project.name]["allocatedGPU"] == "0"
+
+
+async def slow_answer() -> Json:
+    await asyncio.sleep(3)
+    return {}
+
+
+@virtual
+async def test_what_came_after_a_write_whose_answer_is_slow_is_written_back() -> None:
+    """A write of before that was held up on its way is shown first, and then ours is answered."""
+    case = StatusCase()
+    async with case.running():
+        case.pod(version=1)
+        await asyncio.sleep(2 * INTERVAL)
+        running = dict(case.state.gpujobs[KEY].shown)
+        case.answers = chain([slow_answer()], repeat({}))
+        case.state.job_changed(make_job(version=2, ended="Complete", succeeded=1))
+        await asyncio.sleep(1)
+        (ended,) = case.written(JOB_PATH)[-1:]
+        late = {**running, **ended.body["status"], "pods": running["pods"], "phase": "Running"}
+        case.custom_resources.gpujob(gpujob_body(version=3, status=late))
+        await asyncio.sleep(2 * INTERVAL)
+        back = case.written(JOB_PATH)[-1]
+        assert back is not ended
+        assert back.body["status"] == {"phase": "Succeeded", "pods": ended.body["status"]["pods"]}
+        assert case.state.gpujobs[KEY].shown["phase"] == "Succeeded"
+    assert [reason for _, reason, _ in case.events.said].count("Succeeded") == 1
+
+
+@virtual
+async def test_what_came_after_a_write_of_a_project_whose_answer_is_slow_is_written_back() -> None:
+    case = StatusCase()
+    async with case.running():
+        await asyncio.sleep(1)
+        zero = dict(case.state.projects.statuses[ProjectName("team-a")])
+        case.state.node_changed(make_node("a"))
+        await asyncio.sleep(2 * INTERVAL)
+        case.client.reply = lambda sent: slow_answer() if sent.path == PROJECT_PATH else {}
+        case.pod(version=1)
+        await asyncio.sleep(1)
+        case.client.reply = lambda sent: {}
+        assert case.written(PROJECT_PATH)[-1].body["status"]["allocatedGPU"] == "0.5"
+        case.custom_resources.project(
+            {
+                "metadata": {"name": "team-a", "uid": "uid-team-a", "resourceVersion": "9"},
+                "spec": {"namespaces": ["team-a"], "quota": 8},
+                "status": zero,
+            }
+        )
+        assert case.state.projects.statuses[ProjectName("team-a")] == zero
+        await asyncio.sleep(3 * INTERVAL)
+        assert case.state.projects.statuses[ProjectName("team-a")]["allocatedGPU"] == "0.5"
+        told = [sent.body["status"].get("allocatedGPU") for sent in case.written(PROJECT_PATH)]
+        assert told[-2:] == ["0.5", "0.5"], "the second one puts it right"
 
 
 ENDED = {"phase": "Succeeded", "message": "x", "conditions": [{"type": "Complete"}]}
