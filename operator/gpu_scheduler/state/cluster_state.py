@@ -22,7 +22,6 @@ from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pods import PodRecord, Stage, without_stranger
 from gpu_scheduler.state.projects import ProjectRecord
-from gpu_scheduler.state.running_pods import running_pod
 
 # What of a Job decides how many pods it makes.
 _makes = attrgetter("parallelism", "completions", "suspend", "succeeded", "failed_indexes", "ended")
@@ -118,6 +117,10 @@ class ClusterState(ClusterView):
     def gpujob_changed(self, job: GPUJobRecord) -> None:
         """Take over a GPUJob's news."""
         old = self._gpujobs.get(job.key)
+        if old is not None and old.uid == job.uid:
+            job.began = old.began
+        elif job.began is None:
+            job.began = self.beginnings.order(job.created_seconds)
         self._gpujobs[job.key] = job
         self.waiting.doubts.see(job, new=old is None)
         self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
@@ -295,6 +298,9 @@ class ClusterState(ClusterView):
             problem = self.lacks(pod, request)
         own, changed = self._shares.put(pod, new.share, problem)
         if changed:
+            group = self.groups.get(own.owner)
+            if group is not None and group.began is None:
+                group.began = self.beginnings.order(group.created_seconds)
             self.job_book.enter(own)
             self.waiting.forget_job(own.owner)
             self.replan()
@@ -313,6 +319,7 @@ class ClusterState(ClusterView):
         self._assumed.pop(uid, None)
         self._leaving.discard(uid)
         self.running_pods.forget(uid)
+        self.beginnings.forget(uid)
         waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
         self.replan(waited | held | self._neighbours.drop(uid))
         self._left(old)
@@ -358,7 +365,7 @@ class ClusterState(ClusterView):
         if held is None or not held.grants or pod.uid in self._assumed:
             self.running_pods.drop(pod.uid)
         elif job is None or pod.share is not None:
-            self.running_pods.put(running_pod(pod, held, job, project))
+            self.running_pods.occupy(pod, held, job, project)
         else:
             self.running_pods.hold(pod, held, self.jobs[pod.job_uid], job, project)
 

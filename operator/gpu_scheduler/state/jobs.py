@@ -66,6 +66,7 @@ class GPUJobRecord:
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
     templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
     finalizers: tuple[str, ...] = ()
+    began: float | None = None  # ``created`` as far as it is believed; see ``beginnings``
 
     _asks: Mapping[str, Ask] = field(default_factory=dict)
     _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from
@@ -90,8 +91,8 @@ class GPUJobRecord:
 
     @property
     def created_seconds(self) -> float:
-        """Creation time, epoch seconds."""
-        return epoch_seconds(self.created)
+        """When it was created, epoch seconds."""
+        return epoch_seconds(self.created) if self.began is None else self.began
 
     @property
     def finished(self) -> bool:
