@@ -1,8 +1,9 @@
 """When what is seen began, by our own clock.
 
 A stamp is some other machine's clock, and that may have been set. So whatever is seen to begin
-began when it was seen; its stamp still says who was first, as far as news take their time. What was
-there before we looked began by its stamp, and never in the future.
+began when it was seen; its stamp is believed as far as news take their time, so that it says who
+was first, and the next leader finds the same. What was there before we looked began by its stamp,
+and never in the future.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,7 @@ class Beginnings:
 
     def of(self, stamp: float) -> float:
         """When it began, to measure its age by; to be asked once, when it is first seen."""
-        return self.now() if self.live and self._judges else self.since(stamp)
+        return self.since(self.order(stamp))
 
     def since(self, moment: float) -> float:
         """A moment, if it is not in the future; else now."""
