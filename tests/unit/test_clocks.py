@@ -1,6 +1,7 @@
 """Who reads a wall clock: one type, and those whose times are only said."""
 
 import ast
+import re
 from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "operator" / "gpu_scheduler"
@@ -14,18 +15,20 @@ MAY = {
     "agent/agent.py": "gpusched_gpu_last_active_timestamp_seconds",
     "runtime/evictor.py": "dates a condition of a pod that goes",
 }
-READERS = {"time", "time_ns", "now", "utcnow", "today", "localtime", "gmtime"}
+CLOCKS, READERS = "time|datetime|date", "time|time_ns|now|utcnow|today|localtime|gmtime"
+LIKELY = re.compile(rf"\b({CLOCKS})\.({READERS})\b")
 
 
 def wall_clock_readers(source: str) -> list[str]:
     """What reads a wall clock by name: ``time.time``, ``datetime.now`` and their like."""
+    if not LIKELY.search(source):  # most are spared to be parsed
+        return []
     return [
-        f"{node.value.id}.{node.attr}"
+        name
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Attribute)
-        and node.attr in READERS
         and isinstance(node.value, ast.Name)
-        and node.value.id in ("time", "datetime", "date")
+        and LIKELY.fullmatch(name := f"{node.value.id}.{node.attr}")
     ]
 
 
