@@ -19,6 +19,7 @@ from gpu_scheduler.api.names import LEASE
 from gpu_scheduler.controllers import handlers
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.lease import Elector
 from gpu_scheduler.runtime.draining import drain
@@ -61,23 +62,26 @@ async def run(settings: Settings, connection: Connection) -> int:
             user_agent=agent,
             concurrency=settings.write_concurrency + _READS_IN_FLIGHT,
         ) as client:
-            metrics = Metrics(client)
+            clock = Clock()
+            metrics = Metrics(client, clock)
             servers = await _serve(settings, metrics)
             leads = asyncio.Event()
             labelled = follow(election, settings.lease_namespace, settings.pod, leads)
             labelling = asyncio.create_task(labelled, name="label")
+            looking = asyncio.create_task(clock.run(), name="clock")
             leader: Operator | None = None
             try:
                 log.info("standing by as %s", identity)
                 if not await _before(stop, elector.acquire()):
                     return 0
                 log.info("leading")
-                leader = Operator(client, settings, metrics, identity)
+                leader = Operator(client, settings, metrics, identity, clock)
                 metrics.operator = leader
                 leads.set()
                 return await _lead(leader, elector, client, stop)
             finally:
                 labelling.cancel()
+                looking.cancel()
                 if leader is None:  # nothing was written but the Lease, perhaps just now
                     await elector.release()
                 for server in servers:

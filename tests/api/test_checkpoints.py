@@ -194,8 +194,9 @@ def test_who_does_not_save_loses_what_it_did_until_it_had_gone(team: Team) -> No
 
 
 def seconds_of(pod: Json) -> float:
-    """How long a pod has run."""
-    return (datetime.now(UTC) - datetime.fromisoformat(pod["status"]["startTime"])).total_seconds()
+    """How long a pod has run, or may have: since it was bound."""
+    (bound,) = (c for c in pod["status"]["conditions"] if c["type"] == "PodScheduled")
+    return (datetime.now(UTC) - datetime.fromisoformat(bound["lastTransitionTime"])).total_seconds()
 
 
 def uids(tenant: Tenant, job: str) -> set[str]:

@@ -3,9 +3,12 @@
 Fake nodes play the pods: what a program saves on SIGTERM is shown on a real one.
 """
 
+import re
+import signal
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from tests.api.replica import CALM_LEASE
@@ -38,11 +41,23 @@ def test_projects_come_to_two_one_and_one_within_the_window(team: Team) -> None:
     assert "held by" in message
 
 
-def test_a_guarantee_is_met_in_its_seconds_and_costs_who_borrows(team: Team) -> None:
+@pytest.fixture
+def wrong_clock(site: Site) -> Iterator[None]:
+    """Who leads next has a machine whose wall clock is wrong."""
+    site.replica.program = Path(__file__).with_name("wrong_clock_operator.py")
+    yield
+    site.replica.stop()
+    site.replica.program = False
+    site.restart()
+
+
+def test_a_guarantee_is_met_in_its_seconds_and_costs_who_borrows(
+    wrong_clock: None, site: Site, team: Team
+) -> None:
     borrower, owner = team(quota=0), team(quota=8)
     borrower.submit("work", gpu=1, parallelism=8, retries=0)
     borrower.wait_placed("work", 8)
-    ran_long(borrower, "work")
+    ran_long(site, borrower, "work")
     asked = time.monotonic()
     owner.submit("own", gpu=1, parallelism=2)
     owner.wait_reason("own", "WaitingForGPU")
@@ -50,8 +65,12 @@ def test_a_guarantee_is_met_in_its_seconds_and_costs_who_borrows(team: Team) -> 
         lambda: "who borrows gives way from 2" in owner.status("own").get("message", ""),
         "it is told until when it waits",
     )
+    assert site.replica.process is not None
+    site.replica.process.send_signal(signal.SIGUSR1)  # its clock is set back by two days
     owner.wait_placed("own", 2)
-    assert time.monotonic() - asked >= GUARANTEE - 1
+    assert GUARANTEE - 1 <= time.monotonic() - asked < 3600
+    assert re.search(r"is \+86(399|400|401) s from the API server's", site.replica.told())
+    until(lambda: "set back by 172800 s" in site.replica.told(), "the step is told")
     message = str(borrower.wait_event("work", "Preempted")["message"])
     assert "GPU-seconds of its work are lost" in message
 
@@ -78,12 +97,12 @@ def test_a_guarantee_is_met_at_once_where_hardly_anything_is_lost(never: None, t
     owner.wait_placed("own")
 
 
-def test_who_has_saved_its_work_gives_way_first(never: None, team: Team) -> None:
+def test_who_has_saved_its_work_gives_way_first(never: None, site: Site, team: Team) -> None:
     """The pod that is evicted is the one that would lose least by what it says."""
     borrower, owner = team(quota=0), team(quota=8)
     borrower.submit("work", gpu=1, parallelism=8, retries=0)
     borrower.wait_placed("work", 8)
-    ran_long(borrower, "work")
+    ran_long(site, borrower, "work")
     chosen = borrower.pods("work")[5]["metadata"]
     now = datetime.now(UTC).isoformat()
     said = {"metadata": {"annotations": {"gpu-scheduler.io/checkpointed-at": now}}}
@@ -128,12 +147,18 @@ def test_a_higher_priority_waits_for_a_while_and_then_no_longer(team: Team) -> N
     assert f"{lab.name}/urgent" in lab.wait_reason("trial", "Preempted")
 
 
-def ran_long(tenant: Tenant, job: str) -> None:
-    """Its pods have run for so long that what they did would be a loss, as their kubelet says."""
-    since = {"status": {"startTime": timestamp(datetime.now(UTC) - timedelta(seconds=LONG))}}
+def ran_long(site: Site, tenant: Tenant, job: str) -> None:
+    """Its pods were bound so long ago that what they did would be a loss, as a new leader reads."""
+    since = timestamp(datetime.now(UTC) - timedelta(seconds=LONG))
     for pod in until(lambda: running(tenant, job), f"all pods of {job} run"):
         path = f"/api/v1/namespaces/{tenant.name}/pods/{pod['metadata']['name']}/status"
-        assert tenant.admin.patch(path, since).ok
+        conditions = [
+            {**each, "lastTransitionTime": since} if each["type"] == "PodScheduled" else each
+            for each in pod["status"]["conditions"]
+        ]
+        assert tenant.admin.patch(path, {"status": {"conditions": conditions}}).ok
+    site.replica.stop()
+    site.restart()
 
 
 def running(tenant: Tenant, job: str) -> list[Json]:

@@ -12,6 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import Usage
 from gpu_scheduler.core.model.units import MIB
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.web.collector import Collector, filled
 
 _DEVICE = ("node", "gpu", "uuid", "model")
@@ -32,8 +33,8 @@ class Counts:
 class Metrics(Collector):
     """The collector. The agent sets ``sample`` and ``usage`` after each look."""
 
-    def __init__(self, node: str) -> None:
-        super().__init__()
+    def __init__(self, node: str, clock: Clock | None = None) -> None:
+        super().__init__(clock)
         self.counts = Counts()
         self.sample = Sample(0.0)
         self.usage = Usage((), {})

@@ -32,6 +32,7 @@ from gpu_scheduler.agent.usage import Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.orders import Orders
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
@@ -58,11 +59,12 @@ class Node:
     def __init__(self, settings: Settings, client: Client, driver: Driver) -> None:
         """Build them; nothing runs yet."""
         procfs = ProcFS()
-        self._settings = settings
+        self._settings, self._client = settings, client
         self._driver = driver
         self.pods = Pods(lambda: self.agent.pods_changed())
         self.publisher = Publisher(client, settings.node)
-        self.metrics = Metrics(settings.node)
+        self.clock = Clock()
+        self.metrics = Metrics(settings.node, self.clock)
         self._told = asyncio.Event()
         self._orders = OrdersFile(Path(settings.orders_file), self._take)
         sampler = Sampler(
@@ -118,6 +120,7 @@ class Node:
 
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as group:
+            group.create_task(self.clock.run())
             group.create_task(self._orders.run())
             if self._settings.kernel_limits:
                 start = partial(start_kernel_limits, self._settings, self._driver, self._poller)
@@ -126,6 +129,7 @@ class Node:
             await self._told.wait()
             log.info("%s: %d pods with GPUs", self._settings.node, len(self.pods.containers))
             self.agent.status = await self.publisher.last()
+            self.clock.begin(self._client.heard)  # only to say it where they differ
             self.agent.reporting = True
             group.create_task(self.publisher.run())
             group.create_task(self._heartbeat.run())

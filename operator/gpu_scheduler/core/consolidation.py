@@ -16,7 +16,7 @@ from gpu_scheduler.core.budget import Budget, ModelBudget
 from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKind
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import JobKey, Project
-from gpu_scheduler.core.model.running_pods import RunningPod
+from gpu_scheduler.core.model.running_pods import MOST_SKEW_SECONDS, RunningPod
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.placement import Placement
 from gpu_scheduler.core.pod_group import PodGroup, Sort
@@ -121,9 +121,9 @@ class Consolidation:
         )
 
     def _has_rested(self, pod: RunningPod) -> bool:
-        until = pod.moved + REST_SECONDS
-        if not pod.moved or until <= self._now:
-            return True
+        until, now = pod.moved + REST_SECONDS, self._now
+        if not pod.moved or until <= now or pod.moved > now + MOST_SKEW_SECONDS:
+            return True  # a move of the future is none, as with checkpoints
         self.again_at = until if self.again_at is None else min(self.again_at, until)
         return False
 

@@ -39,7 +39,9 @@ class Due(NamedTuple):
 
     def most_lost_seconds(self, now: float) -> float:
         """How much work others may lose, for each GPU that the group gets."""
-        return inf if now >= self.overdue else self.trifle_seconds + WORTH * (now - self.since)
+        if now >= self.overdue:
+            return inf
+        return self.trifle_seconds + WORTH * max(0.0, now - self.since)
 
 
 AT_ONCE = Due(-inf, -inf)
@@ -81,7 +83,7 @@ class Dues:
                 elif not (kept and blocks.freed_for(group)):
                     room -= milli
                     uid = group.first_uid
-                    owed[uid] = was_owed(uid, now)
+                    owed[uid] = min(was_owed(uid, now), now)
                     groups.append(group)
 
     @property

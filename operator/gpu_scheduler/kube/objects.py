@@ -42,6 +42,7 @@ class Meta(_Struct, frozen=True):
     resource_version: str = ""
     creation_timestamp: str = ""
     deletion_timestamp: str = ""
+    deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()

@@ -23,6 +23,7 @@ from yarl import URL
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.clock import NOBODY, Heard
 from gpu_scheduler.kube.connection import Connection, Token
 from gpu_scheduler.kube.media_types import JSON
 from gpu_scheduler.kube.sockets import watched_socket
@@ -77,6 +78,8 @@ class Transport:
         """Attempts by HTTP method (or WATCH) and outcome: a status, ``broken`` or ``timeout``."""
         self.unstreamed: set[str] = set()
         """Collections whose lists are not streamed, or not well; see ``listing``."""
+        self.heard = NOBODY
+        """What time the API server last said that it is."""
         self.watches = Watches(clock)
         """Which collections cannot be followed; told by who does."""
         self._fence = fence
@@ -209,6 +212,7 @@ class Transport:
             ) as answer:
                 status = answer.status
                 self.requests[call.method, str(status)] += 1
+                self.heard = Heard(answer.headers.get("Date", ""), self._clock())
                 body = await _whole(answer)
                 if 200 <= status < 300:
                     return body

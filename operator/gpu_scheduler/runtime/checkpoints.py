@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from math import ceil
 
 from gpu_scheduler.core.model.request import PodUID
@@ -41,10 +41,6 @@ _NOT_EMPTY = refusal(400, "send nothing, or {}: it was saved when this report co
 _NOT_WRITTEN = "the API server did not take it; say it again"
 
 
-def _wall_clock() -> datetime:
-    return datetime.now(UTC)
-
-
 class Checkpoints:
     """Takes reports of checkpoints."""
 
@@ -55,7 +51,7 @@ class Checkpoints:
         tokens: ReportTokens,
         *,
         clock: Callable[[], float],
-        now: Callable[[], datetime] = _wall_clock,
+        now: Callable[[], datetime],
     ) -> None:
         """``clock`` counts how often, ``now`` dates the checkpoint."""
         self._state, self._client, self._clock, self._now = state, client, clock, now

@@ -11,7 +11,6 @@ from gpu_scheduler.api.gpuclass import GPUClassStatus
 from gpu_scheduler.core.model.catalogue import Catalogue
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.wording import names
-from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.custom_resources import GPUCLASSES
 from gpu_scheduler.runtime.status_writer import BookStatuses
 from gpu_scheduler.state.classes import ClassRecord
@@ -75,7 +74,7 @@ class ClassStatuses(BookStatuses):
 
     kind = GPUCLASSES
 
-    def __init__(self, state: ClusterState, *, now: Callable[[], str] = utc_now) -> None:
+    def __init__(self, state: ClusterState, *, now: Callable[[], str]) -> None:
         """``now`` dates conditions."""
         super().__init__(state.classes)
         self._state, self._now = state, now

@@ -73,6 +73,7 @@ class Events:
         clock: Callable[[], float],
         terminating: Container[str] = (),
         limit: int = 1000,
+        now: Callable[[], str] = utc_now,
     ) -> None:
         """Prepare.
 
@@ -82,9 +83,11 @@ class Events:
             clock: monotonic seconds.
             terminating: namespaces that are being deleted, in which no event can be made.
             limit: events that may wait to be written.
+            now: RFC 3339; dates them.
         """
         self._terminating = terminating
-        self._client, self._instance, self._clock = client, instance, clock
+        self._client, self._instance = client, instance
+        self._clock, self._now = clock, now
         self._queue: Turns[str, _Event] = Turns(_OF_ONE)
         self._waiting: Counter[str] = Counter()  # by namespace
         self._limit, self._some = limit, asyncio.Event()
@@ -148,7 +151,7 @@ class Events:
         if not self._failures.may_try((subject.namespace, reason)):
             return
         try:
-            await self._write(subject, kind, reason, message, at or utc_now())
+            await self._write(subject, kind, reason, message, at or self._now())
         except errors.NotLeader:
             raise
         except Exception:

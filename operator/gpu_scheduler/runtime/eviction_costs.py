@@ -50,6 +50,7 @@ class _Leaving:
     job_uid: str
     reason: EvictReason
     pod: RunningPod | None  # None: it held nothing
+    since: float  # when that was, epoch seconds
     told: float = 0.0  # when it was told to stop, epoch seconds; 0 = it was not
 
     def lost_gpu_seconds(self, end: float) -> float:
@@ -80,7 +81,7 @@ class EvictionCosts:
         job = self._state.gpujobs.get(decision.job)
         uid = job.uid if job is not None else ""
         held = self._state.running_pods.get(pod.uid)
-        leaving = _Leaving(decision.job, uid, decision.reason, held)
+        leaving = _Leaving(decision.job, uid, decision.reason, held, self._now())
         self._leaving[pod.uid] = leaving
         self._add(leaving, evictions=1)
 
@@ -98,8 +99,9 @@ class EvictionCosts:
         held = leaving.pod and replace(leaving.pod, saved=pod.saved)
         self._leaving[pod.uid] = replace(leaving, pod=held, told=told)
         if pod.stage is Stage.ENDED:
-            end = epoch_seconds(finished_at(obj)) or self._now()
-            self._ended(pod.uid, min(end, self._now()), done=pod.phase == "Succeeded")
+            now, end = self._now(), epoch_seconds(finished_at(obj))  # by its node's clock
+            end = min(max(end, leaving.since), now) if end else now
+            self._ended(pod.uid, end, done=pod.phase == "Succeeded")
 
     def gone(self, uid: PodUID) -> None:
         """A pod is gone; of most it is known by then when they ended."""

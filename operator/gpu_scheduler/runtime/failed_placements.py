@@ -9,7 +9,6 @@ is in doubt (see ``doubting``): held back where kube-scheduler refuses it, or ku
 once. Fed by every pod event; acts on each pod once.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +29,6 @@ from gpu_scheduler.runtime.start_limit import start_limit_seconds
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.containers import time_limit
 from gpu_scheduler.state.doubts import elsewhere_first
-from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
 
 _DEADLINE = "DeadlineExceeded"
@@ -57,7 +55,7 @@ class FailedPlacements:
         patience: Patience,
         *,
         clock: Callable[[], float],
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float],
     ) -> None:
         """``clock``: monotonic seconds, ``now``: epoch seconds."""
         self._state, self._evictor, self._gangs, self._patience = state, evictor, gangs, patience
@@ -114,7 +112,7 @@ class FailedPlacements:
             return
         if self._evictor.handles(pod.uid) or (pod.disrupted and pod.ran):
             return
-        key, now = self._state.job_of(pod), datetime.now(UTC)
+        key, now = self._state.job_of(pod), datetime.fromtimestamp(self._now(), UTC)
         if key is None:
             return  # after a start, the list of Jobs may be still to come
         if pod.disrupted:
@@ -151,7 +149,8 @@ class FailedPlacements:
         """
         if not pod.disruption.startswith(f"{pod.reason}: ") or not self._evictor.is_news(pod):
             return  # who else marks a pod, such as the kubelet for an eviction, has other reasons
-        ago = max(0.0, self._now() - epoch_seconds(pod.started or pod.created))
+        began = self._state.beginnings.of_pod(pod.uid, pod.started or pod.created)
+        ago = max(0.0, self._now() - began)
         self._avoid(key, pod.node, f"the kubelet refused {pod.name}: {pod.message}", ago)
 
     def _has_failed_before(self, key: JobKey, node: str) -> bool:

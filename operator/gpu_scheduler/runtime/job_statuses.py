@@ -13,7 +13,6 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube.paths import of_group
-from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.custom_resources import GPUJOBS
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.preemption import Preemption
@@ -65,7 +64,7 @@ class JobStatuses:
         *,
         numbers: Callable[[int], Iterable[JobKey]] = lambda most: (),
         finished: Callable[[JobKey], None],
-        now: Callable[[], str] = utc_now,
+        now: Callable[[], str],
     ) -> None:
         """``known``: what the operator's parts know of a job; ``now`` dates conditions.
 

@@ -9,8 +9,6 @@ server. Nothing here is kept anywhere else.
 import asyncio
 import gc
 import logging
-import time
-from collections.abc import Callable
 from typing import NoReturn
 
 from gpu_scheduler.api.gpujob import Isolation
@@ -22,6 +20,7 @@ from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.jobs.share_form import lacks
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod, ResourceQuota
 from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS, lease
 from gpu_scheduler.kube.reflector import Reflector
@@ -105,17 +104,25 @@ class Operator:
         settings: Settings,
         observations: Observations,
         holder: str,
-        clock: Callable[[], float] = time.monotonic,
+        process_clock: Clock | None = None,
     ) -> None:
         """Build all parts; nothing runs yet. ``holder``: what the Lease calls this process."""
+        self.clock = process_clock or Clock()
+        clock, now, stamp = self.clock.monotonic, self.clock.now, self.clock.stamp
         self.term = Term(client, settings.lease_namespace, holder, clock=clock)
-        self.settings, self.client, self._clock = settings, client, clock
-        self.state = ClusterState(settings.lease_namespace, consolidation=settings.consolidation)
+        self.settings, self.client = settings, client
+        self.state = ClusterState(
+            settings.lease_namespace, consolidation=settings.consolidation, now=now
+        )
         client.watches.need([*PATHS.values(), NODES, JOBS, PODS], [OPTIONAL], self.state.replan)
         self.synced = asyncio.Event()
         self.queue: WorkQueue[JobKey] = WorkQueue(most_of_one=_WORKERS_OF_ONE)
         self.events = Events(
-            client, instance=settings.identity, terminating=self.state.terminating, clock=clock
+            client,
+            instance=settings.identity,
+            terminating=self.state.terminating,
+            clock=clock,
+            now=stamp,
         )
         self.losses = Losses(self.state)
         self.evictor = Evictor(
@@ -141,16 +148,17 @@ class Operator:
             self.gangs,
             Patience(settings.stuck_seconds, settings.avoid_seconds),
             clock=clock,
+            now=now,
         )
         self.starting = Starting(self.state, client, self.evictor, self.gangs, clock=clock)
-        self.preemption = Preemption(self.state, self.evictor, self.events, clock=clock)
+        self.preemption = Preemption(self.state, self.evictor, self.events, clock=clock, now=now)
         self.overcap = OverCap(self.state, self.evictor, clock=clock)
-        self.overdue = Overdue(self.state, client)
+        self.overdue = Overdue(self.state, client, now=now)
         self.left_behind = LeftBehind(self.state, clock=clock)
         self.sweeping = Sweeping(self.state, client, self.queue, self.events, settings, clock=clock)
         report_url = settings.report_url if settings.report_port else ""
         self.scheduled_events = ScheduledEvents(
-            self.events, lambda: self.binder.idle, on=settings.scheduled_events
+            self.events, lambda: self.binder.idle, on=settings.scheduled_events, now=stamp
         )
         how = Writing(
             settings.write_concurrency,
@@ -179,7 +187,7 @@ class Operator:
                 look=lambda jobs: self.looking.want(jobs),
                 blind=client.watches.blind,
             ),
-            Times(settings.cycle_seconds, clock, observe_seconds=observations.cycle_seconds),
+            Times(settings.cycle_seconds, clock, now, observe_seconds=observations.cycle_seconds),
         )
         changed_nodes = ChangedNodes()
         self.heartbeats = Heartbeats(self.state, changed_nodes, clock=clock)
@@ -192,11 +200,15 @@ class Operator:
             read_again=lambda: self.lists.ask(),
         )
         self.services = Services(self.state, client, self.events)
-        self.pruning = Pruning(self.state, client, self.evictor, self.events, clock=clock)
+        self.pruning = Pruning(
+            self.state, client, self.evictor, self.events, clock=clock, now=self.clock.moment
+        )
         self.token_reviews = TokenReviews(client, clock=clock)
         tokens = ReportTokens(self.token_reviews, clock=clock)
         self.reports = Reports(self.state, self.sweeping.sweeps, self.pruning, tokens, clock)
-        self.checkpoints = Checkpoints(self.state, client, tokens, clock=clock)
+        self.checkpoints = Checkpoints(
+            self.state, client, tokens, clock=clock, now=self.clock.moment
+        )
         self.holders = holder_pods(self.state, client, settings, clock)
         self.node_orders = NodeOrders(
             self.state,
@@ -239,7 +251,7 @@ class Operator:
             self.sweeping.segments(acceptance, accepting, writes),
             accepting,
             refusals,
-            Removal(self.state, client, self.queue.add_after),
+            Removal(self.state, client, self.queue.add_after, now),
         )
         self.missing = MissingPods(self.state, acceptance, accepting, self.queue.ask, clock=clock)
         self.narrowing = Narrowing(self.state, self.queue.ask, stays=writes.stays, clock=clock)
@@ -253,11 +265,14 @@ class Operator:
                     self._known,
                     numbers=self.plan.numbers,
                     finished=self.queue.ask,
+                    now=stamp,
                 ),
-                PodConditions(self.state, self.events, lambda: self.plan.waits, clock=clock),
-                PodWarnings(self.state, self.events),
-                ProjectStatuses(self.state, self.plan),
-                ClassStatuses(self.state),
+                PodConditions(
+                    self.state, self.events, lambda: self.plan.waits, clock=clock, now=stamp
+                ),
+                PodWarnings(self.state, self.events, now=stamp),
+                ProjectStatuses(self.state, self.plan, now=stamp),
+                ClassStatuses(self.state, now=stamp),
             ),
             seconds=settings.status_seconds,
             clock=clock,
@@ -284,6 +299,7 @@ class Operator:
                         self.sweeping.trials,
                         self.node_orders,
                         self.starting,
+                        self.overdue,
                         self.losses,
                         self.checkpoints,
                         self.preemption.costs,
@@ -325,6 +341,7 @@ class Operator:
 
     async def _run(self) -> None:
         await self.term.begin()
+        self.clock.begin(self.client.heard)
         await self.first_look.ours()
         async with Parts() as group:
             await self.first_look.rest(group)
@@ -334,6 +351,7 @@ class Operator:
                 len(self.state.gpujobs),
                 len(self.state.projects.records),
             )
+            self.state.beginnings.live = True
             self.synced.set()
             group.create_task(self.term.run())
             for _ in range(_WORKERS):

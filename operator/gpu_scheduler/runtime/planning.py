@@ -10,7 +10,6 @@ object that makes it raise is looked for and set aside (``core.blame``), and the
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
@@ -73,13 +72,13 @@ class Times:
     Attributes:
         cycle_seconds: least time between cycles.
         clock: monotonic seconds.
-        now: epoch seconds.
+        now: epoch seconds, only ever more.
         observe_seconds: told how long each cycle took.
     """
 
     cycle_seconds: float
     clock: Callable[[], float]
-    now: Callable[[], float] = time.time
+    now: Callable[[], float]
     observe_seconds: Callable[[float], None] = lambda seconds: None
 
 

@@ -16,7 +16,6 @@ from gpu_scheduler.core.wording import clip
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
-from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -47,7 +46,7 @@ class PodConditions:
         waits: Callable[[], Mapping[JobKey, Wait]],
         *,
         clock: Callable[[], float],
-        now: Callable[[], str] = utc_now,
+        now: Callable[[], str],
     ) -> None:
         """``waits``: why jobs wait; ``clock``: monotonic seconds; ``now`` dates conditions."""
         self._state, self._events, self._waits = state, events, waits

@@ -16,7 +16,6 @@ from gpu_scheduler.core.wording import clip, gpus
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
-from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime import protection
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.protection import Watched
@@ -32,9 +31,7 @@ class PodWarnings:
 
     kind = "pods"
 
-    def __init__(
-        self, state: ClusterState, events: Events, *, now: Callable[[], str] = utc_now
-    ) -> None:
+    def __init__(self, state: ClusterState, events: Events, *, now: Callable[[], str]) -> None:
         """``now`` dates conditions."""
         self._state, self._events, self._now = state, events, now
         self._watched = Watched(state.agents.reports, state.nodes.sick_devices)

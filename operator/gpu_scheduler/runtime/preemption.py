@@ -9,7 +9,6 @@ first. Called by the planning loop; asked by the status.
 """
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -54,7 +53,7 @@ class Preemption:
         events: Events,
         *,
         clock: Callable[[], float],
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float],
     ) -> None:
         """``clock``: monotonic seconds, ``now``: epoch seconds."""
         self._state, self._evictor, self._events = state, evictor, events

@@ -10,7 +10,6 @@ from gpu_scheduler.api.condition import Condition, ConditionType, Told, conditio
 from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
 from gpu_scheduler.core.model.request import ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import gpu_from_milli
-from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.custom_resources import GPUPROJECTS
 from gpu_scheduler.runtime.last_plan import LastPlan
 from gpu_scheduler.runtime.overview import Overview, survey
@@ -58,9 +57,7 @@ class ProjectStatuses(BookStatuses):
 
     kind = GPUPROJECTS
 
-    def __init__(
-        self, state: ClusterState, plan: LastPlan, *, now: Callable[[], str] = utc_now
-    ) -> None:
+    def __init__(self, state: ClusterState, plan: LastPlan, *, now: Callable[[], str]) -> None:
         """``now`` dates conditions."""
         super().__init__(state.projects)
         self._state, self._plan, self._now = state, plan, now

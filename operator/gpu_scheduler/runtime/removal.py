@@ -6,7 +6,6 @@ somebody's finalizer keeps it that may be never, and in a namespace that is bein
 """
 
 import logging
-import time
 from collections.abc import Callable
 
 import msgspec
@@ -41,11 +40,12 @@ class Removal:
         state: ClusterState,
         client: Client,
         again: Callable[[JobKey, float], None],
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float],
     ) -> None:
         """``again``: look at a GPUJob after so many seconds; ``now``: epoch seconds."""
         self._state, self._client = state, client
         self._again, self._now = again, now
+        self._ahead: dict[str, float] = {}  # by uid: ends of the future, and when we saw them
 
     async def leave(self, key: JobKey) -> None:
         """Delete the Jobs of a GPUJob whose namespace is being deleted.
@@ -125,12 +125,24 @@ class Removal:
             for c in job.status.get("conditions") or ()
             if c.get("type") in ("Complete", "Failed") and c.get("status") == "True"
         ]
-        left = max(told, default=self._now()) + job.spec.ttl_seconds_after_finished - self._now()
+        left = self._end(job, max(told, default=0.0)) - self._now()
+        left += job.spec.ttl_seconds_after_finished
         if left > 0:
             self._again(job.key, left)
             return
         log.info("%s: finished, and its time to live is over: deleting", job.key)
         await self._delete(of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name), job.uid)
+
+    def _end(self, job: GPUJobRecord, told: float) -> float:
+        """When the end was told; a leader before us may have had another clock."""
+        now = self._now()
+        if 0 < told <= now:
+            return told
+        gpujobs = self._state.gpujobs.values()
+        if job.uid not in self._ahead:
+            there = {each.uid for each in gpujobs}
+            self._ahead = {uid: at for uid, at in self._ahead.items() if uid in there}
+        return self._ahead.setdefault(job.uid, now)
 
     async def _delete(self, path: str, uid: str) -> None:
         try:

@@ -15,7 +15,6 @@ from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.jobs.gate import gated
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.state.shares import share_of
 
@@ -34,7 +33,7 @@ class ScheduledEvents:
         idle: Callable[[], asyncio.Event],
         *,
         on: bool = True,
-        now: Callable[[], str] = utc_now,
+        now: Callable[[], str],
     ) -> None:
         """``idle``: set while no placement is on its way; ``on``: False = nothing is written."""
         self._events, self._idle, self._on, self._now = events, idle, on, now

@@ -8,7 +8,6 @@ at once. Fed by every pod event; asked by the status.
 """
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
@@ -30,7 +29,6 @@ from gpu_scheduler.runtime.start_limit import start_limit_seconds
 from gpu_scheduler.runtime.states import on_its_node
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.containers import Trouble
-from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
 
 log = logging.getLogger(__name__)
@@ -61,12 +59,11 @@ class Starting:
         gangs: GangGuard,
         *,
         clock: Callable[[], float],
-        now: Callable[[], float] = time.time,
     ) -> None:
-        """``clock``: monotonic seconds, ``now``: epoch seconds."""
+        """``clock``: monotonic seconds."""
         self._state, self._evictor, self._gangs = state, evictor, gangs
         self._events = ObjectEvents(client)
-        self._clock, self._now = clock, now
+        self._clock = clock
         self._slow: dict[PodUID, _Slow] = {}
         self.timed_out = 0
         """Pods that gave their GPUs back because they did not start."""
@@ -83,7 +80,8 @@ class Starting:
             return  # an eviction would be its end: who made it decides how long it may take
         if pod.stage is Stage.PLACED and pod.bound and pod.allocation and not pod.deleting:
             if pod.uid not in self._slow:
-                age = self._now() - epoch_seconds(pod.started) if pod.started else 0.0
+                began = self._state.beginnings
+                age = began.now() - began.of_pod(pod.uid, pod.started) if pod.started else 0.0
                 since = self._clock() - max(0.0, age)
                 self._slow[pod.uid] = _Slow(since, since + ASK_AFTER_SECONDS)
         else:

@@ -22,7 +22,6 @@ from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pods import PodRecord, Stage, without_stranger
 from gpu_scheduler.state.projects import ProjectRecord
-from gpu_scheduler.state.running_pods import running_pod
 
 
 class ClusterState(ClusterView):
@@ -118,6 +117,10 @@ class ClusterState(ClusterView):
     def gpujob_changed(self, job: GPUJobRecord) -> None:
         """Take over a GPUJob's news."""
         old = self._gpujobs.get(job.key)
+        if old is not None and old.uid == job.uid:
+            job.began = old.began
+        elif job.began is None:
+            job.began = self.beginnings.order(job.created_seconds)
         self._gpujobs[job.key] = job
         self.waiting.doubts.see(job, new=old is None)
         self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
@@ -309,6 +312,9 @@ class ClusterState(ClusterView):
             about = About(own.uid, 0, alike=self.groups[own.owner].alike)
             self.waiting.doubts.read(own.owner, about, new.unscheduled.message)
         if changed:
+            group = self.groups.get(own.owner)
+            if group is not None and group.began is None:
+                group.began = self.beginnings.order(group.created_seconds)
             self.job_book.enter(own)
             self.waiting.forget_job(own.owner)
             self.replan()
@@ -328,6 +334,7 @@ class ClusterState(ClusterView):
         self._leaving.discard(uid)
         self.running_pods.forget(uid)
         self.bereft.forget(uid)
+        self.beginnings.forget(uid)
         waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
         self.replan(waited | held | self._neighbours.drop(uid))
         self._left(old)
@@ -375,7 +382,7 @@ class ClusterState(ClusterView):
         if held is None or not holds:
             self.running_pods.drop(pod.uid)
         elif job is None or pod.share is not None:
-            self.running_pods.put(running_pod(pod, held, job, project))
+            self.running_pods.occupy(pod, held, job, project)
         else:
             self.running_pods.hold(pod, held, self.jobs[pod.job_uid], job, project)
 

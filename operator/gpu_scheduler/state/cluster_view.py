@@ -5,7 +5,6 @@ keeps it up to date.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 
@@ -17,6 +16,7 @@ from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.quota import ceiling_milli
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.state.beginnings import Beginnings
 from gpu_scheduler.state.bereft import BereftPods
 from gpu_scheduler.state.classes import ClassBook
 from gpu_scheduler.state.counting import PodCount, counted, shrinks, width
@@ -46,14 +46,15 @@ class ClusterView:
         holders_in: str = "",
         *,
         consolidation: bool = False,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] | None = None,
     ) -> None:
         """Start knowing nothing.
 
         Args:
             holders_in: see ``state.pods.record``.
             consolidation: pods may move.
-            now: epoch seconds.
+            now: epoch seconds, only ever more; None: what is shown is no cluster of this moment,
+                and its stamps are right.
         """
         self._pods = PodBook(holders_in)
         self._gpujobs: dict[JobKey, GPUJobRecord] = {}
@@ -79,8 +80,9 @@ class ClusterView:
         self.classes = ClassBook()
         self.nodes = NodeBook(self.ledger)
         self.agents = self.nodes.agents
-        self.waiting = PendingPods(now)
-        self.running_pods = RunningPodBook(Moves(on=consolidation))
+        self.beginnings = Beginnings(now)
+        self.waiting = PendingPods(self.beginnings)
+        self.running_pods = RunningPodBook(Moves(on=consolidation), self.beginnings)
         self.bereft = BereftPods(
             self.job_book, self._gpujobs, self.running_pods.set_following, self.agents.note_news
         )

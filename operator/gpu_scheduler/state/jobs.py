@@ -71,6 +71,7 @@ class GPUJobRecord:
     templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
     finalizers: tuple[str, ...] = ()
     alike: str = ""  # of pods that ask by themselves, see ``Doubts``; else it follows from the spec
+    began: float | None = None  # ``created`` as far as it is believed; see ``beginnings``
 
     _asks: Mapping[str, Ask] = field(default_factory=dict)
     _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from
@@ -100,8 +101,8 @@ class GPUJobRecord:
 
     @property
     def created_seconds(self) -> float:
-        """Creation time, epoch seconds."""
-        return epoch_seconds(self.created)
+        """When it was created, epoch seconds."""
+        return epoch_seconds(self.created) if self.began is None else self.began
 
     @property
     def finished(self) -> bool:

@@ -72,7 +72,7 @@ class PodRecord:
     phase: str
     reason: str
     message: str
-    started: str  # status.startTime
+    started: str  # when it was bound, once its kubelet has taken it; by the API server's clock
     disrupted: bool  # DisruptionTarget or our time-limit condition is already there
     ran: bool  # at least one container status exists
     unscheduled: Condition | None  # PodScheduled, where somebody says that it is not
@@ -196,7 +196,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         phase=intern(status.phase),
         reason=clip(status.reason, _MOST_CHARS),
         message=clip(status.message, _MOST_CHARS),
-        started=status.start_time,
+        started=_started(pod, scheduled),
         disrupted=disrupted,
         ran=bool(status.container_statuses),
         unscheduled=_short(scheduled) if scheduled and scheduled.status == "False" else None,
@@ -213,6 +213,18 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         share=share,
         warnings=warnings,
     )
+
+
+def _started(pod: Pod, scheduled: Condition | None) -> str:
+    """When a pod that its kubelet has taken was bound: startTime is of a moment later.
+
+    That is the node's clock, which may be any; a Binding is dated by the API server.
+    """
+    told = pod.status.start_time
+    if not told:
+        return ""
+    bound = scheduled is not None and scheduled.status == "True" and scheduled.last_transition_time
+    return bound or max(told, pod.metadata.creation_timestamp)
 
 
 def _disruption(condition: Condition) -> str:

@@ -12,7 +12,8 @@ from dataclasses import replace
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
+from gpu_scheduler.state.beginnings import Beginnings
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.ledger import Charge
 from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.pods import PodRecord
@@ -22,15 +23,20 @@ MOST_REMEMBERED = 50_000  # indexes that gave way; the oldest is forgotten
 
 
 def running_pod(
-    pod: PodRecord, charge: Charge, job: GPUJobRecord | None, project: ProjectName | None
+    pod: PodRecord,
+    charge: Charge,
+    job: GPUJobRecord | None,
+    project: ProjectName | None,
+    since: float,
 ) -> RunningPod:
-    """What the planner knows of a pod that holds devices; ``job``: its GPUJob, or its group.
+    """What the planner knows of a pod that holds devices.
+
+    ``job``: its GPUJob, or its group; ``since``: epoch seconds.
 
     Nothing says which priority one has that lost its job, so none of its own project takes its
     place. But who may edit pods can strip a controller reference, or delete a job and keep its
     pods, so what is borrowed is had back all the same.
     """
-    since = epoch_seconds(pod.started or pod.created)
     spec = job.spec if job is not None else None
     limit = spec.time_limit_seconds if spec else None
     return RunningPod(
@@ -56,8 +62,9 @@ def running_pod(
 class RunningPodBook:
     """All running pods, by node and by project; see ``core.running_pods.RunningPods``."""
 
-    def __init__(self, moves: Moves | None = None) -> None:
+    def __init__(self, moves: Moves | None = None, beginnings: Beginnings | None = None) -> None:
         """Start empty; ``moves``: what consolidation has to know."""
+        self._beginnings = beginnings or Beginnings()
         self._all: dict[PodUID, RunningPod] = {}
         self._on: dict[str, dict[PodUID, RunningPod]] = {}
         self._of: dict[ProjectName, dict[PodUID, RunningPod]] = {}
@@ -104,6 +111,16 @@ class RunningPodBook:
         if new.leaving:
             self._leaving[new.uid] = new
 
+    def occupy(
+        self,
+        pod: PodRecord,
+        charge: Charge,
+        job: GPUJobRecord | None,
+        project: ProjectName | None,
+    ) -> None:
+        """A pod of no Job holds devices, or something about it changed."""
+        self.put(running_pod(pod, charge, job, project, self._since(pod)))
+
     def hold(
         self,
         pod: PodRecord,
@@ -113,7 +130,7 @@ class RunningPodBook:
         project: ProjectName | None,
     ) -> None:
         """A pod of this Job holds devices, or something about it changed."""
-        new = running_pod(pod, charge, job, project)
+        new = running_pod(pod, charge, job, project, self._since(pod))
         if (lost_to := self._lost_to.get((own.uid, pod.index))) is not None:
             new = replace(new, lost_to=lost_to)
         self.put(self.moves.complete(new, pod, own, job))
@@ -158,6 +175,9 @@ class RunningPodBook:
         if (known := self._all.get(uid)) is not None:
             self._overdue.add(uid)
             self.put(known)
+
+    def _since(self, pod: PodRecord) -> float:
+        return self._beginnings.of_pod(pod.uid, pod.started or pod.created)
 
     def _mark(self, marks: set[PodUID], uid: PodUID, holds: bool) -> None:
         known = self._all.get(uid)

@@ -5,7 +5,6 @@ the owner is known. A job's tuple of pods is built when it is asked for and kept
 changes, so a cycle costs what changed and not what waits.
 """
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,9 +21,10 @@ from gpu_scheduler.core.model.request import (
 )
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.asks import Ask
+from gpu_scheduler.state.beginnings import Beginnings
 from gpu_scheduler.state.doubts import Doubts
 from gpu_scheduler.state.failed_nodes import FailedNodes
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.looked import Looked
 from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pod_kind import pod_kind_of, pod_resources
@@ -62,9 +62,9 @@ class _Entry:
 class PendingPods:
     """Waiting pods by job, and the nodes that a job had better avoid for a while."""
 
-    def __init__(self, now: Callable[[], float] = time.time) -> None:
-        """Start empty; ``now``: epoch seconds."""
-        self._now = now
+    def __init__(self, beginnings: Beginnings | None = None) -> None:
+        """Start empty; ``beginnings``: since when they wait."""
+        self._beginnings = beginnings or Beginnings()
         self._entries: dict[PodUID, _Entry] = {}
         self._by_job: dict[str, dict[PodUID, None]] = {}  # Job uid -> pods
         self._owner: dict[str, JobRecord] = {}  # Job uid -> the Job, where it is a GPUJob's
@@ -75,7 +75,7 @@ class PendingPods:
         self._unmade_since: dict[JobKey, float] = {}  # epoch seconds
         self._ready: dict[JobKey, WaitingJob | None] = {}
         self._failed = FailedNodes()
-        self.doubts = Doubts(now)
+        self.doubts = Doubts(self._beginnings.now)
         self.looked = Looked()
         self._interned: Shared[PodKind] = Shared()
         self._kinds = TemplateKinds()
@@ -118,7 +118,7 @@ class PendingPods:
         if known is not None and known.record.job_uid != record.job_uid:
             self.drop(record.uid)  # its Job let go of it
             known = None
-        since = known.since if known else epoch_seconds(record.created)
+        since = self._beginnings.of_pod(record.uid, record.created)
         peers, pod = peers_of(pod), slim(pod)
         same = known is not None and known.pod.spec == pod.spec
         pod_kind = known.pod_kind if known else None
@@ -338,9 +338,10 @@ class PendingPods:
             self._unmade_since.pop(job.key, None)
             return
         self._unmade_of[job.key] = tuple(each.uid for each in unmade)
-        since = self._unmade_since.setdefault(
-            job.key, job.created_seconds if unmade[0].first else self._now()
-        )
+        since = self._unmade_since.get(job.key)
+        if since is None:
+            since = job.created_seconds if unmade[0].first else self._beginnings.now()
+            since = self._unmade_since[job.key] = self._beginnings.since(since)
         kinds: dict[str, PodKind] = {}
         for each in unmade:
             self._unmade[each.uid] = each

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gpu_scheduler import __version__
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.unexpected import counts
 
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
@@ -35,11 +36,27 @@ def unexpected_errors() -> CounterMetricFamily:
     return filled(family, (([loop], count) for loop, count in sorted(counts.items())))
 
 
+def wall_clock(clock: Clock) -> Iterable[Metric]:
+    """What somebody does to the wall clock of the machine; nothing is decided by it."""
+    yield GaugeMetricFamily(
+        "gpusched_clock_ahead_seconds",
+        "How far the machine's wall clock is ahead of the time that is counted; negative: behind.",
+        value=clock.ahead_seconds(),
+    )
+    steps = CounterMetricFamily(
+        "gpusched_clock_steps",
+        "How often the machine's wall clock was set by a second or more, or the machine slept.",
+        labels=["direction"],
+    )
+    yield filled(steps, (([way], count) for way, count in clock.steps.items()))
+
+
 class Collector:
     """A registry of its own, whose figures are ``figures`` and those that every program has."""
 
-    def __init__(self) -> None:
-        """Begin to be asked."""
+    def __init__(self, clock: Clock | None = None) -> None:
+        """Begin to be asked; ``clock``: of the process."""
+        self.clock = clock or Clock()
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
@@ -52,6 +69,7 @@ class Collector:
         build = GaugeMetricFamily("gpusched_build_info", "Version.", labels=["version"])
         yield filled(build, [([__version__], 1)])
         yield unexpected_errors()
+        yield from wall_clock(self.clock)
         yield from self.figures()
 
     def figures(self) -> Iterable[Metric]:

@@ -5,7 +5,6 @@ Gauges about the cluster are computed when they are asked for, at most once a se
 as ``runtime.observations.Observations``.
 """
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -16,6 +15,7 @@ from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.core.model.decision import EvictReason
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.watches import Watches
 from gpu_scheduler.runtime.gang_guard import CAUSES
 from gpu_scheduler.runtime.operator import Operator
@@ -32,9 +32,9 @@ _STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 class Metrics(Collector):
     """One process' metrics. ``operator`` is set once this replica leads."""
 
-    def __init__(self, client: Client) -> None:
-        """Metrics of this client and, later, of the operator."""
-        super().__init__()
+    def __init__(self, client: Client, clock: Clock | None = None) -> None:
+        """Metrics of this client and process and, later, of the operator."""
+        super().__init__(clock)
         self.operator: Operator | None = None
         self._client = client
         self._cycle = self._seconds(
@@ -142,7 +142,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
     yield GaugeMetricFamily(
         "gpusched_jobs_without_reason",
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
-        value=without_reason(operator.state.gpujobs.values(), time.time()),
+        value=without_reason(operator.state.gpujobs.values(), operator.clock.now()),
     )
     stages = Counter(pod.stage for pod in operator.state.pods.values() if pod.share is not None)
     shares = GaugeMetricFamily(

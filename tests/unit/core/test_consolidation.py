@@ -76,6 +76,15 @@ def test_an_hour_after_a_move_a_pod_may_move_again():
     assert [evict.job for evict in play.plan().evicts] == ["ns/a"]
 
 
+def test_a_move_of_the_future_is_none():
+    play = scattered()
+    play.now = 10_000.0
+    changed(play, "a", moved=10_000.0 + 1e9)
+    changed(play, "b", moved=9_000.0)
+    play.wait(Pod("pair", "p", PAIR, created=10_000.0))
+    assert [evict.job for evict in play.plan().evicts] == ["ns/a"]
+
+
 def test_a_plan_says_when_a_pod_that_moved_lately_may_move_again():
     play = scattered()
     play.now, play.reserve_after_seconds = 10_000.0, 1e9

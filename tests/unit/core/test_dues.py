@@ -196,6 +196,7 @@ def test_a_due_allows_more_the_longer_it_is_waited_for():
     assert due.most_lost_seconds(100.0) == 45.0
     assert due.most_lost_seconds(150.0) == 45.0 + 50 * WORTH
     assert due.most_lost_seconds(200.0) == inf
+    assert due.most_lost_seconds(-3561.0) == 45.0  # never less than at its beginning
 
 
 def test_averages_forget_what_was_long_ago():

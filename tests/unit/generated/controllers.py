@@ -62,7 +62,7 @@ def _job(server: Server, job: Obj, pods: list[Obj]) -> None:
     }
     if completions and len(done) >= completions:
         seen["conditions"] = [
-            {"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T01:00:00Z"}
+            {"type": "Complete", "status": "True", "lastTransitionTime": server.now()}
         ]
     if seen != status:
         server.put(path, {**job, "status": seen})
@@ -124,7 +124,7 @@ def kubelet(server: Server, pod: Obj) -> None:
         ready = {"type": "Ready", "status": "True"}
         started = {
             "phase": "Running",
-            "startTime": "2026-01-01T00:00:00Z",
+            "startTime": server.now_on(pod["spec"]["nodeName"]),
             "conditions": [*(pod["status"].get("conditions") or ()), ready],
         }
         server.put(path, {**pod, "status": started})

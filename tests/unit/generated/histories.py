@@ -63,11 +63,13 @@ class Step:
     Attributes:
         what: put, remove, again (old news once more), early (one of that name was deleted, unseen),
             submit, finish, restart, or time; scale, ring or bare: of the healthy part's shares;
-            forge: somebody writes the status of a healthy job, usurp: while no leader leads.
+            clock: somebody sets the wall clock of who leads;
+        forge: somebody writes the status of a healthy job, usurp: while no leader leads.
         possible: an API server could hand it out; else its types are wrong, or its format.
         path: of the object.
         obj: the object.
-        number: of the healthy job, the seed of a restart, seconds, or how many pods.
+        number: of the healthy job, the seed of a restart, seconds (of a clock: by which it is
+            ahead), or how many pods.
     """
 
     what: str
@@ -159,6 +161,7 @@ _others = st.one_of(
     st.builds(Step, st.just("finish"), number=st.integers(0, 2)),
     st.builds(Step, st.just("restart"), number=st.integers(0, 9)),
     st.builds(Step, st.just("time"), number=st.sampled_from([1, 5, 16])),
+    st.builds(Step, st.just("clock"), number=st.sampled_from([3600, -3600, 10**9, -(10**9)])),
     st.builds(Step, st.just("scale"), number=st.integers(0, _MOST_REPLICAS)),
     st.builds(Step, st.sampled_from(["ring", "bare"]), number=st.integers(0, 1)),
 )
@@ -306,6 +309,8 @@ async def _take(stage: Stage, history: History, step: Step) -> None:
             server.make("/api/v1/pods", TEAM, {**made, "status": {"phase": "Pending"}})
     elif step.what in ("forge", "usurp"):
         await _forge(stage, step)
+    elif step.what == "clock":
+        stage.wall_ahead = step.number
     elif step.what == "restart":
         await stage.lead(Random(step.number))
     await stage.passes(step.number if step.what == "time" else 1)

@@ -22,6 +22,7 @@ from gpu_scheduler.api.names import ALLOCATION, TERM
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.clock import Heard
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.errors import from_answer
 
@@ -81,6 +82,9 @@ class Server(Client):
         self.reorder: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
         self.streams = False  # lists
         self.late_seconds: Callable[[], float] = lambda: 14
+        self.now: Callable[[], str] = lambda: "2026-01-01T00:00:00Z"  # by its own clock
+        self.date: Callable[[], str] = lambda: ""  # as its answers say
+        self.now_on: Callable[[str], str] = lambda node: "2026-01-01T00:00:00Z"
         self._fault = fault
         self._tries: Counter[str] = Counter()
         self._version = 1000
@@ -115,7 +119,7 @@ class Server(Client):
             **sent["metadata"],
             "namespace": namespace,
             "uid": f"uid-made-{self.next_uid()}",
-            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "creationTimestamp": self.now(),
         }
         self.put(path, {**sent, "metadata": meta})
         return self.objects[place_of(path).key]
@@ -189,6 +193,7 @@ class Server(Client):
         **_: Any,
     ) -> bytes:
         await asyncio.sleep(0)
+        self.heard = Heard(self.date(), asyncio.get_running_loop().time())
         place = place_of(path)
         if method == "GET":
             return self._read(place, params or {})
@@ -325,7 +330,8 @@ class Server(Client):
         node = binding["target"]["name"]
         annotations = binding["metadata"].get("annotations") or {}
         self._grant(pod, annotations)
-        self.put(path, _bound(_merged(pod, {"metadata": {"annotations": annotations}}), node))
+        bound = _merged(pod, {"metadata": {"annotations": annotations}})
+        self.put(path, _bound(bound, node, self.now()))
 
     def _ungated(self, path: str) -> None:
         """kube-scheduler, for a pod whose gates are gone and that is pinned."""
@@ -339,7 +345,7 @@ class Server(Client):
         allocation = (pod["metadata"].get("annotations") or {}).get(ALLOCATION)
         if allocation:
             self._grant(pod, pod["metadata"]["annotations"])
-            self.put(path, _bound(pod, parse(allocation).node))
+            self.put(path, _bound(pod, parse(allocation).node, self.now()))
 
     def _grant(self, pod: Obj, annotations: dict[str, str]) -> None:
         if ALLOCATION in annotations:
@@ -420,12 +426,12 @@ def _on_its_node(old: Obj, new: Obj) -> Obj:
     return {**new, "spec": {**new["spec"], "nodeName": old["spec"]["nodeName"]}}
 
 
-def _bound(pod: Obj, node: str) -> Obj:
+def _bound(pod: Obj, node: str, now: str) -> Obj:
     """A pod with a node: the API server takes back what was said of why it has none."""
     spec, status = {**pod["spec"], "nodeName": node}, pod.get("status")
-    if isinstance(status, dict) and isinstance(status.get("conditions"), list):
-        others = [c for c in status["conditions"] if c["type"] != "PodScheduled"]
-        scheduled = {"type": "PodScheduled", "status": "True"}
+    if isinstance(status, dict) and isinstance(status.get("conditions") or [], list):
+        others = [c for c in status.get("conditions") or [] if c["type"] != "PodScheduled"]
+        scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": now}
         status = {**status, "conditions": [*others, scheduled]}
     return {**pod, "spec": spec, "status": status}
 

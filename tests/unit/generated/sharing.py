@@ -328,9 +328,13 @@ class Sharing:
             if self.judge.held(project) + sum(asked) + sum(jobs) > QUOTAS[project]:
                 continue
             held = self.server.held_milli()
-            free = [1000 - held[name, str(n)] for name in NODES for n in range(GPUS)]
+            free = [1000 - held[name, self.gpu(n)] for name in NODES for n in range(GPUS)]
             fits = [milli for milli in asked if milli <= max(free)]
             assert not fits or ring, f"{project}: {fits} wait beside {free}"
+
+    def gpu(self, index: int) -> str:
+        """What a GPU of a node is called: as its labels have it."""
+        return str(index)
 
     def _asked_by_job(self, path: str) -> int:
         """What a GPUJob may still want, at most."""

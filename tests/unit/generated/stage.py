@@ -21,6 +21,7 @@ from tests.unit.runtime.virtual_loop import clock
 
 from gpu_scheduler.api.names import GROUP, LABEL_SHARE, VERSION
 from gpu_scheduler.controllers import handlers
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.observations import Unobserved
 from gpu_scheduler.runtime.operator import Operator
@@ -63,6 +64,7 @@ class Stage:
         self.use(Server(fault))
         self.prepared: Callable[[Operator], None] = lambda operator: None  # before one leads
         self.round: Callable[[Server], None] = controllers.round_of  # of everybody else
+        self.clock, self.wall_ahead = Clock, 0.0  # of who leads; seconds
         self.evicted: list[str] = []  # pods that were asked to go: namespace and name
         self.undeserved: list[str] = []  # what got devices and must not
         self.possible = True  # so far, an API server could have handed everything out
@@ -92,10 +94,12 @@ class Stage:
         self.server.streams = self._term % 2 == 0
         self.server.unstreamed.clear()
         self.operator = Operator(
-            self.server, self.settings, Unobserved(), f"leader-{self._term}", clock
+            self.server,
+            self.settings,
+            Unobserved(),
+            f"leader-{self._term}",
+            self.clock(clock, lambda: EPOCH + clock() + self.wall_ahead),
         )
-        for part in ("planning", "preemption", "reconciler"):
-            getattr(self.operator, part)._now = lambda: EPOCH + clock()
         self._handlers = handlers_of_kopf(self.operator)
         self.prepared(self.operator)
         self._task = asyncio.ensure_future(self.operator.run())

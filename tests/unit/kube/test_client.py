@@ -1,6 +1,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from tests.unit.kube.fake_server import DROP, DROP_AFTER, STALL, Answer, FakeSer
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.clock import Heard
 from gpu_scheduler.kube.objects import Pod
 
 POD = "/api/v1/namespaces/team/pods/a"
@@ -395,3 +398,13 @@ async def test_a_redirect_is_not_followed(server: FakeServer) -> None:
         with pytest.raises(errors.ApiError):
             await client.get(POD)
     assert [s.path for s in server.seen] == [POD]
+
+
+async def test_it_hears_what_time_the_api_server_has(server: FakeServer) -> None:
+    server.put(POD, {})
+    async with make_client(server, Pace()) as client:
+        assert client.heard == Heard()
+        await client.get(POD)
+        assert client.heard.at == 50.0
+        said = parsedate_to_datetime(client.heard.date)
+        assert abs((said - datetime.now(UTC)).total_seconds()) < 600

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.unit.runtime.virtual_loop import Running, clock
 
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.runtime.aside import Aside
 from gpu_scheduler.runtime.evictor import Evictor
 from gpu_scheduler.runtime.failed_placements import FailedPlacements, Patience
@@ -38,7 +39,9 @@ class Evicting:
             state, self.evictor, GangWrites(), self.plan, patience_seconds=30.0, clock=clock
         )
         patience = Patience(stuck_seconds, avoid_seconds)
-        self.placements = FailedPlacements(state, self.evictor, self.gangs, patience, clock=clock)
+        self.placements = FailedPlacements(
+            state, self.evictor, self.gangs, patience, clock=clock, now=Clock().now
+        )
 
     def running(self, *more: Any) -> Running:
         return Running(self.evictor.run(), self.placements.run(), *more)

@@ -75,7 +75,9 @@ def test_a_status_is_written_once_and_again_when_nodes_change(refusal: errors.Ap
     async def run() -> None:
         state, replies = ClusterState(), [refusal, {}, {}]
         client: Any = FakeClient(lambda sent: replies.pop(0))
-        writer = StatusWriter(client, (ClassStatuses(state),), seconds=1, clock=clock)
+        writer = StatusWriter(
+            client, (ClassStatuses(state, now=lambda: "now"),), seconds=1, clock=clock
+        )
         CustomResources(state, changed=lambda key: None).gpuclass(body())
         async with Running(writer.run()):
             await asyncio.sleep(5)  # refused, written, and then nothing to say

@@ -194,3 +194,10 @@ def test_a_new_leader_does_not_know_what_a_pod_lost_that_was_on_its_way_out() ->
 @pytest.mark.parametrize("said", [{}, {"evictions": "2"}, {"evictions": None}])
 def test_a_status_that_says_no_numbers_costs_nothing(said: dict[str, Any]) -> None:
     assert EvictionCost.of_status(said) == EvictionCost()
+
+
+@pytest.mark.parametrize("ahead", [3600.0, -3600.0, 1e9, -1e9])
+def test_the_clock_of_its_node_makes_no_loss_larger_or_smaller_than_it_can_be(ahead: float) -> None:
+    case = Case()
+    case.see(30, pod(version=2, **ended(NOON + 20 + ahead)))
+    assert 300.0 <= case.lost <= 315.0

@@ -266,6 +266,7 @@ async def test_a_gang_gives_way_as_a_whole_and_is_told_once() -> None:
         case.evicting.evictor,
         case.events,  # type: ignore[arg-type]
         clock=clock,
+        now=clock,
     )
     evicts = [
         Evict(PodUID(f"uid-{pod}"), KEY, JobKey("team-b/x"), EvictReason.RECLAIM, "gives", True)

@@ -175,3 +175,17 @@ def versioned(renewed: str, version: str) -> Lease:
     made = lease(renewed)
     meta = msgspec.structs.replace(made.metadata, resource_version=version)
     return msgspec.structs.replace(made, metadata=meta)
+
+
+@virtual
+async def test_an_agent_lives_whatever_its_clock_says_and_dies_whatever_it_said() -> None:
+    case = Case()
+    hours = ("12", "13", "11", "12", "23")
+    times = [f"2026-01-01T{hour}:00:00.000000Z" for hour in hours] + ["2056-01-01T00:00:00.000000Z"]
+    async with case.running():
+        for at in times:  # its clock is set forward and back
+            case.beats.changed(lease(at))
+            await asyncio.sleep(10)
+        assert case.state.agents.is_alive("a") and case.closed == ""
+        await asyncio.sleep(32)  # and it is silent: thirty years are no sign of life
+        assert not case.state.agents.is_alive("a") and case.closed

@@ -13,6 +13,7 @@ from tests.unit.state.cluster_states import make_cluster_state
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.objects import Lease, LeaseSpec, Meta
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.changed_nodes import ChangedNodes
@@ -117,7 +118,8 @@ async def test_an_eviction_that_fails_does_not_keep_the_others() -> None:
         return evict(eviction)
 
     one.evictor.evict = failing_evict  # type: ignore[method-assign]
-    preemption = Preemption(state, one.evictor, Silence(), clock=clock)  # type: ignore[arg-type]
+    quiet: Any = Silence()
+    preemption = Preemption(state, one.evictor, quiet, clock=clock, now=clock)
     preemption.carry_out(
         Evict(PodUID(f"uid-{n}-0"), JobKey("team-a/job"), JobKey("x/y"), EvictReason.RECLAIM, "")
         for n in ("bad", "good")
@@ -191,6 +193,7 @@ async def test_a_pruned_trial_with_an_odd_time_does_not_keep_a_new_leader_from_s
         evicting(state, Client(print)).evictor,
         Silence(),
         clock=clock,
+        now=Clock().moment,
     )  # type: ignore[arg-type]
     async with Running(pruning.run()):
         await asyncio.sleep(5)

@@ -1,5 +1,6 @@
 """Pods that are to go and do not: hurried, and then no longer counted on."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -13,26 +14,35 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.conflicts import MAX_GRACE_SECONDS
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.overdue import LATE_SECONDS, Overdue
+from gpu_scheduler.state.beginnings import Beginnings
 from gpu_scheduler.state.jobs import epoch_seconds
 
 POD = PodUID("uid-job-0")
 ENDS = "2026-01-01T12:00:00Z"
 
 
-def going(ends: str = ENDS, version: int = 2) -> Pod:
+def going(ends: str = ENDS, version: int = 2, grace_seconds: int | None = None) -> Pod:
     pod = make_pod(node="a", grants=half(), phase="Running", version=version)
-    meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=ends)
+    meta = msgspec.structs.replace(
+        pod.metadata, deletion_timestamp=ends, deletion_grace_period_seconds=grace_seconds
+    )
     return msgspec.structs.replace(pod, metadata=meta)
 
 
 class Case:
     def __init__(self, seconds_left: float, answer: Any = None) -> None:
         self.state = make_cluster_state(make_pod(node="a", grants=half(), phase="Running"))
-        self.state.pod_changed(going())
         self.client: Any = FakeClient(lambda sent: answer)
+        self.now = epoch_seconds(ENDS) - seconds_left
+        self.state.beginnings = Beginnings(lambda: self.now)
+        self.overdue = Overdue(self.state, self.client, now=lambda: self.now)
+        self.see(going())
+
+    def see(self, pod: Pod) -> None:
+        known = self.state.pod_changed(pod)
+        assert known is not None
+        self.overdue.observe(pod, known)
         self.state.changed.clear()
-        now = epoch_seconds(ENDS) - seconds_left
-        self.overdue = Overdue(self.state, self.client, now=lambda: now)
 
     @property
     def woken(self) -> bool:
@@ -81,3 +91,40 @@ async def test_a_pod_that_should_have_gone_is_not_counted_on_and_keeps_its_devic
     case.state.pod_gone(POD)
     assert case.state.running_pods.get(POD) is None
     assert max(case.state.snapshot().free_milli) == 1000
+
+
+STEPS = [3600.0, -3600.0, 86_400.0, -86_400.0, 1e9, -1e9]
+
+
+@pytest.mark.parametrize("ahead", STEPS)
+def test_when_it_should_have_gone_is_counted_from_when_it_was_told(ahead: float) -> None:
+    """The API server's clock is ``ahead`` of ours: so is the time by which it is to be gone."""
+
+    @virtual
+    async def run() -> None:
+        case = Case(1e9)
+        now = case.now = epoch_seconds(ENDS)
+        case.state.beginnings.live = True
+        case.see(going(text(now + 30 + ahead), version=3, grace_seconds=30))
+        for passed, leaving in ((0.0, [POD]), (30 + LATE_SECONDS, [POD]), (31 + LATE_SECONDS, [])):
+            case.now = now + passed
+            await case.overdue.check()
+            assert case.leaving == leaving
+        assert case.client.sent == []
+
+    run()
+
+
+@virtual
+async def test_a_new_leader_waits_no_longer_than_it_was_given() -> None:
+    case = Case(1e9)
+    now = case.now = epoch_seconds(ENDS)
+    case.see(going(text(now + 1e9), version=3, grace_seconds=30))
+    case.now = now + 31 + LATE_SECONDS
+    await case.overdue.check()
+    assert case.leaving == []
+    assert case.client.sent == []
+
+
+def text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()

@@ -135,7 +135,7 @@ async def test_none_is_written_in_a_namespace_that_goes() -> None:
         clock=clock,
         terminating=("team-a",),
     )
-    case.scheduled = ScheduledEvents(case.events, lambda: case.idle)
+    case.scheduled = ScheduledEvents(case.events, lambda: case.idle, now=lambda: "then")
     case.place(asking())
     await case.run()
     assert case.said == []

@@ -1,6 +1,7 @@
 """Pods that do not start say why, give their GPUs back in time, and do not come again at once."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 import pytest
@@ -18,6 +19,7 @@ from gpu_scheduler.runtime.custom_resources import project_record
 from gpu_scheduler.runtime.doubting import expire
 from gpu_scheduler.runtime.event_handlers import PodHandler
 from gpu_scheduler.runtime.starting import Starting
+from gpu_scheduler.state.beginnings import Beginnings
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.pods import record
 
@@ -46,13 +48,13 @@ class Case(RecoveryCase):
         self.state.changed.clear()
         epoch = 1_767_225_600.0 - self.start  # 2026-01-01T00:00:00Z
         self.state.waiting.doubts._now = lambda: epoch + clock()
+        self.state.beginnings = Beginnings(self.state.waiting.doubts._now)
         self.starting = Starting(
             self.state,
             self.asks,
             self.evictor,
             self.evicting.gangs,
             clock=clock,
-            now=lambda: epoch + clock(),
         )
         self.handler = PodHandler(self.state, self.placements, (self.starting,))
 
@@ -283,5 +285,22 @@ def test_a_pod_that_asks_by_itself_gives_way_where_another_one_is_made(
             await case.see(asking("web-2"))
         (job,) = case.state.waiting_jobs()
         assert job.doubtful == bool(evicted)
+
+    run()
+
+
+@pytest.mark.parametrize("ahead", [3600.0, -3600.0, 86_400.0, -86_400.0, -1e9])
+def test_the_clock_of_its_node_gives_a_pod_neither_more_nor_less_time(ahead: float) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(startTimeoutSeconds=60)
+        case.state.beginnings.live = True
+        started = datetime.fromtimestamp(case.state.waiting.doubts._now() + ahead, UTC)
+        async with case.running():
+            await case.see(starts(startTime=started.isoformat()))
+            await asyncio.sleep(58)
+            assert case.evictions == []
+            await asyncio.sleep(4)
+        assert case.evictions == ["job-0"]
 
     run()

@@ -77,3 +77,22 @@ def test_one_that_somebody_else_has_deleted_already_is_no_error(answer: errors.A
         assert await case.keys_within(100) == []
 
     run()
+
+
+@pytest.mark.parametrize("ahead", [3600.0, 86_400.0, 1e9])
+def test_an_end_of_the_future_counts_from_when_it_is_seen(ahead: float) -> None:
+    """It was told by a leader before us, whose clock was ahead."""
+
+    @virtual
+    async def run() -> None:
+        case = Case(ttlSecondsAfterFinished=60, status=told("Complete"))
+        case.now -= ahead
+        await case.handle()
+        case.now += 59
+        await case.handle()
+        assert case.client.sent == []
+        case.now += 1
+        await case.handle()
+        assert case.methods == ["DELETE"]
+
+    run()

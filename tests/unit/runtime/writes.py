@@ -270,6 +270,7 @@ def hurrying_a_pod(answer: Any) -> Scene:
     start = clock()
     now = test_overdue.epoch_seconds(test_overdue.ENDS) - 1e9 - start
     case.overdue = test_overdue.Overdue(case.state, case.client, now=lambda: now + clock())
+    case.see(test_overdue.going(version=3))
     return Scene(case.client, [case.overdue.run()], to("DELETE", "/pods/job-0"))
 
 

@@ -1,6 +1,6 @@
 """What Prometheus sees. Names are API: dashboards and alerts are written against them."""
 
-from typing import Any
+from typing import Any, cast
 
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -10,6 +10,7 @@ from tests.unit.state.builders import gpujob_body, half, make_job, make_node, ma
 from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.runtime.custom_resources import gpujob_record
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.our_lists import PATHS
@@ -24,6 +25,8 @@ NAMES = {
     "gpusched_bind_seconds",
     "gpusched_checkpoint_reports",
     "gpusched_build_info",
+    "gpusched_clock_ahead_seconds",
+    "gpusched_clock_steps",
     "gpusched_event_loop_stall_seconds",
     "gpusched_gang_releases",
     "gpusched_gpu_allocated_ratio",
@@ -116,6 +119,18 @@ def test_a_stand_by_says_only_what_it_knows() -> None:
     assert seen["gpusched_leader", ()] == 0
     assert seen["gpusched_api_requests_total", (("method", "GET"), ("outcome", "200"))] == 3
     assert not any("project" in name for name, _ in seen)
+
+
+def test_a_wall_clock_that_is_set_is_told_with_its_size_and_direction() -> None:
+    wall = [1000.0]
+    clock = Clock(lambda: 5.0, lambda: wall[0])
+    metrics = Metrics(cast(Any, FakeClient()), clock)
+    wall[0] -= 3600.0
+    clock.look()
+    seen = scrape(metrics)
+    assert seen["gpusched_clock_ahead_seconds", ()] == -3600.0
+    steps = [seen["gpusched_clock_steps_total", (("direction", d),)] for d in ("back", "forward")]
+    assert steps == [1, 0]
 
 
 def test_a_leader_says_which_watch_is_lost_and_is_not_ready_meanwhile() -> None:

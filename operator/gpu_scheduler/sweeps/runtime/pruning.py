@@ -9,7 +9,7 @@ Job's podFailurePolicy looks at our mark before it looks for an eviction. A pod 
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import NoReturn
 
@@ -34,10 +34,6 @@ _CHECK_SECONDS = 0.5
 _MARK_SECONDS = 3.0  # longer than that no report waits for its answer
 
 
-def _wall_clock() -> datetime:
-    return datetime.now(UTC)
-
-
 class Pruning:
     """Knows which running trials were told to stop."""
 
@@ -49,7 +45,7 @@ class Pruning:
         events: Events,
         *,
         clock: Callable[[], float],
-        now: Callable[[], datetime] = _wall_clock,
+        now: Callable[[], datetime],
     ) -> None:
         """``clock`` measures the grace, ``now`` dates the mark."""
         self._state, self._client, self._evictor, self._events = state, client, evictor, events

@@ -13,6 +13,7 @@ from tests.unit.sweeps.runtime.cases import segment_job
 
 from gpu_scheduler.api.names import CONDITION_PRUNED
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.answer import Answer
 from gpu_scheduler.runtime.report_tokens import Sender
@@ -50,6 +51,7 @@ class Case:
             Evicting(self.state, self.client, self.events).evictor,
             self.events,  # type: ignore[arg-type]
             clock=clock,
+            now=Clock().moment,
         )
         self.sweeps = Sweeps(self.state)
         tokens, self.reviewer = judges()

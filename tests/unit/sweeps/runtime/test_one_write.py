@@ -91,7 +91,7 @@ def test_the_planner_places_trials_only_when_they_may_start(
             FakePreemption(),  # type: ignore[arg-type]
             last_plan(case.state),
             Rules(may_start=case.sweeps.may_start),
-            Times(0, clock),
+            Times(0, clock, clock),
         )
         planning.cycle()
         assert [decision.job for decision in given] == [KEY] * placed
