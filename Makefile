@@ -93,7 +93,7 @@ slips: setup ## One thing wrong anywhere in a GPUJob, on a real API server: SLIP
 
 .PHONY: policies
 policies: setup ## Every list that an admission policy walks, as long as the API server takes it
-	@EXPLORE_LARGEST=1 $(PYTHON) -m pytest -q -n0 tests/api/admission/test_policy_bounds.py
+	@$(PYTHON) -m pytest -q -n0 tests/api/admission/largest_requests.py
 
 PLANS ?= 30000
 PLANS_SEED ?= 1

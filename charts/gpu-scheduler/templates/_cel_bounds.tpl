@@ -108,7 +108,8 @@ has(request.subResource) && request.subResource == 'ephemeralcontainers' ?
 {{/* Of what tells whether a pod asks for a share, which is asked of every pod. */}}
 {{- define "gpu-scheduler.cel.tooLongToTell" -}}
 {{- $within := list "containers" "initContainers" }}
-({{ include "gpu-scheduler.cel.tooLong" (dict "of" "object" "lists" (list "metadata.annotations" "spec.containers" "spec.initContainers" "spec.schedulingGates")) }}
+{{- $lists := list "metadata.annotations" "spec.containers" "spec.initContainers" "spec.schedulingGates" }}
+({{ include "gpu-scheduler.cel.tooLong" (dict "of" "object" "lists" $lists "most" (dict "spec.schedulingGates" 300)) }}
 + {{ include "gpu-scheduler.cel.tooLongWithin" (dict "within" $within "lists" (list "resources.limits")) }})
 {{- end }}
 

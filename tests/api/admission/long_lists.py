@@ -35,6 +35,9 @@ _ENTRIES: dict[str, Callable[[int], Any]] = {
 }  # fmt: skip
 
 
+MAPS = {path for path, entry in _ENTRIES.items() if isinstance(entry(0), tuple)}
+
+
 def grow(body: Json, path: str, count: int) -> None:
     """Give a list of an object so many entries in all, those that it has at its end."""
     of, _, inner = path.partition("[].")

@@ -3,11 +3,10 @@
 Which lists they walk is read from the chart (tests/chart/policies.py); each needs a row in
 `bounded`. With as many entries as are looked through the verdict is that of an object without them;
 with more the refusal names the list. Pods and Bindings are sent as protobuf too, which holds more
-in a request. ``make policies`` sends as many as the API server takes.
+in a request. ``make policies`` sends as many as the API server takes (`largest_requests`).
 """
 
 import json
-import os
 import re
 from copy import deepcopy
 from itertools import count
@@ -25,7 +24,6 @@ from tests.chart.policies import bound, policies, walks
 Json = dict[str, Any]
 
 JSON = "application/json"
-LARGEST = 3 * 1024 * 1024 - 4096  # what the API server takes, but for what is around the list
 WITHOUT_A_ROW = {
     # Nobody can write such a pod: see BEFORE.
     ("allocations", "oldObject.metadata.annotations"),
@@ -101,30 +99,9 @@ def names_the_list(row: Row, answer: Answer) -> bool:
     return found is not None and int(found[1]) > int(found[2]) >= most(row)
 
 
-def largest(row: Row, content: str) -> int:
-    """The entries with which the request is as long as the API server takes it."""
-
-    def length(entries: int) -> int:
-        body = deepcopy(row.body)
-        long_lists.grow(body, row.field, entries)
-        return len(protobuf.encoded(body) if content != JSON else json.dumps(body).encode())
-
-    start = 10_000
-    each = (length(start) - length(start - 1000)) / 1000
-    return start + int((LARGEST - length(start)) / (each + 2))  # numbers get longer
-
-
 def encodings(row: Row) -> list[str]:
     is_known = row.body.get("kind") in protobuf.OF_KIND and row.way[0] != "PATCH"
     return [protobuf.CONTENT_TYPE if is_known else JSON]
-
-
-def of_the_largest() -> list[tuple[Row, str]]:
-    """What is sent; what is there already has been stored, so it is no larger than etcd takes."""
-    sent = [row for row in rows() if not row.is_old]
-    every = [(row, content) for row in sent for content in dict.fromkeys([JSON, *encodings(row)])]
-    small = [each for each in every if each[0].policies == ("bindings",)][:1]
-    return every if "EXPLORE_LARGEST" in os.environ else small
 
 
 @pytest.mark.parametrize("row", rows(), ids=str)
@@ -184,10 +161,3 @@ def test_a_pod_that_does_not_ask_may_have_more_than_one_that_does(editor: Caller
     body["spec"]["volumes"] = [{"name": "v", "emptyDir": {}}]
     answer = editor.create(f"{pods(ELSEWHERE)}?dryRun=All", body)
     assert answer.ok, answer.message
-
-
-@pytest.mark.parametrize(("row", "content"), of_the_largest(), ids=str)
-def test_the_largest_request_is_refused(users: dict[str, Caller], row: Row, content: str) -> None:
-    answer = sent(users, row, largest(row, content), content)
-    assert refused(answer), answer
-    assert names_the_list(row, answer)

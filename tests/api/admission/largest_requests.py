@@ -1,0 +1,53 @@
+"""Every list that a policy walks, as long as the API server takes it: ``make policies``.
+
+What is in the old object is left out: it has been stored, so it is no larger than etcd takes.
+"""
+
+import json
+from copy import deepcopy
+
+import pytest
+from tests.api import protobuf
+from tests.api.admission import long_lists
+from tests.api.admission.bounded import Row, rows
+from tests.api.admission.test_policy_bounds import (
+    JSON,
+    encodings,
+    names_the_list,
+    refused,
+    sent,
+    users,
+)
+from tests.api.caller import Caller
+
+__all__ = ["users"]
+
+BYTES = 3 * 1024 * 1024 - 4096  # what the API server takes, but for what is around the list
+MOST_OF_A_MAP = 30_000  # a larger one costs the API server a minute, whatever policies there are
+CASES = [
+    (row, content)
+    for row in rows()
+    if not row.is_old and row.body
+    for content in dict.fromkeys([JSON, *encodings(row)])
+]
+
+
+def largest(row: Row, content: str) -> int:
+    """The entries with which the request is as long as the API server takes it."""
+
+    def length(entries: int) -> int:
+        body = deepcopy(row.body)
+        long_lists.grow(body, row.field, entries)
+        return len(protobuf.encoded(body) if content != JSON else json.dumps(body).encode())
+
+    start = 10_000
+    each = (length(start) - length(start - 1000)) / 1000
+    found = start + int((BYTES - length(start)) / (each + 2))  # numbers get longer
+    return min(found, MOST_OF_A_MAP) if row.says in long_lists.MAPS else found
+
+
+@pytest.mark.parametrize(("row", "content"), CASES, ids=str)
+def test_the_largest_request_is_refused(users: dict[str, Caller], row: Row, content: str) -> None:
+    answer = sent(users, row, largest(row, content), content)
+    assert refused(answer), answer
+    assert names_the_list(row, answer)
