@@ -171,8 +171,8 @@ size(k) < 80 && k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in varia
 
 {{/* The same of a pod that was made ours: all of that was taken out of it, and no GPUJob's pod has any. */}}
 {{- define "gpu-scheduler.cel.keepsThePlugin" -}}
-{{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, has(c.resources) && has(c.resources.limits)
-&& c.resources.limits.exists(k, size(k) < 80 && k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$'))).map(c, c.name)
+{{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k,
+k == 'nvidia.com/gpu' || k.startsWith('nvidia.com/gpu.') || k.startsWith('nvidia.com/mig-'))).map(c, c.name)
 {{- end }}
 
 {{/* Whether somebody else is to place it, whom the namespace does not leave. */}}
