@@ -19,7 +19,7 @@ from tests.api.caller import Caller
 from tests.api.pod_tokens import changed, signed, token
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, site_on, team_on
-from tests.api.tenant import GROUP, Json, Tenant, template
+from tests.api.tenant import GROUP, Json, Tenant, template, until
 from tests.api.test_checkpoints import FOLDER, running, saved
 from tests.api.test_sweep_reports import BAD, GOOD, free_port, listed
 
@@ -97,8 +97,16 @@ def scene(control_plane: Running) -> Iterator[Scene]:
         tenant.submit("search", gpu=1, parallelism=2, sweep=sweep, template=template())
         (training,) = running(tenant, "training")
         trial, _ = running(tenant, "search", 2)
+        until(lambda: settled(tenant), "the statuses say so, and stay as they are")
         viewer = Caller(site.running.server, site.running.ca_file, site.running.token("view-user"))
         yield Scene(site, tenant, viewer, training, trial, count(), admin_port)
+
+
+def settled(tenant: Tenant) -> bool:
+    """Whether everybody has written that all pods run."""
+    jobs = [tenant.batch_job(name)["status"]["ready"] for name in ("training", "search-s0")]
+    pods = [tenant.status(name)["pods"]["running"] for name in ("training", "search")]
+    return jobs == pods == [1, 2]
 
 
 def look(tenant: Tenant) -> None:
