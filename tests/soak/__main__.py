@@ -49,9 +49,9 @@ class Soak:
     def __init__(self, running: Running, proxy: FaultProxy, options: argparse.Namespace) -> None:
         seed: int = options.seed
         token = running.token
+        self._proxy = proxy
         self.site = site = Site(
             running,
-            proxy,
             seed,
             admin=Caller(running.server, running.ca_file, token()),
             editor=Caller(running.server, running.ca_file, token("edit-user")),
@@ -76,11 +76,11 @@ class Soak:
                 "wait", "--for=create", "serviceaccount/default", f"--namespace={team}",
                 "--timeout=60s",
             )  # fmt: skip
-        kubeconfig = site.proxy.kubeconfig(
+        kubeconfig = self._proxy.kubeconfig(
             operator_kubeconfig(site.running), site.running.folder / "soak.kubeconfig"
         )
         replicas = Replicas(site, kubeconfig, _SETTINGS)
-        faults = Faults(site, replicas)
+        faults = Faults(site, replicas, self._proxy)
         try:
             always = [
                 site.act(name, step, until=site.stop)
@@ -138,7 +138,7 @@ class Soak:
         site.enough.set()
         for thread in threads:
             thread.join(timeout=60)
-        site.proxy.rules.clear()
+        self._proxy.rules.clear()
 
     def _drain(self) -> list[str]:
         """Until every job has ended that is meant to; those that have not."""

@@ -1,6 +1,6 @@
 """What breaks while the work goes on: replicas, the API server, and the network between them."""
 
-from tests.faultproxy import BINDING, POD, Fault, Rule
+from tests.faultproxy import BINDING, POD, Fault, FaultProxy, Rule
 from tests.soak.site import Replicas, Site, say
 
 _LONGEST_SECONDS = 20.0
@@ -9,8 +9,9 @@ _LONGEST_SECONDS = 20.0
 class Faults:
     """One fault after the other, and some all the time."""
 
-    def __init__(self, site: Site, replicas: Replicas) -> None:
+    def __init__(self, site: Site, replicas: Replicas, proxy: FaultProxy) -> None:
         self._site, self._replicas, self._dice = site, replicas, site.dice("faults")
+        self._proxy = proxy
         hold = (0.5, _LONGEST_SECONDS)
         # Some of all placing writes are late or unanswered, from the beginning to the end.
         self.always = [
@@ -23,7 +24,7 @@ class Faults:
             Rule(Fault.REFUSE, "POST|PATCH", "/pods/", probability=0.01, status=429, retry_after=1),
         ]
         self._past: list[Rule] = []
-        site.proxy.rules[:] = self.always
+        proxy.rules[:] = self.always
 
     def strike(self) -> None:
         """The next one."""
@@ -152,11 +153,11 @@ class Faults:
         if disturbs:
             self._site.disturbed.begin()
         self._past.extend(rules)
-        self._site.proxy.rules[:] = [*rules, *self.always]
+        self._proxy.rules[:] = [*rules, *self.always]
         try:
             self._site.rest(self._dice.uniform(5, 20))
         finally:
-            self._site.proxy.rules[:] = self.always
+            self._proxy.rules[:] = self.always
             if disturbs:
                 self._site.rest(5)
                 self._site.disturbed.end()
