@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.api.caller import Answer, Caller
 from tests.api.replica import Replica
+from tests.api.tenant import Json
 from tests.perf.procfs import memory
 
 from cluster import Running
@@ -122,6 +123,17 @@ class Site:
         """Note an answer that the soak itself did not expect."""
         if not answer.ok and answer.status not in (404, 409, 429) and answer.status < 500:
             self.failures.append(f"{what}: {answer.status} {answer.message[:300]}")
+
+
+def let_edit(admin: Caller, namespace: str, subject: Json) -> None:
+    """Bind Kubernetes' role ``edit`` in a namespace."""
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+    meta = {"name": f"edit-{subject['name']}"}
+    body = {"metadata": meta, "roleRef": role, "subjects": [subject]}
+    answer = admin.create(
+        f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings", body
+    )
+    assert answer.ok, answer
 
 
 class Replicas:
