@@ -1,9 +1,25 @@
 """What breaks while the work goes on: replicas, the API server, and the network between them."""
 
+from pathlib import Path
+
+from tests.api.replica import Replica
 from tests.faultproxy import BINDING, POD, Fault, FaultProxy, Rule
 from tests.soak.site import Replicas, Site, say
 
 _LONGEST_SECONDS = 20.0
+_STEPPED = Path(__file__).with_name("stepped_operator.py")
+
+
+def with_a_clock(replica: Replica) -> Replica:
+    """Start a replica whose wall clock can be set."""
+    replica.program = _STEPPED
+    return replica.start()
+
+
+def _clock_of(replica: Replica) -> Path:
+    """The file that says by how many seconds a replica's clock is ahead."""
+    assert replica.kubeconfig is not None
+    return replica.kubeconfig.with_name(f"{replica.name}.clock")
 
 
 class Faults:
@@ -34,6 +50,7 @@ class Faults:
             + [self._stop_leader, self._stop_leader]
             + [self._api_server_restarts, self._api_server_freezes]
             + [self._controllers_stop] * 3
+            + [self._clock_is_set] * 2
             + [self._late_placements] * 4
             + [self._errors, self._expired, self._cut_watches, self._refused, self._slow]
         )
@@ -112,6 +129,16 @@ class Faults:
             self._site.rest(self._dice.uniform(2, _LONGEST_SECONDS))
         finally:
             self._site.running.resume_process("kube-controller-manager")
+
+    def _clock_is_set(self) -> None:
+        """The wall clock of a replica's machine, either way; often it is soon right again."""
+        replica = self._dice.choice(self._replicas.all)
+        ahead = self._dice.choice((61, 3600, 86_400)) * self._dice.choice((1, -1))
+        clock = _clock_of(replica)
+        clock.write_text(str(ahead))
+        if self._dice.random() < 0.5:
+            self._site.rest(self._dice.uniform(1, _LONGEST_SECONDS))
+            clock.write_text("0")
 
     def _late_placements(self) -> None:
         """For a while most placements are held back, answered late, or not answered."""
