@@ -101,7 +101,9 @@ class Attacker:
         body: Json | bytes | None = None,
         content_type: str = "application/json",
     ) -> Answer:
-        """Send one request; no answer counts as one."""
+        """Send one request; no answer counts as one. Nothing is sent about what was not made."""
+        if not path:
+            return Answer(404, {})
         try:
             answer = self.caller.send(method, path, body, content_type)
         except AWAY as error:

@@ -68,10 +68,16 @@ class Honest:
         self._site.must(answer, "the honest tenant's job")
         self._site.rest(_SECONDS_BETWEEN_JOBS)
 
-    def slowest(self, since: float, until: float) -> float | None:
-        """Of the jobs submitted between two times, how long the slowest waited; None: no job."""
+    def slowest(self, since: float, until: float) -> tuple[float | None, float]:
+        """Of the jobs submitted between two times, how long the slowest waited, and for its pod.
+
+        None: there was no job.
+        """
         waits = [w for w in list(self.waits.values()) if since <= w.submitted < until]
-        return max((w.seconds(until) for w in waits), default=None)
+        if not waits:
+            return None, 0.0
+        wait = max(waits, key=lambda w: w.seconds(until))
+        return wait.seconds(until), (wait.has_pod or until) - wait.submitted
 
     def slowest_write(self, since: float, until: float) -> float:
         """Of the ConfigMaps written between two times."""

@@ -19,7 +19,7 @@ _HOLD = "example.com/hold"
 _CLAIM = {"persistentVolumeClaim": {"claimName": "none"}}
 _DEAR = "(?:(?:(?:(?:a{0,30}){0,30}b?)c?){0,1}d?)*val=([0-9.]+)"
 _EMPTY_OBJECTS = 395_000  # with which a request is full of them
-_FLOODER = "127.0.0.4"  # address that reports come from
+_AUDIENCE = f"{GROUP}/reports"  # of the tokens that pods report with
 
 
 def asked_notes(a: Attacker) -> None:
@@ -186,23 +186,39 @@ def dear_patterns(a: Attacker) -> None:
 
 
 def reports(a: Attacker) -> None:
-    """Reports with tokens that are made up, or real and somebody else's."""
+    """Reports from many addresses with tokens that are made up, and with ever new real ones."""
     if not a.scene.reports:
         return
+    for _ in a.many(200):
+        uid = f"{secrets.token_hex(4)}-0000-0000-0000-{secrets.token_hex(6)}"
+        _report(a, uid, a.dice.choice((_made_up(uid), secrets.token_hex(16), "x" * 9_000)))
+    for found in _some_pods(a)[:3]:
+        each = found["metadata"]
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": each["name"], "uid": each["uid"]}
+        spec = {"audiences": [_AUDIENCE], "boundObjectRef": bound}
+        for _ in a.many(20):
+            at = f"{path(a.home, 'serviceaccounts', 'default')}/token"
+            answer = a.send("POST", at, {"spec": spec})
+            if answer.ok:
+                _report(a, each["uid"], answer.body["status"]["token"])
+
+
+def _report(a: Attacker, uid: str, token: str) -> None:
+    """One report, to any of the addresses that there are or were."""
+    where = a.dice.choice(
+        (f"trials/{uid}", f"checkpoints/{uid}", f"{uid}/0/{secrets.token_hex(16)}")
+    )
+    source = f"127.0.1.{a.dice.randint(1, 50)}"
+    connection = HTTPConnection(a.scene.reports, timeout=5, source_address=(source, 0))
     body = json.dumps({"step": 1, "metrics": {"loss": 0.5}})
-    for number in a.many(200):
-        token = _token_like(number) if number % 2 else secrets.token_hex(16)
-        where = f"{secrets.token_hex(4)}-0000-0000-0000-{secrets.token_hex(6)}"
-        at = a.dice.choice((f"/reports/{where}/0", f"/reports/checkpoints/{where}"))
-        connection = HTTPConnection(a.scene.reports, timeout=5, source_address=(_FLOODER, 0))
-        try:
-            headers = {"Authorization": f"Bearer {token}"}
-            connection.request("POST", f"{at}/{token}", body, headers)
-            a.answers[f"report {connection.getresponse().status}"] += 1
-        except AWAY as error:
-            a.answers[f"report {type(error).__name__}"] += 1
-        finally:
-            connection.close()
+    try:
+        headers = {"Authorization": f"Bearer {token}"}
+        connection.request("POST", f"/reports/{where}", body, headers)
+        a.answers[f"report {connection.getresponse().status}"] += 1
+    except AWAY as error:
+        a.answers[f"report {type(error).__name__}"] += 1
+    finally:
+        connection.close()
 
 
 def finalizers(a: Attacker) -> None:
@@ -227,7 +243,8 @@ def finalizers(a: Attacker) -> None:
 
 def huge_words(a: Attacker) -> None:
     """Names, labels, selectors and lists as long as the server takes them."""
-    labels = {f"example.com/{'k' * 50}-{n}": "v" * 63 for n in range(5_000)}
+    count = 1_000 if a.scene.few else 5_000
+    labels = {f"example.com/{'k' * 50}-{n}": "v" * 63 for n in range(count)}
     body = gpujob(a.called(), gpu=0.05, template={"metadata": {"labels": labels}, "spec": {}})
     body["spec"]["template"]["spec"] = {"containers": [{"name": "main", "image": "i" * 100_000}]}
     a.create(a.home, GPUJOBS, body)
@@ -262,8 +279,7 @@ def fights(a: Attacker) -> None:
         a.patch(job, patch)
         if number % 10 == 9:
             a.send("DELETE", job, {"propagationPolicy": "Background"})
-    found = a.send("GET", path(a.home, PODS)).body.get("items") or []
-    for each in found[:10]:
+    for each in _some_pods(a):
         at = path(a.home, PODS, each["metadata"]["name"])
         eviction = {"metadata": {"name": each["metadata"]["name"]}}
         a.patch(at, {"metadata": {"annotations": {f"{GROUP}/checkpointed-at": a.called()}}})
@@ -313,17 +329,20 @@ def borders(a: Attacker) -> None:
         a.send("GET", at)
 
 
+def _some_pods(a: Attacker) -> list[Json]:
+    """At most ten of its own."""
+    return list(a.send("GET", f"{path(a.home, PODS)}?limit=10").body.get("items") or ())
+
+
 def _of(main: Json, **spec: Any) -> Json:
     """A pod template of one container."""
     container = {"name": "main", "image": "example/x:1", **main}
     return {"metadata": {}, "spec": {"containers": [container], **spec}}
 
 
-def _token_like(number: int) -> str:
-    """What looks like a token of an account, and nobody has signed."""
-    parts = (
-        {"alg": "RS256", "kid": secrets.token_hex(8)},
-        {"aud": ["gpu-scheduler.io"], "sub": f"system:serviceaccount:x:{number}", "exp": 4 * 10**9},
-    )
+def _made_up(uid: str) -> str:
+    """What looks like the token of a pod, and nobody has signed."""
+    claims = {"aud": [_AUDIENCE], "exp": 4 * 10**9, "kubernetes.io": {"pod": {"uid": uid}}}
+    parts = ({"alg": "RS256", "kid": secrets.token_hex(8)}, claims)
     texts = [base64.urlsafe_b64encode(json.dumps(each).encode()).decode() for each in parts]
     return ".".join(text.rstrip("=") for text in (*texts, secrets.token_urlsafe(256)))

@@ -31,6 +31,7 @@ LIMIT_GPUS = 4
 NODES = 4
 OPERATOR = "system:serviceaccount:gpu-scheduler:gpu-scheduler"
 _MIB = 1 << 20
+_API_SERVER = "kube-apiserver"
 # As the operator has it by default; api.Replica's own are quicker.
 _SETTINGS = {"admin_port": "0", "status_seconds": "1.0", "recheck_seconds": "30"}
 _SETTINGS |= {"eviction_pause_seconds": "10", "cap_image": CAP_IMAGE}
@@ -56,7 +57,16 @@ class Stand:
     """Host and port of each replica's port for reports."""
     operator_memory: list[MemoryGroup]
     audit: Path
+    api_server: MemoryGroup
     api_server_pid: int
+
+    def revive(self) -> None:
+        """Start an API server that has ended again."""
+        running = self.site.running
+        running.start_process(_API_SERVER)
+        self.api_server_pid = running.processes[_API_SERVER].pid
+        self.api_server.add(self.api_server_pid)
+        running.wait_ready()
 
 
 @contextmanager
@@ -71,7 +81,9 @@ def stand(api_server_gib: float, seed: int) -> Iterator[Stand]:
         ExitStack() as processes,
     ):
         pid = _restart_api_server(running, api_server_gib)
-        groups.enter_context(memory_group("api-server", int(api_server_gib * 1024) * _MIB)).add(pid)
+        bound = memory_group("api-server", int(api_server_gib * 1024) * _MIB)
+        api_server = groups.enter_context(bound)
+        api_server.add(pid)
         token = running.token
         site = Site(
             running,
@@ -96,7 +108,7 @@ def stand(api_server_gib: float, seed: int) -> Iterator[Stand]:
         processes.callback(replicas.end)
         until(lambda: any(replica.synced() for replica in replicas.all), "somebody leads")
         audit = running.folder / "logs" / "audit.log"
-        yield Stand(site, honest, tokens, replicas, reports, operators, audit, pid)
+        yield Stand(site, honest, tokens, replicas, reports, operators, audit, api_server, pid)
 
 
 def take_reports(replica: Replica) -> str:
@@ -119,15 +131,15 @@ def chart_limit_mib() -> int:
 def _restart_api_server(running: Running, gib: float) -> int:
     """With the audit of one user, a bound on its heap, and an etcd that does not fill; its pid."""
     (running.folder / "audit-policy.yaml").write_text(_AUDIT_POLICY)
-    argv = running.state.services["kube-apiserver"].argv
-    running.stop_process("kube-apiserver")
+    argv = running.state.services[_API_SERVER].argv
+    running.stop_process(_API_SERVER)
     env = shutil.which("env") or "/usr/bin/env"
     heap = f"GOMEMLIMIT={int(gib * 1024 * 0.85)}MiB"
     more = ("--etcd-compaction-interval=60s", "--audit-log-mode=blocking")
     kept = [part for part in argv if not part.startswith("--audit-log-mode")]
-    running.run_process("kube-apiserver", (env, "GOGC=100", heap, *kept, *more))
+    running.run_process(_API_SERVER, (env, "GOGC=100", heap, *kept, *more))
     running.wait_ready()
-    return running.processes["kube-apiserver"].pid
+    return running.processes[_API_SERVER].pid
 
 
 def _tenants(site: Site) -> str:

@@ -19,6 +19,7 @@ class Minute:
     api_server_mb: int
     operator_requests_a_second: float
     honest_wait_seconds: float | None  # of the slowest job; None: none could be submitted
+    honest_pod_seconds: float  # of that, until the Job controller had made its pod
     honest_write_seconds: float  # of the slowest ConfigMap: what the API server takes for anybody's
     replicas_ended: int  # so far
     lease_transitions: int  # so far
@@ -34,8 +35,9 @@ class Minute:
             f"API server {self.api_server_mb} MB, "
             f"{self.operator_requests_a_second:.1f} requests a second by the operator, "
             f"honest job {'none' if wait is None else f'{wait:.2f} s'} "
-            f"(write {self.honest_write_seconds:.2f} s), {self.replicas_ended} replicas ended, "
-            f"{self.lease_transitions} Leases lost, "
+            f"(its pod after {self.honest_pod_seconds:.2f} s; "
+            f"a write took {self.honest_write_seconds:.2f} s), "
+            f"{self.replicas_ended} replicas ended, {self.lease_transitions} Leases lost, "
             f"{self.attacks_let_in} of {self.attacks_let_in + self.attacks_refused} let in, "
             f"{self.log_lines} log lines"
         )
