@@ -1,4 +1,4 @@
-"""Which GPUs the containers of a pod would get on its node, and whether somebody gave them.
+"""Which GPUs the containers of a pod get on its node, or on the next one, and who gave them.
 
 Shares no code with the operator. What counts is in objects of the API server: what the node offers
 to its kubelet, the RuntimeClass whose runtime obeys ``NVIDIA_VISIBLE_DEVICES``, that variable as
@@ -20,6 +20,9 @@ _NONE = ("", "void", "none")
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
 _GIVEN = "metadata.annotations['gpu-scheduler.io/c{}-devices']"
 
+ANYWHERE = {"status": {"allocatable": {"nvidia.com/gpu": "8"}}}
+"""The node of a pod that waits for one."""
+
 Json = Mapping[str, Any]
 Texts = Callable[[str, str], Mapping[str, str]]
 """What a ConfigMap or a Secret of the pod's namespace holds, by kind and name; it may be absent."""
@@ -36,7 +39,8 @@ def not_given(
     if given is None:
         return ["its allocation cannot be read"]
     where, devices = given
-    if devices and where != node["metadata"]["name"]:
+    at = pod["spec"].get("nodeName")
+    if devices and at and where != at:
         return [f"its allocation is for node {where or 'of no name'}"]
     offered = {} if plugin else node.get("status", {}).get("allocatable") or {}
     return list(_past(pod, offered, devices, texts))
@@ -143,11 +147,10 @@ class Given:
         self.most_milli = max(self.most_milli, held)
         if held > self._limit:
             self.found.setdefault(name, f"{held} milli are held, the limit is {self._limit}")
-        if spec.get("nodeName"):
-            self.seen += 1
-            node = self._node(spec["nodeName"])
-            for each in not_given(pod, node, self._texts, plugin=self._plugin):
-                self.found.setdefault(name, each)
+        self.seen += 1
+        node = self._node(spec["nodeName"]) if spec.get("nodeName") else ANYWHERE
+        for each in not_given(pod, node, self._texts, plugin=self._plugin):
+            self.found.setdefault(name, each)
 
     def knows(self, uid: str) -> bool:
         """Whether a pod was seen that has not ended."""
@@ -161,7 +164,7 @@ class Given:
         """What it offers does not change meanwhile."""
         if not self._nodes.get(name):
             self._nodes[name] = self._got(f"/api/v1/nodes/{name}")
-        return self._nodes[name] or {"metadata": {"name": name}}
+        return self._nodes[name]
 
     def _texts(self, kind: str, name: str) -> Mapping[str, str]:
         found = self._got(f"/api/v1/namespaces/{self._namespace}/{kind.lower()}s/{name}")

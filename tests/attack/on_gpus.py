@@ -1,15 +1,16 @@
 """Attacks on GPUs: pods that would run with one that nobody gave them.
 
-Each makes pods on a node, by ``nodeName`` where nothing forbids it, and lets ``given.py`` say what
+Each makes pods, on a node of its choice where nothing forbids that, and lets ``given.py`` say what
 they would get there. They go with the next round.
 """
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
+from tests.api.protobuf import CONTENT_TYPE, encoded
 from tests.api.tenant import Json
-from tests.attack import protobuf
 from tests.attack.attacker import GPUJOBS, PODS, Attacker, path
 
 GROUP = "gpu-scheduler.io"
@@ -19,6 +20,7 @@ PLUGIN = {"nvidia.com/gpu": "1"}
 NVIDIA = {"runtimeClassName": "nvidia"}
 _ALL = [{"name": VISIBLE, "value": "all"}]
 _VOID = [{"name": VISIBLE, "value": "void"}]
+_PLACE_OF_NAME = "n" * 40
 _KEPT = 12  # pods of one attack at a time
 _ENTRIES_JSON, _ENTRIES_PROTOBUF = 52_000, 90_000  # of envFrom, with which a request is full
 
@@ -44,16 +46,23 @@ def pod(
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": body}
 
 
+@cache
+def _full_of_env_from(namespace: str) -> bytes:
+    """A silent container behind eight that the device plugin serves, and what they read."""
+    entries = [{"prefix": "p", "configMapRef": {"name": "a"}}] * (_ENTRIES_PROTOBUF // 8)
+    served = {"image": "example/x:1", "resources": {"limits": PLUGIN}, "envFrom": entries}
+    containers = [{"name": f"c{n}", **served} for n in range(8)]
+    containers.append({"name": "silent", "image": "example/x:1"})
+    meta = {"name": _PLACE_OF_NAME, "namespace": namespace}
+    spec = {"containers": containers, **NVIDIA}
+    return encoded({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
 def env_from_protobuf(a: Attacker) -> None:
     """A silent container behind more of ``envFrom`` than a policy can look through."""
-    entries = protobuf.env_from("a", "p") * (_ENTRIES_PROTOBUF // 8)
-    plugin = protobuf.limits(PLUGIN)
-    full = [protobuf.container(f"c{n}", plugin, entries) for n in range(8)]
-    name = a.called()
-    body = protobuf.pod(
-        name, a.home, [*full, protobuf.container("silent")], node=a.node(), runtime_class="nvidia"
-    )
-    a.create(a.home, PODS, body, protobuf.CONTENT_TYPE)
+    name = a.called().ljust(len(_PLACE_OF_NAME), "x")
+    body = _full_of_env_from(a.home).replace(_PLACE_OF_NAME.encode(), name.encode())
+    a.create(a.home, PODS, body, CONTENT_TYPE)
     a.keep(1)
 
 

@@ -52,7 +52,7 @@ class Verdict:
     most_for_one: tuple[float, str] = (0.0, "")  # a second, and for which object's sake
     request_kinds: Mapping[str, int] = field(default_factory=dict)
     not_given: Mapping[str, str] = field(default_factory=dict)  # by pod
-    pods_seen: int = 0  # on nodes, of the tenant that attacks
+    pods_seen: int = 0  # of the tenant that attacks, each time one changed
     most_milli: int = 0  # that they held
     cards_above_capacity: Sequence[str] = ()
     killed_for_memory: int = 0  # replicas
@@ -124,7 +124,7 @@ class Verdict:
             "",
             f"operator: {self.requests_a_second:.1f} requests a second, at most {rate:.1f} for one "
             f"object ({sake})",
-            f"pods on nodes looked at: {self.pods_seen}, they held at most {self.most_milli} milli",
+            f"{self.pods_seen} looks at its pods, which held at most {self.most_milli} milli",
             *(f"  {pod}: {what}" for pod, what in list(self.not_given.items())[:20]),
             "",
             "what the operator asks most often",

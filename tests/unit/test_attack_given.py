@@ -43,7 +43,7 @@ def test_an_honest_pod_gets_what_it_was_given(made: dict[str, Any]) -> None:
         (pod("silent", **NVIDIA), "containers main: sees all"),
         (pod("picks", env=[*VOID, {"name": VISIBLE, "value": "all"}], **NVIDIA), "sees all"),
         (pod("one-more", env=OURS, notes=placed("0,1"), **NVIDIA), "sees 1, which"),
-        (pod("elsewhere", env=OURS, notes=placed(node="m"), **NVIDIA), "is for node m"),
+        (pod("elsewhere", env=OURS, notes=placed(node="m"), nodeName="n"), "is for node m"),
         (pod("unreadable", notes={"gpu-scheduler.io/allocation": "{"}), "cannot be read"),
         (pod("plugin", limits=PLUGIN), "containers main: 1 of nvidia.com/gpu from the device"),
         (pod("first", init=PLUGIN), "initContainers first: 1 of nvidia.com/gpu from the device"),

@@ -30,7 +30,7 @@ from cluster import Running
 from cluster.credentials import render_kubeconfig
 
 HOME, COMPAT, ELSEWHERE, HONEST = "worst-home", "worst-compat", "worst-elsewhere", "honest"
-LIMIT, GPUS, CARD_MIB = 2, 4, 16384
+LIMIT, GPUS, CARD_MIB = 2, 8, 16384
 NODES = ("worst-0", "worst-1")
 # As by default: how often an object is written is judged as well.
 SETTINGS = {**CALM_LEASE, "status_seconds": "1.0", "recheck_seconds": "30"}
