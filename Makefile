@@ -170,6 +170,10 @@ bench-sharing: setup ## What evictions cost: work of several projects by several
 soak: setup ## Random work, hostile objects and faults for MINUTES=60, with a checker of its own
 	@$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),60) $(OPTIONS)
 
+.PHONY: attack
+attack: setup ## A tenant with `edit` does its worst, all at once, for MINUTES=15 (needs root; OPTIONS=--help)
+	@$(PYTHON) -m tests.attack --minutes $(or $(MINUTES),15) $(OPTIONS)
+
 .PHONY: fuzz
 fuzz: setup ## Random programs under libgpucap for MINUTES=60, a third of it with each sanitizer
 	@$(MAKE) -C native all sanitize tsan

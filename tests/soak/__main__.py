@@ -3,7 +3,8 @@
 Two replicas with the default lease on fake nodes. Ends with 1 when a promise was broken: a device
 above its capacity, a job lost, a retry charged, a pod with a place deleted without a word, a word
 older than two seconds, a line of the log that repeats without a change, an exception that nobody
-foresaw. Writes JSON, and the table that it prints; nothing of the cluster is left.
+foresaw, a pod with a GPU that nobody gave it. Writes JSON, and the table that it prints; nothing of
+the cluster is left.
 """
 
 import argparse
@@ -23,8 +24,9 @@ from tests.faultproxy import FaultProxy
 from tests.perf.install import cluster, operator_kubeconfig
 from tests.perf.machine import machine
 from tests.soak.administrators import Administrators
+from tests.soak.attacks import Attacks
 from tests.soak.checker import Checker
-from tests.soak.faults import Faults
+from tests.soak.faults import Faults, with_a_clock
 from tests.soak.hostile import HOME, Hostile
 from tests.soak.jobs import Jobs
 from tests.soak.load import HONEST, TEAMS, Load, Promise
@@ -34,12 +36,11 @@ from tests.soak.report import Report
 from tests.soak.site import AWAY, Replicas, Site, say
 
 from cluster import Running
-from cluster.api_client import Object
 
 # All else is as the operator has it by default.
 _SETTINGS = {"admin_port": "0", "report_port": "0", "status_seconds": "1.0"}
 _SETTINGS |= {"recheck_seconds": "30", "eviction_pause_seconds": "10"}  # as by default
-_ACTORS = ("load", "users", "hostile", "trouble", "faults", "administrators")
+_ACTORS = ("load", "users", "hostile", "attacks", "trouble", "faults", "administrators")
 _LOGS = re.compile(rb": unexpected$|Traceback \(most recent call last\)", re.MULTILINE)
 
 
@@ -49,9 +50,9 @@ class Soak:
     def __init__(self, running: Running, proxy: FaultProxy, options: argparse.Namespace) -> None:
         seed: int = options.seed
         token = running.token
+        self._proxy = proxy
         self.site = site = Site(
             running,
-            proxy,
             seed,
             admin=Caller(running.server, running.ca_file, token()),
             editor=Caller(running.server, running.ca_file, token("edit-user")),
@@ -62,6 +63,7 @@ class Soak:
         self.checker = Checker(site, self.nodes.card, CARD_MIB)
         self.jobs = Jobs(site, self.load, self.checker)
         self.hostile = Hostile(site, self.nodes)
+        self.attacks = Attacks(site, self.nodes)
         self.administrators = Administrators(site, self.load, crds=options.crds)
         self.memory: list[float] = []
 
@@ -70,17 +72,17 @@ class Soak:
         site = self.site
         self.nodes.create()
         self.load.create_teams()
-        _let_edit(site, HOME)
+        self.attacks.prepare()
         for team in TEAMS:
             site.running.kubectl(
                 "wait", "--for=create", "serviceaccount/default", f"--namespace={team}",
                 "--timeout=60s",
             )  # fmt: skip
-        kubeconfig = site.proxy.kubeconfig(
+        kubeconfig = self._proxy.kubeconfig(
             operator_kubeconfig(site.running), site.running.folder / "soak.kubeconfig"
         )
-        replicas = Replicas(site, kubeconfig, _SETTINGS)
-        faults = Faults(site, replicas)
+        replicas = Replicas(site, kubeconfig, _SETTINGS, with_a_clock)
+        faults = Faults(site, replicas, self._proxy)
         try:
             always = [
                 site.act(name, step, until=site.stop)
@@ -91,6 +93,7 @@ class Soak:
                     ("batch jobs", self.jobs.watch_batch.follow),
                     ("words", self.jobs.look),
                     ("agents", self.nodes.beat),
+                    *(("given", each.watch.follow) for each in self.attacks.given),
                 )
             ]
             self._trouble(faults, replicas)
@@ -115,6 +118,7 @@ class Soak:
                 ("load", self.load.submit),
                 ("users", self.load.meddle),
                 ("hostile", self.hostile.attack),
+                ("attacks", self.attacks.attack),
                 ("trouble", self.nodes.trouble),
                 ("faults", faults.strike),
                 ("administrators", self.administrators.change),
@@ -138,13 +142,14 @@ class Soak:
         site.enough.set()
         for thread in threads:
             thread.join(timeout=60)
-        site.proxy.rules.clear()
+        self._proxy.rules.clear()
 
     def _drain(self) -> list[str]:
         """Until every job has ended that is meant to; those that have not."""
         self.site.disturbed.end()
         restore = self.administrators.restore
-        for work in (restore, self.hostile.clear, self.nodes.heal, self._resume_all):
+        clear = (self.hostile.clear, self.attacks.clear)
+        for work in (restore, *clear, self.nodes.heal, self._resume_all):
             _surely(work)
         _surely(
             lambda: self.site.running.kubectl("delete", "gpujobs", "--all", f"--namespace={HOME}")
@@ -229,7 +234,9 @@ class Soak:
             machine=machine(),
             faults=dict(sorted(site.counts.items())),
             requests_hit=faults.counts(),
-            hostile_objects=sum(v for k, v in site.counts.items() if k.startswith("hostile")),
+            hostile_objects=sum(
+                v for k, v in site.counts.items() if k.startswith(("hostile", "attack"))
+            ),
             jobs=len(self.load.promises),
             pods_placed=checker.placements,
             leaders=replicas.ended,
@@ -254,23 +261,10 @@ class Soak:
             above=[f"{a.card}: {a.milli} milli, {a.mib} MiB: {a.pods}" for a in checker.above],
             harness_failures=site.failures,
             unannounced=jobs.unannounced(),
+            not_given=self.attacks.not_given(),
             log_lines=lines.most(10),
             log_repeats=lines.repeated(),
         )
-
-
-def _let_edit(site: Site, namespace: str) -> None:
-    binding: Object = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "RoleBinding",
-        "metadata": {"name": "editor", "namespace": namespace},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
-        "subjects": [
-            {"kind": "User", "name": "edit-user", "apiGroup": "rbac.authorization.k8s.io"}
-        ],
-    }
-    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
-    site.must(site.admin.create(path, binding), "the editor's role")
 
 
 def _surely(work: Callable[[], object]) -> None:

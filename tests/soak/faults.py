@@ -1,16 +1,33 @@
 """What breaks while the work goes on: replicas, the API server, and the network between them."""
 
-from tests.faultproxy import BINDING, POD, Fault, Rule
+from pathlib import Path
+
+from tests.api.replica import Replica
+from tests.faultproxy import BINDING, POD, Fault, FaultProxy, Rule
 from tests.soak.site import Replicas, Site, say
 
 _LONGEST_SECONDS = 20.0
+_STEPPED = Path(__file__).with_name("stepped_operator.py")
+
+
+def with_a_clock(replica: Replica) -> Replica:
+    """Start a replica whose wall clock can be set."""
+    replica.program = _STEPPED
+    return replica.start()
+
+
+def _clock_of(replica: Replica) -> Path:
+    """The file that says by how many seconds a replica's clock is ahead."""
+    assert replica.kubeconfig is not None
+    return replica.kubeconfig.with_name(f"{replica.name}.clock")
 
 
 class Faults:
     """One fault after the other, and some all the time."""
 
-    def __init__(self, site: Site, replicas: Replicas) -> None:
+    def __init__(self, site: Site, replicas: Replicas, proxy: FaultProxy) -> None:
         self._site, self._replicas, self._dice = site, replicas, site.dice("faults")
+        self._proxy = proxy
         hold = (0.5, _LONGEST_SECONDS)
         # Some of all placing writes are late or unanswered, from the beginning to the end.
         self.always = [
@@ -23,7 +40,7 @@ class Faults:
             Rule(Fault.REFUSE, "POST|PATCH", "/pods/", probability=0.01, status=429, retry_after=1),
         ]
         self._past: list[Rule] = []
-        site.proxy.rules[:] = self.always
+        proxy.rules[:] = self.always
 
     def strike(self) -> None:
         """The next one."""
@@ -33,6 +50,7 @@ class Faults:
             + [self._stop_leader, self._stop_leader]
             + [self._api_server_restarts, self._api_server_freezes]
             + [self._controllers_stop] * 3
+            + [self._clock_is_set] * 2
             + [self._late_placements] * 4
             + [self._errors, self._expired, self._cut_watches, self._refused, self._slow]
         )
@@ -112,6 +130,16 @@ class Faults:
         finally:
             self._site.running.resume_process("kube-controller-manager")
 
+    def _clock_is_set(self) -> None:
+        """The wall clock of a replica's machine, either way; often it is soon right again."""
+        replica = self._dice.choice(self._replicas.all)
+        ahead = self._dice.choice((61, 3600, 86_400)) * self._dice.choice((1, -1))
+        clock = _clock_of(replica)
+        clock.write_text(str(ahead))
+        if self._dice.random() < 0.5:
+            self._site.rest(self._dice.uniform(1, _LONGEST_SECONDS))
+            clock.write_text("0")
+
     def _late_placements(self) -> None:
         """For a while most placements are held back, answered late, or not answered."""
         hold = (1.0, _LONGEST_SECONDS)
@@ -152,11 +180,11 @@ class Faults:
         if disturbs:
             self._site.disturbed.begin()
         self._past.extend(rules)
-        self._site.proxy.rules[:] = [*rules, *self.always]
+        self._proxy.rules[:] = [*rules, *self.always]
         try:
             self._site.rest(self._dice.uniform(5, 20))
         finally:
-            self._site.proxy.rules[:] = self.always
+            self._proxy.rules[:] = self.always
             if disturbs:
                 self._site.rest(5)
                 self._site.disturbed.end()

@@ -19,6 +19,10 @@ TEAMS = ("red", "green", "blue", "hostile")
 HONEST = TEAMS[:3]
 ACCOUNT = "runner"
 """A ServiceAccount that comes and goes; some jobs run as it."""
+COMPAT = "hostile-compat"
+"""A second namespace of the hostile team, where pods may ask with another scheduler's keys."""
+HOSTILE_MILLI = 4000
+"""What the hostile team may hold."""
 MOST_JOBS = 120  # that have not ended
 _KEPT_SECONDS = 300  # of a job that has ended
 _SECONDS_BETWEEN_JOBS = 2.0  # what two cores carry, the whole control plane included
@@ -82,7 +86,8 @@ class Load:
         for team in TEAMS:
             spec: Json = {"namespaces": [team], "quota": 10, "weight": 1}
             if team == "hostile":
-                spec = {"namespaces": [team], "quota": 2, "limit": 4}
+                limit = HOSTILE_MILLI // 1000
+                spec = {"namespaces": [team, COMPAT], "quota": 2, "limit": limit}
             body = {
                 "apiVersion": "gpu-scheduler.io/v1alpha1",
                 "kind": "GPUProject",

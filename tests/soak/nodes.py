@@ -8,7 +8,7 @@ GPUs are cards with names of their own, so whoever checks knows which was meant.
 import threading
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.api.tenant import GROUP
@@ -36,6 +36,7 @@ class Nodes:
         self._cards = {name: [f"GPU-{name}-{i}-0" for i in range(GPUS)] for name in self.names}
         self._sick: dict[str, int] = {}
         self._silent_until: dict[str, float] = {}
+        self._ahead: dict[str, float] = {}  # of a node's clock, seconds
         self._replaced = 0
         self._dice = site.dice("nodes")
 
@@ -89,10 +90,11 @@ class Nodes:
             }
             admin.create(f"{GROUP}/gpunodes", body)
             admin.patch(f"{path}/status", {"status": status})
+        at = datetime.now(UTC) + timedelta(seconds=self._ahead.get(name, 0.0))
         spec = {
             "holderIdentity": name,
             "leaseDurationSeconds": 40,
-            "renewTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "renewTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         }
         lease = f"{_LEASES}/gpu-node-{name}"
         if admin.patch(lease, {"spec": spec}).status == 404:
@@ -115,6 +117,7 @@ class Nodes:
         kinds = [self._cordon, self._taint, self._shrink, self._leave, self._silent_kubelet]
         if name in self.with_agent:
             kinds += [self._lose, self._empty, self._sicken, self._replace, self._hush] * 2
+            kinds += [self._set_clock]
         kind = dice.choice(kinds)
         self._site.count(f"node {kind.__name__.strip('_')}")
         kind(name, dice.uniform(2, 20))
@@ -123,6 +126,7 @@ class Nodes:
     def heal(self) -> None:
         """All nodes as they were."""
         self._sick.clear()
+        self._ahead.clear()
         self._silent_until.clear()
         for name in self.names:
             if not self._site.admin.get(f"/api/v1/nodes/{name}").ok:
@@ -192,6 +196,12 @@ class Nodes:
     def _hush(self, name: str, seconds: float) -> None:
         """The agent is not heard of."""
         self._silent_until[name] = time.monotonic() + 3 * seconds
+
+    def _set_clock(self, name: str, seconds: float) -> None:
+        """The wall clock of the node is set, either way."""
+        self._ahead[name] = self._dice.choice((61.0, 3600.0, -61.0, -3600.0))
+        self._site.rest(seconds)
+        self._ahead.pop(name, None)
 
     def _patch(self, name: str, body: dict[str, Any]) -> None:
         self._site.admin.patch(f"/api/v1/nodes/{name}", body)

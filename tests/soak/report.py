@@ -40,6 +40,7 @@ class Report:
     above: Sequence[Any]
     harness_failures: Sequence[str]
     unannounced: Sequence[str] = ()
+    not_given: Sequence[str] = ()  # pods that got a GPU past us
     log_lines: Sequence[tuple[int, str]] = ()
     log_repeats: Sequence[str] = ()
 
@@ -55,6 +56,8 @@ class Report:
             found.append(f"{len(self.retries_charged)} jobs were charged for what was not theirs")
         if self.unannounced:
             found.append(f"{len(self.unannounced)} pods with a place were deleted without a word")
+        if self.not_given:
+            found.append(f"{len(self.not_given)} pods got past us, such as {self.not_given[0]}")
         if self.log_repeats:
             found.append(f"{len(self.log_repeats)} lines of the log repeat without a change")
         if self.late_words:
@@ -93,6 +96,7 @@ class Report:
                 f"{len(self.retries_charged_by_race)}",
             ),
             ("deleted without a word", str(len(self.unannounced))),
+            ("pods with a GPU past us", str(len(self.not_given))),
             ("lines repeated in the log", str(len(self.log_repeats))),
             (
                 "words older than 2 s",

@@ -1,8 +1,8 @@
 """Where a soak takes place: a control plane with fake nodes, the chart, and two replicas.
 
-The replicas are processes of this machine with the chart's own service account, behind the proxy of
-faults; whoever does something to the cluster, and whoever checks it, speaks to the API server
-directly. A replica that has ended is started again, as a kubelet would.
+The replicas are processes of this machine with the chart's own service account; whoever does
+something to the cluster, and whoever checks it, speaks to the API server directly. A replica that
+has ended is started again, as a kubelet would.
 """
 
 import random
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.api.caller import Answer, Caller
 from tests.api.replica import Replica
-from tests.faultproxy import FaultProxy
+from tests.api.tenant import Json
 from tests.perf.procfs import memory
 
 from cluster import Running
@@ -75,7 +75,6 @@ class Site:
     """What all actors share."""
 
     running: Running
-    proxy: FaultProxy
     seed: int
     admin: Caller
     editor: Caller
@@ -126,11 +125,30 @@ class Site:
             self.failures.append(f"{what}: {answer.status} {answer.message[:300]}")
 
 
-class Replicas:
-    """Two replicas, behind the proxy, and who of them leads."""
+def let_edit(admin: Caller, namespace: str, subject: Json) -> None:
+    """Bind Kubernetes' role ``edit`` in a namespace."""
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"}
+    meta = {"name": f"edit-{subject['name']}"}
+    body = {"metadata": meta, "roleRef": role, "subjects": [subject]}
+    answer = admin.create(
+        f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings", body
+    )
+    assert answer.ok, answer
 
-    def __init__(self, site: Site, kubeconfig: Path, settings: dict[str, str]) -> None:
+
+class Replicas:
+    """Two replicas, and who of them leads."""
+
+    def __init__(
+        self,
+        site: Site,
+        kubeconfig: Path,
+        settings: dict[str, str],
+        start: Callable[[Replica], Replica] = Replica.start,
+    ) -> None:
+        """``start``: starts one, for who has more to do with it than that."""
         self._site, self._kubeconfig, self._settings = site, kubeconfig, settings
+        self._start_one = start
         self._lock = threading.Lock()
         self._started = 0
         self.ended: list[tuple[str, int]] = []
@@ -147,13 +165,14 @@ class Replicas:
     def _start(self) -> Replica:
         self._started += 1
         name = f"replica-{self._started}"
-        return Replica(
+        replica = Replica(
             self._site.running,
             name,
             dict(self._settings),
             program=True,  # its memory is measured, and a fork has that of its server
             kubeconfig=self._kubeconfig,
-        ).start()
+        )
+        return self._start_one(replica)
 
     def watch_over(self) -> None:
         """Note whether somebody leads; start again what ended a while ago."""

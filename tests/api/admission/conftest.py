@@ -39,7 +39,7 @@ CHART = Path(__file__).parents[3] / "charts" / "gpu-scheduler"
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Running]:
-    running = up(Settings(name=f"admission-{os.getpid()}", owner=os.getpid()))
+    running = up(Settings(name=f"admission-{os.getpid()}", audit=True, owner=os.getpid()))
     try:
         yield running
     finally:
