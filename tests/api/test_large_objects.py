@@ -4,11 +4,13 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team
 from tests.api.tenant import GROUP, Json, Tenant
 
 CONTAINERS = [{"name": "main", "image": "example/placeholder:1"}]
 DEPTH = 5000
+SETTINGS = CALM_LEASE
 
 
 @pytest.fixture
@@ -43,12 +45,15 @@ def test_what_is_too_large_is_invalid_and_a_new_leader_reads_the_rest(
     tenant.submit("elements", gpu=0.5, template=template(foo=[{}] * 40_000))
     tenant.submit("long", gpu=0.5, args=["x" * 300_000])
     taken = submit_deep(tenant)
-    assert "fields and entries" in tenant.wait_reason("elements", "Invalid")
-    assert "at most 262144 are read" in tenant.wait_reason("long", "Invalid")
-    if taken:
-        assert "nested" in tenant.wait_reason("deep", "Invalid")
-    site.restart()
-    tenant.submit("good", gpu=0.5)
-    tenant.wait_placed("good", 1)
-    for name in ("elements", "long", *(["deep"] if taken else [])):
-        tenant.remove(name)
+    try:
+        assert "fields and entries" in tenant.wait_reason("elements", "Invalid")
+        assert "at most 262144 are read" in tenant.wait_reason("long", "Invalid")
+        if taken:
+            assert "nested" in tenant.wait_reason("deep", "Invalid")
+        site.replica.kill()
+        site.restart()
+        tenant.submit("good", gpu=0.5)
+        tenant.wait_placed("good", 1)
+    finally:
+        if taken:
+            tenant.remove("deep")
