@@ -43,6 +43,8 @@ class MemoryGroup:
         while True:
             try:
                 return self._folder.rmdir()
+            except FileNotFoundError:
+                return None
             except OSError:
                 if time.monotonic() > deadline:
                     raise
@@ -58,9 +60,11 @@ def memory_group(name: str, limit_bytes: int) -> Iterator[MemoryGroup]:
     """
     root = _root()
     try:
-        for old in root.glob(f"{PREFIX}-*"):  # of runs that were killed; one in use stays
-            with suppress(OSError):
-                old.rmdir()
+        for old in root.glob(f"{PREFIX}-*"):
+            pid = old.name.removeprefix(f"{PREFIX}-").partition("-")[0]
+            if not Path(f"/proc/{pid}").exists():  # of a run that was killed
+                with suppress(OSError):
+                    old.rmdir()
         made = MemoryGroup(root / f"{PREFIX}-{os.getpid()}-{name}", limit_bytes)
     except OSError as error:
         raise SystemExit(
