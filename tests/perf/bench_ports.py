@@ -161,6 +161,7 @@ async def _under(
 ) -> dict[str, Any]:
     pid = pids(running)[OPERATOR]
     more = [f"--{kind}={count}" for kind, count in attack.items()]
+    reviews = sum((await _metric(admin, _REVIEWS)).values())
     load = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "tests.perf.ports_load", f"--admin={admin}", f"--reports={port}"),
@@ -171,7 +172,6 @@ async def _under(
     )
     await asyncio.sleep(3 if attack else 0)  # until it has begun
     before, cpu, began = await _stalls(admin), cpu_seconds(pid), time.monotonic()
-    reviews = sum((await _metric(admin, _REVIEWS)).values())
     renewals: list[float] = []
     holders: set[str] = set()
     reports = Reports()
