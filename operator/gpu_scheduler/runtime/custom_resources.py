@@ -64,6 +64,7 @@ def gpujob_record(
         created=meta.get("creationTimestamp", ""),
         deleting=bool(meta.get("deletionTimestamp")),
         finalizers=_finalizers(meta),
+        too_large=bool(said_of_size(body)),
         spec=None,
         status=(status := readable(GPUJobStatus, body.get("status"))),
         shown=status,

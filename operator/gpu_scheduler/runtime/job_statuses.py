@@ -93,6 +93,11 @@ class JobStatuses:
         """See ``Statuses``."""
         return key.partition("/")[0]
 
+    def is_dear(self, key: str) -> bool:
+        """See ``Statuses``."""
+        job = self._state.gpujobs.get(JobKey(key))
+        return job is not None and job.too_large
+
     def is_silent(self, key: str) -> bool:
         """See ``Statuses``."""
         job = self._state.gpujobs.get(JobKey(key))

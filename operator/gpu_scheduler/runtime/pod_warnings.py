@@ -54,6 +54,10 @@ class PodWarnings:
         pod = self._state.pods.get(PodUID(key))
         return pod.namespace if pod is not None else ""
 
+    def is_dear(self, key: str) -> bool:
+        """See ``Statuses``: no pod is."""
+        return False
+
     def is_silent(self, key: str) -> bool:
         """See ``Statuses``: none goes before others."""
         return False

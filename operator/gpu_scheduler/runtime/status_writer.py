@@ -11,6 +11,7 @@ have to say, its ``Statuses`` know.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,6 +38,7 @@ log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
 _IN_FLIGHT, _OF_ONE = 32, 16  # at once, and of one namespace
+_DEAR, _DEAR_OF_ONE = 2, 1  # of objects that are too large
 _YIELDING = 2  # of them while placements are on their way: a GPU that idles costs more than news
 _BEGUN, _BEGUN_OF_ONE = 200, 100  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
@@ -69,6 +71,10 @@ class Statuses(Protocol):
 
     def namespace(self, key: str) -> str:
         """Where an object is; empty: in none, or it is gone. Asked often: it is cheap."""
+        ...
+
+    def is_dear(self, key: str) -> bool:
+        """Whether a write costs the API server seconds and gigabytes."""
         ...
 
     def is_silent(self, key: str) -> bool:
@@ -116,6 +122,10 @@ class BookStatuses:
     def namespace(self, key: str) -> str:
         """See ``Statuses``: in none."""
         return ""
+
+    def is_dear(self, key: str) -> bool:
+        """See ``Statuses``: none is."""
+        return False
 
     def is_silent(self, key: str) -> bool:
         """All are written in one look: none has to go first."""
@@ -203,6 +213,7 @@ class StatusWriter:
         self._begun: Counter[str] = Counter()  # by namespace
         self._refused = Pace(_REFUSED_PER_SECOND, _REFUSED_AT_ONCE)
         self._slots = Slots(lambda: _YIELDING if hurried() else _IN_FLIGHT, _OF_ONE)
+        self._dear = Slots(lambda: _DEAR, _DEAR_OF_ONE)
 
     async def run(self) -> NoReturn:
         """Write for ever; ends with NotLeader when the fence closes."""
@@ -283,7 +294,10 @@ class StatusWriter:
         self._begun[namespace] += 1
         line.begun += 1
         try:
-            async with self._slots.of(namespace):
+            async with contextlib.AsyncExitStack() as slots:
+                if line.statuses.is_dear(key):
+                    await slots.enter_async_context(self._dear.of(namespace))
+                await slots.enter_async_context(self._slots.of(namespace))
                 await self._write(line, key, uid, trifles)
         except errors.NotLeader:
             raise

@@ -67,6 +67,7 @@ class GPUJobRecord:
     said: GPUJobSpec | None = None
     unknown: str = ""
     unread: bool = False  # there was no room for what it says
+    too_large: bool = False  # to be read, and for the API server to write to without much ado
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
     templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
     finalizers: tuple[str, ...] = ()

@@ -165,6 +165,30 @@ async def test_statuses_that_get_no_answer_hold_up_those_of_no_other_namespace()
 
 
 @virtual
+async def test_objects_that_are_too_large_are_written_to_one_after_the_other() -> None:
+    case, begun = Case(), list[str]()
+
+    async def answer(sent: Sent) -> dict[str, Any]:
+        if "large-" in sent.path:
+            begun.append(sent.path)
+            await asyncio.sleep(10)
+        return {}
+
+    case.client.reply = answer
+    for number in range(5):
+        name = f"large-{number}"
+        body = gpujob_body(name, uid=name) | {"tooLarge": "spec: has 1200000 bytes"}
+        case.custom_resources.gpujob(body)
+    case.custom_resources.gpujob(gpujob_body("other", uid="other"))
+    async with case.running():
+        await asyncio.sleep(5)
+        assert len(begun) == 1
+        assert any("other" in sent.path for sent in case.client.sent)
+        await asyncio.sleep(50)
+    assert len(set(begun)) == 5
+
+
+@virtual
 async def test_who_makes_what_is_wrong_by_the_thousand_hears_of_it_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
