@@ -204,7 +204,7 @@ class Operator:
             self.state, client, self.evictor, self.events, clock=clock, now=self.clock.moment
         )
         self.token_reviews = TokenReviews(client, clock=clock)
-        tokens = ReportTokens(self.token_reviews, clock=clock)
+        tokens = ReportTokens(self.token_reviews, clock=clock, now=now)
         self.reports = Reports(self.state, self.sweeping.sweeps, self.pruning, tokens, clock)
         self.checkpoints = Checkpoints(
             self.state, client, tokens, clock=clock, now=self.clock.moment

@@ -8,7 +8,6 @@ is kept for seconds, apart from the others, so that made-up ones push out none o
 
 import asyncio
 import re
-import time
 from base64 import urlsafe_b64decode
 from collections import OrderedDict
 from collections.abc import Callable
@@ -28,7 +27,7 @@ MOST_KNOWN, MOST_REFUSED = 20_000, 1_000
 REFUSED_SECONDS = 10.0
 LEAST_SECONDS, MOST_SECONDS = 120.0, 3600.0  # a verdict is kept, whatever the clock says
 
-_FORM = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]+", re.ASCII)
+_FORM = re.compile(r"\A[\w-]+\.([\w-]+)\.[\w-]+\Z", re.ASCII)
 _HOW = "send the header Authorization: Bearer with what the file $GPUJOB_TOKEN_FILE holds"
 _NONE = refusal(
     401,
@@ -74,7 +73,7 @@ class ReportTokens:
         reviews: TokenReviews,
         *,
         clock: Callable[[], float],
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float],
     ) -> None:
         """``clock`` counts seconds, ``now`` is the time of day: tokens say when they expire."""
         self._reviews, self._clock, self._now = reviews, clock, now
@@ -123,7 +122,7 @@ class ReportTokens:
 
 def _read(token: str, pod: PodUID) -> _Claims | Answer:
     """What a token says, which nobody has verified, or why it cannot be this pod's."""
-    form = _FORM.fullmatch(token)
+    form = _FORM.match(token)
     if form is None:
         return _NO_TOKEN
     try:

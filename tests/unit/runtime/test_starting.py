@@ -222,7 +222,8 @@ async def test_an_init_container_may_run_for_hours() -> None:
 async def test_a_new_leader_counts_from_when_the_kubelet_took_the_pod() -> None:
     case = Case()
     async with case.running():
-        await case.see(starts(startTime="2025-12-31T23:59:00Z"))
+        began = "2025-12-31T23:59:00Z"
+        await case.see(starts(created=began, startTime=began))
         await asyncio.sleep(545)
         assert case.evictions == ["job-0"]
 
