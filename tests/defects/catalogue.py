@@ -186,8 +186,8 @@ DEFECTS = (
     Defect(
         name="unchanged-since-it-was-placed",
         file=f"{_OURS}/state/cluster_state.py",
-        text="known.version <= int(pod.metadata.resource_version or 0)",
-        slip="known.version < int(pod.metadata.resource_version or 0)",
+        text="known is None or known.version > version",
+        slip="known is None or known.version >= version",
         harm="A pod whose placement was refused waits no longer, and is never placed.",
         first=("tests/unit/state/test_cluster_state.py", "tests/unit/runtime/test_binder.py"),
     ),

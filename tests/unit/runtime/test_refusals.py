@@ -36,6 +36,7 @@ class Cluster:
         self.custom_resources.project(project_body())
         self.bodies: dict[str, dict[str, Any]] = {}
         self.counts: Counter[str] = Counter()
+        self.patched: Counter[str] = Counter()
         self.refusing = True
         self.client: Any = FakeClient(self._reply)
         self.acceptance = acceptance = Acceptance(
@@ -64,6 +65,7 @@ class Cluster:
     def _reply(self, sent: Sent) -> Any:
         self.client.sent.clear()
         self.counts[sent.method] += 1
+        self.patched[sent.path] += sent.method == "PATCH"
         if sent.method == "DRYRUN":
             meta = sent.body["metadata"]
             name = meta.get("name") or f"{meta['generateName']}{self.counts['DRYRUN']}"
@@ -123,7 +125,7 @@ async def test_a_refused_job_writes_its_status_once() -> None:
 
 @pytest.mark.long
 @virtual
-async def test_ten_thousand_refused_jobs_write_nothing_and_leave_the_workers_to_others() -> None:
+async def test_ten_thousand_refused_jobs_write_little_and_leave_the_workers_to_others() -> None:
     cluster, jobs = Cluster(), 10_000
     for number in range(jobs):
         cluster.submit(f"bad-{number}")
@@ -132,7 +134,9 @@ async def test_ten_thousand_refused_jobs_write_nothing_and_leave_the_workers_to_
         assert cluster.state.gpujobs[JobKey("team-a/bad-9999")].problem
         for _ in range(2):
             minute = await cluster.per_minute()
-            assert minute["PATCH"] == 0 and minute["DRYRUN"] <= 10 * 60 + 2
+            # Of one namespace two hear of their refusal in a second, once 2,000 have.
+            assert minute["PATCH"] <= 2 * 60 and minute["DRYRUN"] <= 10 * 60 + 2
+        assert max(cluster.patched.values()) <= 3
         cluster.submit("good")
         await asyncio.sleep(1)
         assert "job-good" in cluster.state.jobs

@@ -70,10 +70,14 @@ def waits(
     created: str = CREATED,
     cpu: str = "1",
     phase: str = "Pending",
+    doubtful: bool = False,
     **spec: Any,
 ) -> list[Json]:
-    """A GPUJob whose pods wait, with what its status says."""
-    told = {"phase": phase, "reason": reason, "message": message, "queuePosition": 1}
+    """A GPUJob whose pods wait, with what its status says; ``doubtful``: nobody gives way to it."""
+    told: Json = {"phase": phase, "reason": reason, "message": message, "queuePosition": 1}
+    if doubtful:
+        condition = {"type": "InDoubt", "status": "True", "reason": reason, "message": message}
+        told["conditions"] = [condition]
     more = {"parallelism": pods} if pods > 1 else {}
     found = _job(name, told, created, **more, **spec)
     for index in range(pods):

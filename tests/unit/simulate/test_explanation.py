@@ -190,7 +190,8 @@ def test_who_could_not_start_for_a_reason_of_its_own_is_promised_nothing(
     reason: str, busy: bool
 ) -> None:
     others = holds("low", *FULL, priority=10) if busy else []
-    objects = cluster(*others, *waits("train", reason, "a policy says no", gpu=1, priority=90))
+    asks: Json = {"doubtful": True, "gpu": 1, "priority": 90}
+    objects = cluster(*others, *waits("train", reason, "a policy says no", **asks))
     found = why(objects, "train")
     assert found["verdict"]["message"] == "a policy says no"
     assert found["estimate"]["kind"] == "unknown" and found["estimate"]["givesWay"] == []
