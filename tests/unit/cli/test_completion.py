@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 JOBS = "/apis/gpu-scheduler.io/v1alpha1/namespaces/team-a/gpujobs"
 HEAVY = (
     "aiohttp kopf kubernetes msgspec numpy orjson pydantic rich urllib3 uvloop yaml asyncio "
-    "gpu_scheduler.api.gpujob gpu_scheduler.core gpu_scheduler.runtime"
+    "gpu_scheduler.api.gpujob gpu_scheduler.core.model gpu_scheduler.runtime"
 ).split()
 
 
