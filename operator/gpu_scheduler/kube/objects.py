@@ -1,8 +1,7 @@
 """The few fields of pods, nodes and jobs that the operator reads, as typed structs.
 
-Decoded by msgspec straight from the wire; ``gc=False`` because they never form cycles. Fields
-that are absent take defaults, fields that are not listed are never materialised. What the planner
-takes as it is on the wire (taints, tolerations, requirements) is decoded as its own classes.
+Decoded by msgspec; ``gc=False`` because they never form cycles. Fields that are absent take
+defaults, others are never materialised. The planner's own classes are taints and the like.
 """
 
 from typing import Any, Generic, TypeVar

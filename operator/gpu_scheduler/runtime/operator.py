@@ -1,15 +1,15 @@
 """The operator's parts, put together: everything that runs while this replica leads.
 
 Order matters: lead, see the API server accept the new term, list everything (``first_look`` says in
-which order, and why), and only then plan and write.
-Losing the Lease ends the process; the replica that takes over rebuilds everything from the API
-server. Nothing here is kept anywhere else.
+which order, and why), and only then plan and write. Losing the Lease ends the process; the replica
+that takes over rebuilds everything from the API server. Nothing here is kept anywhere else.
 """
 
 import asyncio
 import gc
 import logging
-from typing import NoReturn
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
 
 from gpu_scheduler.api.gpujob import Isolation
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
@@ -108,7 +108,8 @@ class Operator:
     ) -> None:
         """Build all parts; nothing runs yet. ``holder``: what the Lease calls this process."""
         self.clock = process_clock or Clock()
-        clock, now, stamp = self.clock.monotonic, self.clock.now, self.clock.stamp
+        clock, now = self.clock.monotonic, self.clock.now
+        moment, stamp = self.clock.moment, self.clock.stamp
         self.term = Term(client, settings.lease_namespace, holder, clock=clock)
         self.settings, self.client = settings, client
         self.state = ClusterState(
@@ -201,14 +202,12 @@ class Operator:
         )
         self.services = Services(self.state, client, self.events)
         self.pruning = Pruning(
-            self.state, client, self.evictor, self.events, clock=clock, now=self.clock.moment
+            self.state, client, self.evictor, self.events, clock=clock, now=moment
         )
         self.token_reviews = TokenReviews(client, clock=clock)
         tokens = ReportTokens(self.token_reviews, clock=clock, now=now)
         self.reports = Reports(self.state, self.sweeping.sweeps, self.pruning, tokens, clock)
-        self.checkpoints = Checkpoints(
-            self.state, client, tokens, clock=clock, now=self.clock.moment
-        )
+        self.checkpoints = Checkpoints(self.state, client, tokens, clock=clock, now=moment)
         self.holders = holder_pods(self.state, client, settings, clock)
         self.node_orders = NodeOrders(
             self.state,
@@ -356,28 +355,19 @@ class Operator:
             group.create_task(self.term.run())
             for _ in range(_WORKERS):
                 group.create_task(self.queue.work(self.reconciler.handle))
-            group.create_task(self.binder.run())
-            group.create_task(self._plan())
-            group.create_task(self.evictor.run())
-            group.create_task(self.failed_placements.run())
-            group.create_task(self.gangs.run())
-            group.create_task(self.leases.run())
-            group.create_task(self.namespaces.run())
-            group.create_task(self.quotas.run())
-            group.create_task(self.starting.run())
-            group.create_task(self.looking.run())
-            group.create_task(self.missing.run())
-            group.create_task(self.narrowing.run())
-            group.create_task(self.heartbeats.run())
-            group.create_task(self.node_orders.run())
-            group.create_task(self.overcap.run())
-            group.create_task(self.overdue.run())
-            group.create_task(self.left_behind.run())
-            group.create_task(self.holders.run())
-            group.create_task(self.sweeping.run())
-            group.create_task(self.pruning.run())
-            group.create_task(self.services.run())
-            group.create_task(self.status.run())
+            run: Callable[[], Coroutine[Any, Any, None]]
+            for run in (self.binder.run, self._plan, self.evictor.run, self.failed_placements.run):
+                group.create_task(run())
+            for run in (self.gangs.run, self.leases.run, self.namespaces.run, self.quotas.run):
+                group.create_task(run())
+            for run in (self.starting.run, self.looking.run, self.missing.run, self.narrowing.run):
+                group.create_task(run())
+            for run in (self.heartbeats.run, self.node_orders.run, self.overcap.run):
+                group.create_task(run())
+            for run in (self.overdue.run, self.left_behind.run, self.holders.run):
+                group.create_task(run())
+            for run in (self.sweeping.run, self.pruning.run, self.services.run, self.status.run):
+                group.create_task(run())
             for _ in range(WRITERS):
                 group.create_task(self.events.run())
             group.create_task(self.scheduled_events.run())

@@ -6,7 +6,7 @@ known of a pod is ignored. ``version`` grows with every change that could alter 
 collects the jobs whose status may have changed. Single-threaded: called from one event loop.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
@@ -339,22 +339,6 @@ class ClusterState(ClusterView):
         self.replan(waited | held | self._neighbours.drop(uid))
         self._left(old)
         self.replan(self._makes_room(old))
-
-    def _member_changed(self, pod: PodRecord | None) -> bool:
-        """Whether it is one of a GPUJob, or of a group."""
-        key = self.job_of(pod) if pod is not None else None
-        if key is not None:
-            self._members_changed(key)
-        return key is not None
-
-    def _members_changed(self, key: JobKey) -> None:
-        self.waiting.members_changed(key)
-        self.touch(key)
-
-    def _touch_pods(self, pods: Iterable[PodUID]) -> None:
-        known = [self.pods[uid] for uid in pods if uid in self.pods]
-        self._touched.update(key for key in map(self.job_of, known) if key is not None)
-        self.agents.note_news(pod.uid for pod in known)
 
     def _node_refreshed(self, name: str, changed: bool) -> None:
         """Its devices may have other names now, and what is held on them with them."""

@@ -157,6 +157,22 @@ class ClusterView:
         if self.waiting.has_pods(key):
             self._touched_pods[key] = None
 
+    def _member_changed(self, pod: PodRecord | None) -> bool:
+        """Whether it is one of a GPUJob, or of a group."""
+        key = self.job_of(pod) if pod is not None else None
+        if key is not None:
+            self._members_changed(key)
+        return key is not None
+
+    def _members_changed(self, key: JobKey) -> None:
+        self.waiting.members_changed(key)
+        self.touch(key)
+
+    def _touch_pods(self, pods: Iterable[PodUID]) -> None:
+        known = [self.pods[uid] for uid in pods if uid in self.pods]
+        self._touched.update(key for key in map(self.job_of, known) if key is not None)
+        self.agents.note_news(pod.uid for pod in known)
+
     def take_touched(self) -> Set[JobKey]:
         """The jobs whose status may be another one, each once."""
         taken = frozenset(self._touched)
