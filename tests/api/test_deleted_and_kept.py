@@ -54,9 +54,16 @@ def test_its_pods_end_and_its_gpus_are_free_before_the_object_goes(team: Team, k
     until(lambda: tenant.admin.get(path).status == 404, "the object is gone")
 
 
+def told(tenant: Tenant, job: str) -> dict[str, str]:
+    """What the only pod of a job says of its owner."""
+    (pod,) = tenant.pods(job)
+    found = {c["type"]: c for c in pod["status"].get("conditions", ())}
+    return found.get("gpu-scheduler.io/Owned", {})
+
+
 def test_who_leaves_its_job_behind_keeps_the_pods_and_they_their_gpus(team: Team) -> None:
     tenant = team(quota=8)
-    tenant.submit("left", gpu=1, template=template(runs(3600)))
+    tenant.submit("left", gpu=1, priority=10, template=template(runs(3600)))
     tenant.wait_phase("left", "Running")
     path = f"{GROUP}/namespaces/{tenant.name}/gpujobs/left"
     assert tenant.admin.send("DELETE", path, {"propagationPolicy": "Orphan"}).ok
@@ -64,12 +71,36 @@ def test_who_leaves_its_job_behind_keeps_the_pods_and_they_their_gpus(team: Team
     (pod,) = tenant.pods("left")
     assert "deletionTimestamp" not in pod["metadata"]
     until(lambda: held(tenant) == 1, "its GPU is nobody else's")
+    said = until(lambda: told(tenant, "left"), "the pod says that nobody owns it")
+    assert (said["status"], said["reason"]) == ("False", "OwnerGone")
+    assert f"charged to project {tenant.name}" in said["message"]
     (node,) = {each.node for each in tenant.allocations("left")}
-    tenant.submit("next", gpu=2, template=template(nodeSelector={"kubernetes.io/hostname": node}))
+    elsewhere = template(nodeSelector={"kubernetes.io/hostname": node})
+    tenant.submit("next", gpu=2, priority=100, template=elsewhere)
     tenant.wait_reason("next", "WaitingForGPU")
+    (same,) = tenant.pods("left")
+    assert same["metadata"]["uid"] == pod["metadata"]["uid"], "whatever the other's priority"
+    assert "deletionTimestamp" not in same["metadata"]
     job = f"/apis/batch/v1/namespaces/{tenant.name}/jobs/left"
     assert tenant.admin.send("DELETE", job, {"propagationPolicy": "Background"}).ok
     tenant.wait_phase("next", "Running")
+
+
+def test_a_pod_that_its_job_left_behind_keeps_its_gpu_and_says_so(team: Team) -> None:
+    tenant = team(quota=8)
+    tenant.submit("left", gpu=1, template=template(runs(3600)))
+    tenant.wait_phase("left", "Running")
+    path = f"{GROUP}/namespaces/{tenant.name}/gpujobs/left"
+    assert tenant.admin.send("DELETE", path, {"propagationPolicy": "Orphan"}).ok
+    job = f"/apis/batch/v1/namespaces/{tenant.name}/jobs/left"
+    assert tenant.admin.send("DELETE", job, {"propagationPolicy": "Orphan"}).ok
+    until(lambda: tenant.admin.get(job).status == 404, "the Job is gone")
+    said = until(lambda: told(tenant, "left"), "the pod says that nobody owns it")
+    assert said["reason"] == "OwnerGone" and held(tenant) == 1
+    (pod,) = tenant.pods("left")
+    where = f"/api/v1/namespaces/{tenant.name}/pods/{pod['metadata']['name']}"
+    assert tenant.admin.send("DELETE", where).ok
+    until(lambda: held(tenant) == 0, "its GPU is free")
 
 
 def test_a_namespace_that_goes_is_held_up_by_the_finalizer_alone(team: Team) -> None:

@@ -35,6 +35,7 @@ class ConditionType(StrEnum):
     FAILED = "Failed"
     PROTECTED = "Protected"
     DEVICES_HEALTHY = "DevicesHealthy"
+    OWNED = "Owned"
     CANNOT_START = "CannotStart"
     SET_ASIDE = "SetAside"
     QUOTA_COVERED = "QuotaCovered"
@@ -53,12 +54,16 @@ CONDITIONS: Mapping[ConditionType, tuple[str, str]] = {
         "an index used up its retries, the time limit passed, or a sweep has failed",
     ),
     ConditionType.PROTECTED: (
-        "GPUJob, a pod that asks by itself",
+        "GPUJob, a pod that has none",
         "memory caps are enforced and kept, as the agents see it",
     ),
     ConditionType.DEVICES_HEALTHY: (
-        "GPUJob, a pod that asks by itself",
+        "GPUJob, a pod that has none",
         "no pod holds a device that is not healthy",
+    ),
+    ConditionType.OWNED: (
+        "a pod that has lost its GPUJob",
+        "it is False alone: no GPUJob owns the pod, which goes on holding GPUs",
     ),
     ConditionType.CANNOT_START: (
         "GPUJob",

@@ -67,6 +67,5 @@ class DeviceEvents:
             if not any(g.device == device.id for g in held):
                 continue
             job = self._state.gpujob_of(pod)
-            if job is not None or pod.share is not None:
-                found[Subject.of_job(job) if job is not None else Subject.of_pod(pod)] = None
+            found[Subject.of_job(job) if job is not None else Subject.of_pod(pod)] = None
         return list(found)

@@ -133,6 +133,7 @@ class JobHandler:
         if known is not None and not any(o.controller for o in meta.owner_references):
             if int(meta.resource_version or 0) > known.version:
                 self.gone(meta.namespace, meta.name, meta.uid)
+                self._state.job_changed(obj)
             return
         record = self._state.job_changed(obj)
         if known is not None and meta.uid not in self._state.jobs:

@@ -116,6 +116,12 @@ EVENT_REASONS = (
         f"{_BOTH}, GPUProject, Node",
         "the planner could not work with the object and left it out: a defect of ours, report it",
     ),
+    EventReason(
+        "OwnerGone",
+        "Warning",
+        "a pod that has lost its GPUJob",
+        "it runs on and holds what it holds, and nobody makes it again; delete it when it is done",
+    ),
     EventReason("Scheduled", "Normal", _POD, "where the pod went, and what it got of which device"),
     EventReason(
         "NotEnforced",

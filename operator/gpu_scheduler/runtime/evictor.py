@@ -173,12 +173,12 @@ class Evictor:
         self.warn(pod, reason, message)
 
     def warn(self, pod: PodRecord, reason: str, message: str) -> None:
-        """Say something of a pod in the log, and in an Event of its GPUJob or its own."""
+        """Say something of a pod in the log, and in an Event of its GPUJob, or else its own."""
         log.warning("%s/%s: %s", pod.namespace, pod.name, message)
         job = self._state.gpujob_of(pod)
         if job is not None:
             self._events.say(Subject.of_job(job), "Warning", reason, message)
-        elif pod.share is not None:
+        else:
             self._events.say(Subject.of_pod(pod), "Warning", reason, message)
 
     async def _evict(self, eviction: Eviction) -> None:

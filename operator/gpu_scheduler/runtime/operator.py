@@ -52,6 +52,7 @@ from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.job_statuses import JobStatuses
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.last_plan import LastPlan
+from gpu_scheduler.runtime.left_behind import LeftBehind
 from gpu_scheduler.runtime.losses import Losses
 from gpu_scheduler.runtime.missing import MissingPods, QuotaHandler
 from gpu_scheduler.runtime.narrowing import Narrowing
@@ -142,6 +143,7 @@ class Operator:
         self.preemption = Preemption(self.state, self.evictor, self.events, clock=clock)
         self.overcap = OverCap(self.state, self.evictor, clock=clock)
         self.overdue = Overdue(self.state, client)
+        self.left_behind = LeftBehind(self.state, clock=clock)
         self.sweeping = Sweeping(self.state, client, self.queue, self.events, settings, clock=clock)
         report_url = settings.report_url if settings.report_port else ""
         self.scheduled_events = ScheduledEvents(
@@ -342,6 +344,7 @@ class Operator:
             group.create_task(self.node_orders.run())
             group.create_task(self.overcap.run())
             group.create_task(self.overdue.run())
+            group.create_task(self.left_behind.run())
             group.create_task(self.holders.run())
             group.create_task(self.sweeping.run())
             group.create_task(self.pruning.run())

@@ -1,18 +1,18 @@
-"""What agents warn of, on pods that ask by themselves: a condition while it lasts, and one Event.
+"""What is to be said of pods that have no GPUJob: a condition while it lasts, and one Event.
 
-A GPUJob says it in its status. Such a pod has nobody else, so it bears
-``gpu-scheduler.io/Protected`` (above its cap, or held by nothing) and ``…/DevicesHealthy`` while
-they are False, and neither when all is well or nobody knows: two writes when trouble begins, one
-when it is over, none for all others. The sentence stays while the reason does. ``Statuses`` of the
-writer.
+A GPUJob says it in its status. A pod that asks by itself, or has lost its owner, has nobody else,
+so it bears ``gpu-scheduler.io/Protected`` (above its cap, or held by nothing), ``…/DevicesHealthy``
+and ``…/Owned`` while they are False, and none of them when all is well or nobody knows: two writes
+when trouble begins, one when it is over, none for all others. The sentence stays while the reason
+does. ``Statuses`` of the writer.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gpu_scheduler.api.condition import Told
+from gpu_scheduler.api.condition import ConditionType, Told
 from gpu_scheduler.api.names import GROUP
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.wording import clip, gpus
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
@@ -23,6 +23,7 @@ from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
 
+OWNER_GONE = "OwnerGone"
 _MOST_CHARS = 1024  # of a message
 
 
@@ -106,15 +107,37 @@ class PodWarnings:
                 self._events.say(Subject.of_pod(pod), "Warning", said["reason"], said["message"])
 
     def _ours(self, uid: PodUID) -> PodRecord | None:
-        """A pod that asks by itself and has its place; of others we may take nothing away."""
+        """A pod that has its place and no GPUJob, or did not have one when something was said."""
         pod = self._state.pods.get(uid)
-        if pod is None or pod.share is None or pod.allocation is None:
+        if pod is None or pod.allocation is None or pod.stage is Stage.ENDED:
             return None
-        return pod if pod.stage is not Stage.ENDED else None
+        return pod if pod.warnings or self._has_nobody(pod) else None
+
+    def _has_nobody(self, pod: PodRecord) -> bool:
+        return pod.share is not None or pod.uid in self._state.bereft.staying
 
     def _warnings(self, pod: PodRecord) -> dict[str, Mapping[str, str]]:
+        if not self._has_nobody(pod):
+            return {}
+        found = protection.conditions([pod], self._watched, {})
+        if pod.uid in self._state.bereft.staying:
+            found.append((ConditionType.OWNED, False, OWNER_GONE, self._left(pod)))
         return {
             f"{GROUP}/{kind}": {"reason": reason, "message": clip(message, _MOST_CHARS)}
-            for kind, holds, reason, message in protection.conditions([pod], self._watched, {})
+            for kind, holds, reason, message in found
             if not holds
         }
+
+    def _left(self, pod: PodRecord) -> str:
+        """That a pod has lost its owner and holds what it holds."""
+        grants = pod.allocation.grants if pod.allocation is not None else ()
+        held, project = (
+            sum(each.milli for each in grants),
+            self._state.projects.owner(pod.namespace),
+        )
+        charged = f", charged to project {project}" if project is not None else ""
+        return (
+            f"no GPUJob owns this pod any more: it runs on and holds {gpus(held)} of {pod.node}"
+            f"{charged}, and nobody makes it again; kubectl delete pod -n {pod.namespace} "
+            f"{pod.name} gives them back"
+        )

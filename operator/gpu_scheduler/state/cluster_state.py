@@ -7,7 +7,6 @@ collects the jobs whose status may have changed. Single-threaded: called from on
 """
 
 from collections.abc import Iterable, Mapping
-from operator import attrgetter
 
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
@@ -23,12 +22,6 @@ from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pods import PodRecord, Stage, without_stranger
 from gpu_scheduler.state.projects import ProjectRecord
 from gpu_scheduler.state.running_pods import running_pod
-
-# What of a Job decides how many pods it makes.
-_makes = attrgetter("parallelism", "completions", "suspend", "succeeded", "failed_indexes", "ended")
-# Whether its controller may yet delete pods.
-_shrinking = attrgetter("parallelism", "suspend", "ended", "deleting", "active", "narrowed")
-_judged = attrgetter("uid", "generation", "deleting", "problem")  # what a plan depends on
 
 
 class ClusterState(ClusterView):
@@ -98,12 +91,18 @@ class ClusterState(ClusterView):
 
     def job_changed(self, job: Job) -> JobRecord | None:
         """Take over a Job's news; None when it is not a GPUJob's, or old."""
-        new = job_record(job)
-        return None if new is None or self.job_book.outdates(new) else self._judge_job(new)
+        new, uid = job_record(job), job.metadata.uid
+        if new is not None and self.job_book.outdates(new):
+            return None
+        if self.bereft.job_seen(uid, ours=new is not None):
+            self._occupy_by(uid)
+        return None if new is None else self._judge_job(new)
 
     def job_gone(self, uid: str) -> JobKey | None:
         """Forget a Job, and say whose it was; its pods are forgotten when they are gone."""
         old = self.job_book.depart(uid)
+        self.bereft.job_gone(uid)
+        self._occupy_by(uid)
         if old is None:
             return None
         self.let_be(uid)
@@ -121,7 +120,7 @@ class ClusterState(ClusterView):
         self._gpujobs[job.key] = job
         self.waiting.doubts.see(job, new=old is None)
         self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
-        if old is None or _judged(old) != _judged(job):
+        if old is None or old.judged != job.judged:
             self.waiting.forget_job(job.key)
             self.give_back(job.key)
             self.replan()
@@ -139,6 +138,8 @@ class ClusterState(ClusterView):
         self.give_back(key)
         if self._gpujobs.pop(key, None) is not None:
             self.replan()
+            for own in self.job_book.of(key):
+                self._occupy_by(own.uid)
 
     def project_changed(self, project: ProjectRecord) -> None:
         """Take over a project's news; its namespaces' jobs may now be valid, or no longer."""
@@ -248,8 +249,11 @@ class ClusterState(ClusterView):
         self.replan(spared)
 
     def give_up_on(self, uid: PodUID) -> None:
-        """A pod that leaves does not go: what it holds is not counted on any more."""
-        self.running_pods.give_up_on(uid)
+        """A pod that leaves, or was to go with its owner, does not: its room is not counted on."""
+        if self.bereft.leave(uid):
+            self._occupy(self.pods[uid])
+        else:
+            self.running_pods.give_up_on(uid)
         self.replan()
 
     def namespace_changed(self, name: str, *, terminating: bool) -> bool:
@@ -272,9 +276,9 @@ class ClusterState(ClusterView):
                 self._member_changed(pod)
                 self.replan(self.waiting.drop(pod.uid))
         if self.waiting.is_open(new.owner):
-            self.replan(old is None or _makes(old) != _makes(new))
+            self.replan(old is None or old.makes != new.makes)
         if self.waiting.has_pods(new.owner):
-            self.replan(old is None or _shrinking(old) != _shrinking(new))
+            self.replan(old is None or old.shrinking != new.shrinking)
         self.replan(self.waiting.adopt(new))
         if old is None or old.moves != new.moves:
             self._occupy_by(new.uid)
@@ -313,6 +317,7 @@ class ClusterState(ClusterView):
         self._assumed.pop(uid, None)
         self._leaving.discard(uid)
         self.running_pods.forget(uid)
+        self.bereft.forget(uid)
         waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
         self.replan(waited | held | self._neighbours.drop(uid))
         self._left(old)
@@ -355,7 +360,9 @@ class ClusterState(ClusterView):
         """Tell the planner what a pod holds, or that it holds nothing."""
         held = self.ledger.held(pod.uid)
         job, project = self.work_of(pod), self.projects.owner(pod.namespace)
-        if held is None or not held.grants or pod.uid in self._assumed:
+        holds = held is not None and bool(held.grants) and pod.uid not in self._assumed
+        self.bereft.see(pod, holds=holds, owned=job is not None)
+        if held is None or not holds:
             self.running_pods.drop(pod.uid)
         elif job is None or pod.share is not None:
             self.running_pods.put(running_pod(pod, held, job, project))

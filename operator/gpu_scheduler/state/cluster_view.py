@@ -17,6 +17,7 @@ from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.quota import ceiling_milli
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.state.bereft import BereftPods
 from gpu_scheduler.state.classes import ClassBook
 from gpu_scheduler.state.counting import PodCount, counted, shrinks, width
 from gpu_scheduler.state.decisions import Decisions
@@ -80,6 +81,9 @@ class ClusterView:
         self.agents = self.nodes.agents
         self.waiting = PendingPods(now)
         self.running_pods = RunningPodBook(Moves(on=consolidation))
+        self.bereft = BereftPods(
+            self.job_book, self._gpujobs, self.running_pods.set_following, self.agents.note_news
+        )
         self._neighbours = NeighbourBook(self.projects.owner)
         self._decisions = Decisions(self.ledger, self._neighbours, self.waiting)
         self._assumed = self._decisions.assumed
@@ -169,13 +173,13 @@ class ClusterView:
 
     def gpujob_of(self, pod: PodRecord) -> GPUJobRecord | None:
         """The GPUJob of a pod; None where that is not known, or there is none."""
-        key = self.job_of(pod)
-        return self._gpujobs.get(key) if key is not None else None
+        return self.work_of(pod) if pod.share is None else None
 
     def work_of(self, pod: PodRecord) -> GPUJobRecord | None:
-        """The GPUJob of a pod, or its group."""
-        key = self.job_of(pod)
-        return self.work(key) if key is not None else None
+        """The GPUJob of a pod, or its group; not a later GPUJob of that name."""
+        own = self.jobs.get(pod.job_uid)
+        work = self.work(own.owner) if own is not None else None
+        return work if own is not None and work is not None and work.uid == own.owner_uid else None
 
     def records(self, key: JobKey) -> Iterator[PodRecord]:
         """The pods of a GPUJob."""

@@ -5,7 +5,7 @@ to it follows from controller references alone: pod -> Job (uid) -> GPUJob (uid)
 people.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -89,6 +89,11 @@ class GPUJobRecord:
         return [each for each in self.finalizers if each not in OF_THE_COLLECTOR]
 
     @property
+    def judged(self) -> Hashable:
+        """What a plan depends on."""
+        return self.uid, self.generation, self.deleting, self.problem
+
+    @property
     def created_seconds(self) -> float:
         """Creation time, epoch seconds."""
         return epoch_seconds(self.created)
@@ -140,6 +145,18 @@ class JobRecord:
     def ended(self) -> bool:
         """Whether the Job controller has said its last word."""
         return self.complete or bool(self.failure)
+
+    @property
+    def makes(self) -> Hashable:
+        """What decides how many pods it makes."""
+        counts = self.parallelism, self.completions, self.succeeded, self.failed_indexes
+        return counts, self.suspend, self.ended
+
+    @property
+    def shrinking(self) -> Hashable:
+        """What decides whether its controller may yet delete pods."""
+        goes = self.suspend, self.ended, self.deleting
+        return goes, self.parallelism, self.active, self.narrowed
 
     @property
     def indexes(self) -> range:

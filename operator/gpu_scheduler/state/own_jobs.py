@@ -83,6 +83,10 @@ class JobBook:
             return True
         return self._departed.outdates(job.uid, job.version)
 
+    def knows(self, uid: str) -> bool:
+        """Whether a Job is there, believed or not."""
+        return self._record(uid) is not None
+
     def judge(self, job: JobRecord, gpujob: GPUJobRecord | None) -> list[JobRecord]:
         """Take over the news of a Job; those that were believed till now and are no more.
 

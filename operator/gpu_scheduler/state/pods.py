@@ -30,9 +30,10 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 _ENDED = {"Succeeded", "Failed"}
 _SAID_BY_US = frozenset(map(str, Reason))  # before a colon, see ``runtime.pod_conditions``
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
-# What agents warn of, as it stands on a pod that has no GPUJob to say so.
+# What is to be said of a pod that has no GPUJob to say so, as it stands there.
 _WARNINGS = tuple(
-    f"{names.GROUP}/{kind}" for kind in (ConditionType.PROTECTED, ConditionType.DEVICES_HEALTHY)
+    f"{names.GROUP}/{kind}"
+    for kind in (ConditionType.PROTECTED, ConditionType.DEVICES_HEALTHY, ConditionType.OWNED)
 )
 
 

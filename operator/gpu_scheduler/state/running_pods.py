@@ -17,6 +17,7 @@ from gpu_scheduler.state.ledger import Charge
 from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.pods import PodRecord
 
+MOST_PRIORITY = 100  # that a GPUJob may have
 MOST_REMEMBERED = 50_000  # indexes that gave way; the oldest is forgotten
 
 
@@ -25,9 +26,9 @@ def running_pod(
 ) -> RunningPod:
     """What the planner knows of a pod that holds devices; ``job``: its GPUJob, or its group.
 
-    Nothing speaks for one that lost its job, so it is the first to go: who may edit pods can strip
-    a controller reference, or delete a job and keep its pods, and what is borrowed must be had
-    back all the same.
+    Nothing says which priority one has that lost its job, so none of its own project takes its
+    place. But who may edit pods can strip a controller reference, or delete a job and keep its
+    pods, so what is borrowed is had back all the same.
     """
     since = epoch_seconds(pod.started or pod.created)
     spec = job.spec if job is not None else None
@@ -43,7 +44,7 @@ def running_pod(
         memory_bytes=charge.memory_bytes,
         ephemeral_bytes=charge.ephemeral_bytes,
         interactive=spec is not None and spec.type == "interactive",
-        priority=spec.priority if spec else 0,
+        priority=spec.priority if spec else MOST_PRIORITY,
         since=since,
         ends=since + limit if limit is not None and pod.started else None,
         leaving=pod.deleting,
@@ -64,6 +65,7 @@ class RunningPodBook:
         self._evicting: set[PodUID] = set()
         self._spared: set[PodUID] = set()
         self._overdue: set[PodUID] = set()
+        self._following: set[PodUID] = set()  # they go with their owner: see ``bereft``
         self.moves = moves or Moves(on=False)
         self._lost_to: dict[tuple[str, int], JobKey] = {}  # by uid of the Job, and index
 
@@ -85,8 +87,9 @@ class RunningPodBook:
 
     def put(self, new: RunningPod) -> None:
         """Add one or take over what changed of it."""
-        if new.uid in self._evicting or new.uid in self._spared:
-            leaving = new.leaving or new.uid in self._evicting
+        goes = new.uid in self._evicting or new.uid in self._following
+        if goes or new.uid in self._spared:
+            leaving = new.leaving or goes
             new = replace(new, leaving=leaving, spared=new.uid in self._spared)
         if new.uid in self._overdue:
             new = replace(new, leaving=False, spared=True)
@@ -133,6 +136,7 @@ class RunningPodBook:
         self._evicting.discard(uid)
         self._spared.discard(uid)
         self._overdue.discard(uid)
+        self._following.discard(uid)
         old = self._all.pop(uid, None)
         if old is not None:
             self._remove(old)
@@ -140,6 +144,10 @@ class RunningPodBook:
     def set_evicting(self, uid: PodUID, evicting: bool) -> None:
         """Note that a pod's eviction was decided, or given up."""
         self._mark(self._evicting, uid, evicting)
+
+    def set_following(self, uid: PodUID, follows: bool) -> None:
+        """Note whether a pod that is put next goes with its owner."""
+        (self._following.add if follows else self._following.discard)(uid)
 
     def set_spared(self, uid: PodUID, spared: bool) -> None:
         """Note that a pod cannot be evicted at present, or can again."""

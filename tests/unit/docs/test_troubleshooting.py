@@ -95,7 +95,8 @@ def event_words() -> set[str]:
                 found.add(node.value)  # type: ignore[attr-defined]
             elif isinstance(node, ast.Name) and node.id in known:
                 found.add(known[node.id])
-    for path in (OPERATOR / "runtime").glob("*_events.py"):  # which queue them first
+    runtime = OPERATOR / "runtime"  # these put them aside first
+    for path in (*runtime.glob("*_events.py"), runtime / "pod_warnings.py"):
         found |= set(constants(path).values())
     assert {"PodStuck", "Scheduled", "ForeignProcesses", "SetAside", "GangReleased"} <= found
     return found

@@ -8,7 +8,13 @@ from pathlib import Path
 import gpu_scheduler
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.states import STATES
-from gpu_scheduler.runtime import aside, device_events, protection, scheduled_events
+from gpu_scheduler.runtime import (
+    aside,
+    device_events,
+    pod_warnings,
+    protection,
+    scheduled_events,
+)
 from gpu_scheduler.runtime.event_reasons import EVENT_REASONS
 
 SOURCES = Path(gpu_scheduler.__file__).parent
@@ -53,6 +59,7 @@ def test_every_row_has_a_word_in_the_code() -> None:
         device_events.UNHEALTHY,
         scheduled_events.REASON,
         scheduled_events.NOT_ENFORCED,
+        pod_warnings.OWNER_GONE,
     }
     ends = {str(Phase.SUCCEEDED), str(Phase.FAILED)}
     used = {word for _, word in words_of_calls()} | words_of_conditions() | constants | ends

@@ -129,7 +129,7 @@ def test_a_job_that_grows_under_an_editors_hands_loses_its_belief_and_its_pods()
     state.job_changed(make_job(completions=5, version=2))
     assert believed(state) == [] and waiting(state) == {}
     held = state.running_pods.get(make_pod("job-1").metadata.uid)  # type: ignore[arg-type]
-    assert held is not None and held.job != KEY and held.priority == 0
+    assert held is not None and held.job != KEY and not held.leaving
     state.job_changed(make_job(completions=4, parallelism=2, version=3))
     assert believed(state) == ["job"] and waiting(state) == {KEY: ["job-0"]}
 

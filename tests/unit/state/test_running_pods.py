@@ -88,25 +88,18 @@ def test_a_pod_seen_before_its_job_is_found_once_that_is_known() -> None:
     assert list(state.running_pods.of(TEAM)) == []
 
 
-def test_a_pod_that_lost_its_job_may_be_asked_first() -> None:
+def test_of_a_pod_that_lost_its_job_nobody_knows_the_priority() -> None:
+    """None of its project takes its place; what the project borrows is had back all the same."""
     state = running()
-    state.gpujob_changed(make_gpujob(generation=2, type="interactive", priority=100))
+    state.gpujob_changed(make_gpujob(generation=2, type="interactive", priority=30))
     lost = make_pod(version=2, node="a", grants=half(), phase="Running", startTime=STARTED, job="")
     state.pod_changed(lost)  # its controller reference was taken off
     pod = only(state)
     assert (pod.uid, pod.grants, pod.since) == (POD, half(), epoch_seconds(STARTED))
-    assert (pod.interactive, pod.priority, pod.gang, pod.pod_kind) == (False, 0, False, None)
-    assert pod.job not in state.gpujobs
+    assert (pod.interactive, pod.priority, pod.gang, pod.pod_kind) == (False, 100, False, None)
+    assert pod.job not in state.gpujobs and not pod.leaving
     state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Failed", job=""))
     assert list(state.running_pods.on("a")) == []
-
-
-def test_a_pod_of_a_deleted_job_that_kept_its_pods_may_be_asked() -> None:
-    state = running()
-    state.gpujob_gone(JobKey("team-a/job"))
-    state.job_gone(make_job().metadata.uid)
-    state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running", job=""))
-    assert only(state).uid == POD
 
 
 def test_an_index_that_gave_way_remembers_for_whom() -> None:
