@@ -41,7 +41,8 @@ def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
         return "the cluster has no nodes"
     devices = sorted({device for kind in snapshot.kinds for device in kind})
     if not devices:
-        return "the cluster has no GPU nodes"
+        hidden = any(node.foreign for node in snapshot.cluster.nodes)
+        return "no node lists a GPU" if hidden else "the cluster has no GPU nodes"
     named = [d for d in devices if not pod_kind.models or _is_one_of(pod_kind.models, d)]
     if not named:
         models = sorted({device.model for device in devices})

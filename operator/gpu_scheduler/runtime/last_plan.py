@@ -29,7 +29,8 @@ class WaitsByJob(Mapping[JobKey, Wait]):
         left_out: Sequence[str] = (),
     ) -> None:
         """What a plan said, but for those of ``own``; ``left_out``: nodes it did not look at."""
-        self._state, self._said, self._own, self._left_out = state, said, own or {}, left_out
+        self._state, self._said, self._own = state, said, own or {}
+        self.doubt = _doubt(left_out, state)
         self.verdicts: Mapping[JobKey, Verdict] = said.verdicts()
         if own:
             self.verdicts |= {key: (wait.reason, wait.message) for key, wait in own.items()}
@@ -41,7 +42,7 @@ class WaitsByJob(Mapping[JobKey, Wait]):
         wait = self._said.of(key)
         if wait is None:
             raise KeyError(key)
-        return self._completed(self._in_doubt(wait) if self._left_out else wait)
+        return self._completed(self._in_doubt(wait) if self.doubt else wait)
 
     def __iter__(self) -> Iterator[JobKey]:
         """Jobs that wait."""
@@ -77,12 +78,24 @@ class WaitsByJob(Mapping[JobKey, Wait]):
         return pods + sum(1 for pod in job.pods if pod.uid not in made) if job is not None else pods
 
     def _in_doubt(self, wait: Wait) -> Wait:
-        """A verdict about all nodes there are is none while some are set aside."""
+        """A verdict about all nodes there are is none while some are not counted."""
         if wait.reason is not Reason.UNSATISFIABLE:
             return wait
-        left_out = f"not counting {names(self._left_out)}, which the scheduler has set aside"
-        message = f"{wait.message}; {left_out} (kubectl describe node)"
+        message = f"{wait.message}; not counting {self.doubt}"
         return replace(wait, reason=Reason.WAITING_FOR_RESOURCES, message=message)
+
+
+def _doubt(left_out: Sequence[str], state: ClusterState) -> str:
+    """What of the cluster a plan did not count that may be there all the same; empty = nothing."""
+    found = []
+    if left_out:
+        found.append(
+            f"{names(left_out)}, which the scheduler has set aside (kubectl describe node)"
+        )
+    if hidden := [name for name in state.ledger.unlisted if state.ledger.has_node(name)]:
+        theirs = "GPUs that pods hold there and that are not listed at present (kubectl get gn)"
+        found.append(f"{names(sorted(hidden))}: {theirs}")
+    return ", nor ".join(found)
 
 
 @dataclass(slots=True)
@@ -122,11 +135,14 @@ class LastPlan:
     def take(self, said: Waits, own: Mapping[JobKey, Wait], left_out: Sequence[str]) -> set[JobKey]:
         """Take over what a plan said; the jobs that wait for another reason now, or no more."""
         before = self.verdicts()
+        doubt = self.waits.doubt if isinstance(self.waits, WaitsByJob) else ""
         now = WaitsByJob(self.state, said, own, left_out)
         self.waits, verdicts = now, now.verdicts
         changed = {k for k, verdict in verdicts.items() if before.get(k) != verdict}
         self._news |= bool(changed) or len(before) != len(verdicts)
         other = {k for k in changed if k not in before or before[k][0] is not verdicts[k][0]}
+        if doubt != now.doubt:
+            other |= {k for k, (reason, _) in verdicts.items() if reason is Reason.UNSATISFIABLE}
         return other | (before.keys() - verdicts.keys())
 
     def numbers(self, most: int) -> list[JobKey]:
