@@ -2,10 +2,12 @@
 
 RE2 takes time in proportion to the line whatever the pattern (Python's own expressions can take
 exponential time), and to the number of its instructions, which counted repetitions multiply: both
-are bounded here, so no line takes long. What all lines may take is bounded where logs are read. A
-pattern without named groups has exactly one group, the objective; with names, each names a metric.
+are bounded here, so no line takes long. What all lines of a log, and all logs of a namespace, may
+take is bounded where logs are read. A pattern without named groups has exactly one group, the
+objective; with names, each names a metric. No pattern is kept once it is not used any more.
 """
 
+import re
 from collections.abc import Callable
 
 LINE_CHARS = 4096  # of a line that are looked at, from its beginning
@@ -14,6 +16,7 @@ MOST_GROUPS = 20
 # Of a pattern that is in use. It bounds the time to read a pattern, too: 17 ms for the worst known.
 _MEMORY_BYTES = 512 << 10
 
+_NOT_IN_RE2 = re.compile(r"invalid perl operator: \(\?(?:[=!]|<[=!])|invalid escape sequence: \\\d")
 _SIMPLER = "write smaller counted repetitions such as {0,30}, and fewer inside each other"
 
 Find = Callable[[str], dict[str, str] | None]
@@ -40,11 +43,16 @@ def compiled(pattern: str, metric: str) -> Find:
     options.max_mem = _MEMORY_BYTES
     try:
         expression = re2.compile(pattern, options)
+        re2.purge()  # it would keep 128 of them, with all that they take
     except re2.error as error:
         why = error.args[0] if error.args else "unreadable"
         text = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
         if "too large" in text:
             raise LogRegexError(f"is too large for RE2; {_SIMPLER}") from None
+        if _NOT_IN_RE2.match(text):
+            text = (
+                f"{text}; it has no look-around and no back-references, so write out what is there"
+            )
         raise LogRegexError(f"is no regular expression of RE2: {text}") from None
     if expression.programsize > MOST_INSTRUCTIONS:
         raise LogRegexError(

@@ -2,8 +2,8 @@
 
 RE2 lets go of the interpreter's lock while it searches a line, and no line takes long
 (``api.log_regex``); between lines the thread looks at the CPU time that it has spent. So a thread
-is enough: nothing has to be killed, and it runs at low priority. One log at a time. Used by
-``logs``.
+is enough: nothing has to be killed, and it runs at low priority. One log at a time. What it took is
+told, so that a namespace whose logs are dear waits (``logs``).
 """
 
 import logging
@@ -19,6 +19,9 @@ from gpu_scheduler.sweeps.core.results import Reading, read_log
 from gpu_scheduler.sweeps.thread import Thread
 
 log = logging.getLogger(__name__)
+
+Searched = tuple[Reading, float]
+"""What was found, and the CPU seconds that it took."""
 
 CPU_SECONDS = 2.0  # for one log; the line at which they end is still finished
 _NICENESS = 10
@@ -47,13 +50,18 @@ class SearchThread:
         """The thread begins with the first search."""
         self._thread = Thread("logs", _give_way)
 
-    async def __call__(self, tail: bytes, pattern: str, objective: Objective) -> Reading:
+    async def __call__(self, tail: bytes, pattern: str, objective: Objective) -> Searched:
         """See ``search``."""
-        return await self._thread(search, tail, pattern, objective)
+        return await self._thread(_timed, tail, pattern, objective)
 
     def close(self) -> None:
         """Begin no other search; the one that runs ends by its budget."""
         self._thread.close()
+
+
+def _timed(tail: bytes, pattern: str, objective: Objective) -> Searched:
+    began = time.thread_time()
+    return search(tail, pattern, objective), time.thread_time() - began
 
 
 def _give_way() -> None:

@@ -2,8 +2,9 @@
 
 Whatever goes wrong for good is the trial's message, and so is a log that is too dear to search: it
 is decided, and no later leader reads it again. A node that does not answer is asked again a few
-times. Namespaces take turns. Needs the right to read logs, which the chart gives only where it is
-asked for. Asked by ``trials``.
+times. Namespaces take turns, and one whose logs take long waits nine times as long before its next:
+whatever its patterns, it has a fifth of a core at most. Needs the right to read logs, which the
+chart gives only where it is asked for. Asked by ``trials``.
 """
 
 import asyncio
@@ -26,12 +27,13 @@ TAIL_BYTES = 1_000_000  # of these lines that are searched
 MOST_BYTES = 16 << 20  # of these lines that are fetched
 _WORKERS = 8
 _WORKERS_OF_ONE = 2  # of a namespace: whose logs are dear waits for itself
+_REST = 9  # times as long as a search took
 _TRIES = 5
 _FIRST_DELAY_SECONDS = 0.5
 _FETCH_SECONDS = 20.0
 
-Search = Callable[[bytes, str, Objective], Awaitable[Reading]]
-"""The result in the end of a log, by an expression."""
+Search = Callable[[bytes, str, Objective], Awaitable[tuple[Reading, float]]]
+"""The result in the end of a log, by an expression, and the CPU seconds that this took."""
 _Task = tuple[Sweep, int, Seen, Tell]
 
 
@@ -68,19 +70,24 @@ class Logs:
 
     async def _one(self, namespace: str, task: _Task) -> None:
         sweep, trial, seen, tell = task
+        took = 0.0
         try:
-            tell(await self._read(sweep, trial, seen))
+            reading, took = await self._read(sweep, trial, seen)
+            tell(reading)
         except errors.NotLeader:
             raise
         except Exception:  # a mistake of ours about one trial must not stop all others
             unexpected("logs", f"{sweep.key}, trial {trial}")
         finally:
             self._queued.discard((sweep.uid, trial))
-            self._todo.done(namespace)
             self._free.release()
-            self._news.set()
+            asyncio.get_running_loop().call_later(_REST * took, self._rested, namespace)
 
-    async def _read(self, sweep: Sweep, trial: int, seen: Seen) -> Reading:
+    def _rested(self, namespace: str) -> None:
+        self._todo.done(namespace)
+        self._news.set()
+
+    async def _read(self, sweep: Sweep, trial: int, seen: Seen) -> tuple[Reading, float]:
         try:
             return await self._reading(sweep, seen)
         except errors.NotLeader:
@@ -89,7 +96,7 @@ class Logs:
             unexpected("logs", f"{sweep.key}, trial {trial}")
             return _missing("its log could not be read")
 
-    async def _reading(self, sweep: Sweep, seen: Seen) -> Reading:
+    async def _reading(self, sweep: Sweep, seen: Seen) -> tuple[Reading, float]:
         said, objective = sweep.spec.result_from, sweep.objective
         if said is None or objective is None:
             return _missing("spec.sweep.resultFrom or spec.sweep.objective is missing")
@@ -140,5 +147,5 @@ class Logs:
         return bytes(tail) if size < MOST_BYTES else None
 
 
-def _missing(message: str) -> Reading:
-    return Reading(TrialState.RESULT_MISSING, message=message)
+def _missing(message: str) -> tuple[Reading, float]:
+    return Reading(TrialState.RESULT_MISSING, message=message), 0.0

@@ -2,12 +2,20 @@
 
 import asyncio
 import threading
+from typing import Any
+from unittest.mock import patch
 
 import pytest
+import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_scheduler.api.log_regex import LogRegexError, compiled
+from gpu_scheduler.api.log_regex import (
+    LINE_CHARS,
+    MOST_INSTRUCTIONS,
+    LogRegexError,
+    compiled,
+)
 from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.outcome import TrialState
 from gpu_scheduler.sweeps.core.results import TOO_DEAR
@@ -80,6 +88,81 @@ def test_expressions_as_people_write_them_are_taken(pattern: str) -> None:
     compiled(pattern, "loss")
 
 
+PIECES = st.sampled_from(["a", "b?", ".", r"\d", r"\pL", "[ab]", "(?:a|ab)", "(?:a|a|b)", ""])
+NOT_OURS = ["(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"\1", "(?>a)", "a++", "(?P=loss)"]
+
+
+@st.composite
+def nested(draw: st.DrawFn) -> str:
+    """Counted repetitions inside each other, of alternations that overlap."""
+    pattern = draw(PIECES)
+    for _ in range(draw(st.integers(1, 6))):
+        least = draw(st.integers(0, 2))
+        most = draw(st.sampled_from(["", str(least + draw(st.integers(0, 40)))]))
+        how = draw(st.sampled_from([f"{{{least},{most}}}", "*", "+", "?", "*?"]))
+        pattern = f"(?:{pattern}{draw(PIECES)}|{draw(PIECES)}){how}"
+    return pattern
+
+
+class Lines:
+    """What a compiled expression is searched in."""
+
+    def __init__(self, expression: Any) -> None:
+        self._expression, self.most = expression, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._expression, name)
+
+    def search(self, line: str) -> Any:
+        self.most = max(self.most, len(line))
+        return self._expression.search(line)
+
+
+@settings(deadline=None, max_examples=60)
+@given(nested(), st.booleans())
+def test_between_two_looks_at_the_clock_no_pattern_has_more_than_so_many_steps(
+    pattern: str, grouped: bool
+) -> None:
+    """RE2 looks at each instruction once for each character at most: that is the measure."""
+    pattern = f"({pattern})" if grouped else f"{pattern}=([0-9.]+)"
+    found: list[Lines] = []
+
+    def compiling(pattern: str, options: Any) -> Lines:
+        found.append(Lines(re2._Regexp(pattern, options)))
+        return found[-1]
+
+    clock = Clock(CPU_SECONDS / 3)
+    with patch.object(re2, "compile", compiling):
+        reading = search(b"\n".join([b"ab" * 5000] * 9), pattern, LOSS, clock)
+    assert clock.looks <= 4
+    if not found:
+        return
+    (expression,) = found
+    if expression.programsize > MOST_INSTRUCTIONS:
+        assert expression.most == 0, "it is refused before it runs"
+        assert "write smaller counted repetitions" in reading.message
+    else:
+        assert expression.most <= LINE_CHARS
+
+
+@pytest.mark.parametrize("piece", NOT_OURS)
+def test_what_only_an_engine_that_goes_back_has_is_refused_with_a_way_out(piece: str) -> None:
+    with pytest.raises(LogRegexError) as refused:
+        compiled(f"(a){piece}", "loss")
+    assert "is no regular expression of RE2" in str(refused.value)
+    looks = piece[:3] in ("(?=", "(?!", "(?<")
+    assert ("no look-around and no back-references" in str(refused.value)) == (
+        looks or piece == r"\1"
+    )
+
+
+def test_no_pattern_is_kept_once_it_was_used() -> None:
+    """The module would keep 128 of them, each with as much memory as it may take."""
+    for number in range(50):
+        compiled(rf"loss{number}=(\d)", "loss")
+    assert re2._Regexp._make.cache_info().currsize == 0
+
+
 ATOMS = st.sampled_from(["a", ".", r"\pL", r"\d", "[^x]", "(?i)k", "^", "$", "b?", "=", "\\", "é"])
 PATTERNS = st.recursive(
     ATOMS,
@@ -131,7 +214,8 @@ async def test_the_search_is_in_a_thread_that_gives_way_and_ends(
     thread = SearchThread()
     found = await asyncio.gather(*(thread(b"loss=%d" % n, r"loss=(\d)", LOSS) for n in range(3)))
     thread.close()
-    assert [reading.value for reading in found] == [0.0, 1.0, 2.0]
+    assert [reading.value for reading, _ in found] == [0.0, 1.0, 2.0]
+    assert all(0 < took < CPU_SECONDS for _, took in found)
     assert {name for name, _ in where} == {"logs"}
     assert threading.get_ident() not in {ident for _, ident in where}
     assert given_way == [10]
@@ -146,4 +230,4 @@ async def test_the_event_loop_turns_while_a_line_is_searched() -> None:
         turns += 1
         await asyncio.sleep(0)
     thread.close()
-    assert turns > 10 and "no line" in searching.result().message
+    assert turns > 10 and "no line" in searching.result()[0].message

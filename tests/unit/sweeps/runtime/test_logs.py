@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from gpu_scheduler.state.pods import record
 from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.results import Reading
-from gpu_scheduler.sweeps.runtime.log_search import search
+from gpu_scheduler.sweeps.runtime.log_search import CPU_SECONDS, Searched, search
 from gpu_scheduler.sweeps.runtime.logs import MOST_BYTES, TAIL_BYTES, Logs, Search
 from gpu_scheduler.sweeps.runtime.trials import Seen
 
@@ -49,9 +50,9 @@ async def chunks(of: Iterable[str]) -> AsyncIterator[bytes]:
         await asyncio.sleep(0)
 
 
-async def search_here(tail: bytes, pattern: str, objective: Objective) -> Reading:
+async def search_here(tail: bytes, pattern: str, objective: Objective) -> Searched:
     """The search, without its thread."""
-    return search(tail, pattern, objective)
+    return search(tail, pattern, objective), 0.001
 
 
 async def outcome(
@@ -109,7 +110,7 @@ async def test_a_node_that_does_not_answer_is_asked_again() -> None:
 
 @virtual
 async def test_one_log_that_upsets_us_stops_no_other() -> None:
-    async def upset(*_: object) -> Reading:
+    async def upset(*_: object) -> Searched:
         raise RuntimeError("unheard of")
 
     found = await outcome(LogClient("loss=3"), search=upset)
@@ -156,9 +157,9 @@ async def test_two_sweeps_with_one_expression_have_metrics_of_their_own() -> Non
 async def test_of_a_long_log_the_end_is_searched_and_no_more_is_kept() -> None:
     seen: list[int] = []
 
-    async def note(tail: bytes, pattern: str, objective: Objective) -> Reading:
+    async def note(tail: bytes, pattern: str, objective: Objective) -> Searched:
         seen.append(len(tail))
-        return search(tail, pattern, objective)
+        return search(tail, pattern, objective), 0.0
 
     pieces = ["loss=1 " + "x" * 300_000] * 9 + ["\nloss=2\n"]
     assert (await outcome(LogClient(pieces), search=note)).value == 2
@@ -196,10 +197,10 @@ async def test_a_node_that_sends_a_byte_now_and_then_is_not_waited_for() -> None
 async def test_a_trial_whose_log_is_too_dear_is_decided_and_not_searched_again() -> None:
     searched: list[bytes] = []
 
-    async def dear(tail: bytes, pattern: str, objective: Objective) -> Reading:
+    async def dear(tail: bytes, pattern: str, objective: Objective) -> Searched:
         searched.append(tail)
         hours = iter(range(0, 100_000, 3600))
-        return search(tail, pattern, objective, lambda: float(next(hours)))
+        return search(tail, pattern, objective, lambda: float(next(hours))), 2.0
 
     found = await outcome(LogClient("a\nb\nloss=3\nc"), search=dear)
     assert found.state is MISSING
@@ -211,10 +212,10 @@ async def test_a_trial_whose_log_is_too_dear_is_decided_and_not_searched_again()
 async def test_the_dear_logs_of_one_namespace_hold_up_no_other() -> None:
     ends: list[str] = []
 
-    async def slowly(tail: bytes, pattern: str, objective: Objective) -> Reading:
+    async def slowly(tail: bytes, pattern: str, objective: Objective) -> Searched:
         await asyncio.sleep(0 if tail == b"quick" else 100)
         ends.append(tail.decode())
-        return Reading(TrialState.SUCCEEDED, 1.0)
+        return Reading(TrialState.SUCCEEDED, 1.0), 0.0
 
     case = Case(resultFrom={"logRegex": "(x)"}, completions=50)
     dear, quick = case.sweep, copy(case.sweep)
@@ -231,3 +232,41 @@ async def test_the_dear_logs_of_one_namespace_hold_up_no_other() -> None:
     async with Running(logs.run()):
         await asyncio.sleep(50)
         assert (ends, read) == (["quick"], [99])
+
+
+@virtual
+async def test_a_namespace_whose_logs_are_dear_has_a_fifth_of_a_core_at_most() -> None:
+    busy: dict[str, float] = {"dear": 0.0, "quick": 0.0}
+    costs = {"dear": CPU_SECONDS, "quick": 0.002}
+    one = asyncio.Lock()  # the thread searches one log at a time
+
+    async def search(tail: bytes, pattern: str, objective: Objective) -> Searched:
+        async with one:
+            await asyncio.sleep(costs[tail.decode()])
+            busy[tail.decode()] += costs[tail.decode()]
+        return Reading(TrialState.SUCCEEDED, 1.0), costs[tail.decode()]
+
+    class Named(LogClient):
+        @asynccontextmanager
+        async def watch(self, path: str, **_: Any) -> AsyncIterator[AsyncIterator[bytes]]:
+            yield chunks(["quick" if "team-b" in path else "dear"])
+
+    case = Case(resultFrom={"logRegex": "(x)"}, completions=50)
+    dear, quick = case.sweep, copy(case.sweep)
+    quick.namespace, quick.uid = "team-b", "other"
+    logs = Logs(Named(), search)  # type: ignore[arg-type]
+    case.job()
+    case.pod(0)
+    pod = next(iter(case.state.pods.values()))
+    read: list[float] = []
+    began = asyncio.get_running_loop().time()
+    async with Running(logs.run()):
+        for trial in range(300):
+            logs.read(dear, trial, Seen(pod, "{}", None), lambda reading: None)
+        for trial in range(300):
+            seen = Seen(replace(pod, namespace="team-b"), "{}", None)
+            ended = lambda reading: read.append(asyncio.get_running_loop().time())  # noqa: E731
+            logs.read(quick, trial, seen, ended)
+        await asyncio.sleep(600)
+    assert 0.15 * 600 <= busy["dear"] <= 0.2 * 600 + 2 * CPU_SECONDS
+    assert len(read) == 300 and read[-1] - began < 30, "others have the time meanwhile"
