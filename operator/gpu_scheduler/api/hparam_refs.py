@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 PREFIX = "HPARAM_"
 
-_REFERENCE = re.compile(r"\$\$|\$\{(?:hparam|trialParameters)\.([^}]*)\}")
+# No name is as long as what may stand in the braces: a text without an end to them takes no longer.
+_REFERENCE = re.compile(r"\$\$|\$\{(?:hparam|trialParameters)\.([^}]{0,200})\}")
 
 
 def env_name(parameter: str) -> str:

@@ -21,7 +21,8 @@ _CLOSE, _ALIKE = 0.8, 0.6  # how like the written name a field's is, from 0 to 1
 _DEEP = 5  # fields further down are named no more
 _BITS = {"int32": 31, "int64": 63}
 # As the API server has it, resource.Quantity.
-_QUANTITY = re.compile(r"[+-]?[0-9.]+([eEinumkKMGTP]*[-+]?[0-9]*)")
+# What the API server says that quantities must match, with one way to read each text.
+_QUANTITY = re.compile(r"[+-]?[0-9.]+(?:[eEinumkKMGTP]+[-+]?[0-9]*|[-+][0-9]*)?")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _OF_GPUS = ("gpu", "gpus", "gpumemory", "gpudevices", "gpumodels", "gpufraction")
 
