@@ -16,10 +16,12 @@ from tests.unit.runtime.fake_client import (
     UNPROCESSABLE,
 )
 from tests.unit.runtime.status_case import INTERVAL, JOB_PATH, KEY, PROJECT_PATH, Case
+from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.core.model.decision import Reason, Wait
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.status_writer import difference
 
@@ -80,6 +82,40 @@ async def test_a_place_in_the_queue_is_told_in_turn_and_not_because_the_job_was_
             case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", position)
             case.state.touch(KEY)
     assert len(case.written()) == 1
+
+
+@virtual
+async def test_few_writes_at_once_are_of_sums() -> None:
+    """With each job that comes, what all projects say may be another thing."""
+    case, projects, ticks = Case(), 400, 60
+    loop = asyncio.get_running_loop()
+    for number in range(projects):
+        case.custom_resources.project(
+            project_body(f"p{number}", uid=f"p{number}", namespaces=[f"ns-{number}"])
+        )
+    case.client.reply = lambda sent: asyncio.sleep(0.2, {})  # 160 writes a second
+    async with case.running():
+        await asyncio.sleep(10)
+        case.client.sent.clear()
+        began = loop.time()
+        for tick in range(ticks):
+            for number in range(9):  # 180 jobs a second
+                name, space = f"job-{tick}-{number}", f"ns-{(9 * tick + number) % projects}"
+                case.planning.waits[JobKey(f"{space}/{name}")] = Wait(
+                    JobKey(f"{space}/{name}"), Reason.WAITING_FOR_GPU, "no GPU is free", 1
+                )
+                case.custom_resources.gpujob(gpujob_body(name, uid=name, namespace=space))
+            case.planning.shares_milli = dict.fromkeys(case.state.projects.records, tick)
+            await asyncio.sleep(0.05)
+        for _ in range(1000):
+            if len([s for s in case.client.sent if "/gpujobs/" in s.path]) == 9 * ticks:
+                break
+            await asyncio.sleep(0.05)
+        sums = [sent for sent in case.client.sent if "/gpuprojects/" in sent.path]
+        assert len(sums) <= 8 / 0.2 * (loop.time() - began)
+        await asyncio.sleep(30)
+    told = case.state.projects.statuses.values()
+    assert {status["fairShareGPU"] for status in told} == {"0.059"}
 
 
 @pytest.mark.parametrize(("hurried", "most"), [(False, 32), (True, 2)])
