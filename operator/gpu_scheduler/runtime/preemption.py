@@ -98,7 +98,7 @@ class Preemption:
             return  # one of them says it for all
         if decision.whole_job:
             gangs[decision.job] = decision
-        self._say(decision.job, "Preempted", decision.message)
+        self._say(decision.job, "Preempted", decision.message, pod)
         self._say(decision.beneficiary, "Preempting", decision.message)
 
     def relieve(self) -> bool:
@@ -184,10 +184,12 @@ class Preemption:
             del self._spared[uid]
             self._state.spare(uid, False)
 
-    def _say(self, key: JobKey, reason: str, message: str) -> None:
+    def _say(self, key: JobKey, reason: str, message: str, lost: PodRecord | None = None) -> None:
         job = self._state.gpujobs.get(key)
         if job is not None:
             self._events.say(Subject.of_job(job), "Normal", reason, message)
         elif key in self._state.groups:
             for pod in self._state.records(key):
                 self._events.say(Subject.of_pod(pod), "Normal", reason, message)
+        elif lost is not None:  # it has no owner any more
+            self._events.say(Subject.of_pod(lost), "Normal", reason, message)

@@ -1,6 +1,7 @@
 """Evictions that the planner decided: carried out once, told to both, given up in the end."""
 
 import asyncio
+import dataclasses
 from datetime import UTC, datetime
 from typing import Any
 
@@ -97,6 +98,17 @@ async def test_both_jobs_are_told() -> None:
     case.carry_out([EVICT])
     assert case.events.said == [
         ("job", "Preempted", EVICT.message),
+        ("urgent", "Preempting", EVICT.message),
+    ]
+
+
+@virtual
+async def test_a_pod_that_has_lost_its_owner_is_told_itself() -> None:
+    case = Case()
+    case.state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running", job=""))
+    case.carry_out([dataclasses.replace(EVICT, job=JobKey("team-a/pod job-0"))])
+    assert case.events.said == [
+        ("job-0", "Preempted", EVICT.message),
         ("urgent", "Preempting", EVICT.message),
     ]
 
