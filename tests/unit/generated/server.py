@@ -80,6 +80,7 @@ class Server(Client):
         self.deletes: Callable[[Obj], None] = lambda pod: None  # instead of evicting it
         self.reorder: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
         self.streams = False  # lists
+        self.late_seconds: Callable[[], float] = lambda: 14
         self._fault = fault
         self._tries: Counter[str] = Counter()
         self._version = 1000
@@ -264,7 +265,7 @@ class Server(Client):
 
     def _later(self, method: str, place: Place, sent: Obj) -> None:
         async def arrive() -> None:
-            await asyncio.sleep(14)
+            await asyncio.sleep(self.late_seconds())
             with contextlib.suppress(errors.ApiError):
                 self._take(method, place, sent)
 

@@ -20,7 +20,7 @@ from tests.unit.generated import controllers
 from tests.unit.generated.nodes import node
 from tests.unit.generated.ours import gpujob, gpuproject
 from tests.unit.generated.server import FAULTS, Server
-from tests.unit.generated.stage import ROOT, Stage
+from tests.unit.generated.stage import ROOT, SETTINGS, Stage
 from tests.unit.generated.values import Obj
 from tests.unit.parts import in_parts
 from tests.unit.runtime.virtual_loop import VirtualLoop
@@ -32,6 +32,8 @@ HISTORIES = int(os.environ.get("HISTORIES_OF_COUNTS", "24"))
 PARTS = 4
 TEAM, GPUS = "team-a", 4
 SLOW = "slow"  # it is taken at once, and its answer comes when others have written
+# An earlier write may overtake a later one that is not answered yet.
+_OF_STATUSES = ("late", "late", SLOW, SLOW, SLOW, *FAULTS)
 _WRONG = 0.3  # of the writes
 _CALM_SECONDS = 75  # what failed again and again is tried each half minute
 _JOBS, _PODS = "/apis/batch/v1/jobs", "/api/v1/pods"
@@ -56,10 +58,12 @@ class Unreliable(Server):
     def __init__(self, random: Random) -> None:
         super().__init__(lambda path, tries: self.next)
         self.random, self.calm, self.next = random, False, ""
+        self.late_seconds = lambda: random.uniform(0.5, 14)
 
     async def request(self, method: str, path: str, *, params: Any = None, **more: Any) -> bytes:
         wrong = method != "GET" and not self.calm and self.random.random() < _WRONG
-        fault = self.random.choice((*FAULTS, *FAULTS, SLOW, SLOW, SLOW)) if wrong else ""
+        kinds = _OF_STATUSES if path.endswith("/status") else (*FAULTS, SLOW)
+        fault = self.random.choice(kinds) if wrong else ""
         if fault == "absent" and path.endswith("/status"):
             raise from_answer(404, b"told so")  # as while the API server learns of a kind
         self.next = "" if fault == SLOW else fault
@@ -73,7 +77,8 @@ class Play:
     """A node, a team, and jobs of all kinds, of which more wait than there is room for."""
 
     def __init__(self, seed: int) -> None:
-        self.random, self.stage = Random(seed), Stage()
+        never = SETTINGS.model_copy(update={"resync_seconds": 3600})  # a full list would heal it
+        self.random, self.stage = Random(seed), Stage(settings=never)
         self.server = Unreliable(self.random)
         self.stage.use(self.server)
         self.server.put("/api/v1/nodes/a", node("a", GPUS))
