@@ -73,7 +73,7 @@ HISTORIES_SEED ?= 1
 .PHONY: histories
 histories: setup ## Generated histories in a long setting: HISTORIES=20000 HISTORIES_ORDERS=3000 HISTORIES_SEED=1
 	@HISTORIES=$(HISTORIES) HISTORIES_ORDERS=$(HISTORIES_ORDERS) HISTORIES_SEED=$(HISTORIES_SEED) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py tests/unit/generated/test_sharing.py tests/unit/generated/test_any_order.py
-	@HISTORIES_OF_WORK=$(HISTORIES) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_running_work.py
+	@HISTORIES_OF_WORK=$(HISTORIES) HISTORIES_OF_COUNTS=$(HISTORIES_ORDERS) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_running_work.py tests/unit/generated/test_exact_counts.py
 
 KILLS ?= 200
 .PHONY: kills

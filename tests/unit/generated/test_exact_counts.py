@@ -28,8 +28,8 @@ from tests.unit.runtime.virtual_loop import VirtualLoop
 from gpu_scheduler.kube.errors import from_answer
 from gpu_scheduler.runtime import status_writer
 
-HISTORIES = int(os.environ.get("HISTORIES_OF_COUNTS", "24"))
-PARTS = 4
+HISTORIES = int(os.environ.get("HISTORIES_OF_COUNTS", "8"))
+PARTS = 2
 TEAM, GPUS = "team-a", 4
 SLOW = "slow"  # it is taken at once, and its answer comes when others have written
 # An earlier write may overtake a later one that is not answered yet.

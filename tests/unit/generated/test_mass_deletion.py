@@ -81,3 +81,28 @@ async def test_nobody_is_evicted_for_room_of_jobs_that_are_deleted() -> None:
         assert names >= {f"new-{n}" for n in range(JOBS // 2)}
     finally:
         await stage.end()
+
+
+@virtual
+async def test_a_pod_that_its_job_left_behind_says_so() -> None:
+    """As kubectl delete --cascade=orphan has it, of the GPUJob and then of the Job."""
+    stage, server = Stage(), Lazy()
+    stage.use(server)
+    server.put("/api/v1/nodes/a", node("a", GPUS))
+    server.put(f"{ROOT}/gpuprojects/team-a", gpuproject("team-a", ["team-a"], quota=GPUS))
+    await stage.lead(Random(0))
+    try:
+        server.put(f"{ROOT}/namespaces/team-a/gpujobs/left", gpujob("left", "team-a", gpu=1))
+        await stage.passes(5)
+        for collection, owner in ((_JOBS, _GPUJOBS), (_PODS, _JOBS)):
+            (owned,) = server.of(collection)
+            meta = {k: v for k, v in owned["metadata"].items() if k != "ownerReferences"}
+            path = path_of((collection, "team-a", meta["name"]))
+            server.put(path, {**owned, "metadata": meta})
+            server.delete_alone(owner, "team-a", "left")
+        await stage.passes(5)
+        (pod,) = server.of(_PODS)
+        told = {each["type"]: each for each in pod["status"]["conditions"]}
+        assert told["gpu-scheduler.io/Owned"]["reason"] == "OwnerGone"
+    finally:
+        await stage.end()

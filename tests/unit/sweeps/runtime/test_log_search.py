@@ -118,7 +118,7 @@ class Lines:
         return self._expression.search(line)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(nested(), st.booleans())
 def test_between_two_looks_at_the_clock_no_pattern_has_more_than_so_many_steps(
     pattern: str, grouped: bool
