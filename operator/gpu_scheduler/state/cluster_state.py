@@ -121,6 +121,9 @@ class ClusterState(ClusterView):
         old = self._gpujobs.get(job.key)
         self._gpujobs[job.key] = job
         self.waiting.doubts.see(job, new=old is None)
+        if old is None:
+            said = str(job.status.get("message") or "")
+            self.waiting.looked.read(job.key, (job.uid, job.generation), said)
         self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
         if old is None or _judged(old) != _judged(job):
             self.waiting.forget_job(job.key)
