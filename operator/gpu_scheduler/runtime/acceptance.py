@@ -142,8 +142,12 @@ class Acceptance:
         for part in parts(job.spec) if job.spec is not None else ():
             self._templates.forget(part.spec)
 
-    async def refusal(self, job: GPUJobRecord, project: ProjectName) -> Refused | None:
+    async def refusal(
+        self, job: GPUJobRecord, project: ProjectName, rendered: Sequence[Accepted] = ()
+    ) -> Refused | None:
         """What the API server says now to the pods of a job that was accepted; None: yes.
+
+        ``rendered``: its Jobs, where somebody has rendered them just now.
 
         Raises:
             ApiError: the API server could not be asked.
@@ -151,7 +155,7 @@ class Acceptance:
         if job.spec is None:
             return None
         for_now = None
-        for accepted in await self.rendered(job, project):
+        for accepted in rendered or await self.rendered(job, project):
             refused = await self._dry_run(job, job.spec, accepted)
             if refused is not None and not refused.for_now:
                 return refused

@@ -114,9 +114,10 @@ class Looking:
         project = self._state.projects.owner(job.namespace)
         if project is None:
             return ""
-        for accepted in await self._acceptance.rendered(job, ProjectName(project)):
+        rendered = await self._acceptance.rendered(job, ProjectName(project))
+        for accepted in rendered:
             spec = accepted.job["spec"]["template"]["spec"]
             if lacks := await prerequisites.missing(self._client, job.namespace, spec):
                 return lacks
-        refused = await self._acceptance.refusal(job, ProjectName(project))
+        refused = await self._acceptance.refusal(job, ProjectName(project), rendered)
         return refused.message if refused is not None else ""

@@ -123,6 +123,9 @@ class ClusterState(ClusterView):
             job.began = self.beginnings.order(job.created_seconds)
         self._gpujobs[job.key] = job
         self.waiting.doubts.see(job, new=old is None)
+        if old is None:
+            said = str(job.status.get("message") or "")
+            self.waiting.looked.read(job.key, (job.uid, job.generation), said)
         self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
         if old is None or old.judged != job.judged:
             self.waiting.forget_job(job.key)

@@ -260,11 +260,11 @@ class Doubts:
 
 
 def _told(job: GPUJobRecord) -> tuple[str, str]:
-    """Reason and sentence of the condition in its status."""
+    """Reason and sentence of the condition in its status; an older version had only the reason."""
     for each in job.status.get("conditions") or ():
         if each.get("type") == ConditionType.IN_DOUBT and each.get("status") == "True":
             return str(each.get("reason") or ""), str(each.get("message") or "")
-    return "", ""
+    return str(job.status.get("reason") or ""), str(job.status.get("message") or "")
 
 
 def _namespace(alike: str) -> str:

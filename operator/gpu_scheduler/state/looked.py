@@ -51,6 +51,12 @@ class Looked:
         self._of[key] = _Look(about, missing, until)
         return news
 
+    def read(self, key: JobKey, about: tuple[str, int], message: str) -> None:
+        """What an earlier leader saw, as the job is told: until somebody looks again."""
+        _, found, missing = message.partition(f"; {_NOBODY}")
+        if found:
+            self.note(key, about, missing, 0.0)
+
     def missing(self, key: JobKey) -> str:
         """What was missing when somebody looked last; empty: nothing."""
         known = self._of.get(key)

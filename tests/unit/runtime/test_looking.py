@@ -107,9 +107,18 @@ async def test_where_all_is_there_that_counts_for_a_while() -> None:
     case = Case()
     case.there[CLAIM] = BOUND
     await case.submit()
+    case.client.sent.clear()
     async with case.running():
         await asyncio.sleep(1)
         assert not case.unseen()
+        asked = [f"{sent.method} {sent.path.partition('/v1/')[2]}" for sent in case.client.sent]
+        claim = "GET namespaces/team-a/persistentvolumeclaims/data"
+        # For the way that its pods go, to see that it is there, and a pod.
+        assert [each for each in asked if "priorityclasses" not in each] == [
+            claim,
+            claim,
+            "DRYRUN namespaces/team-a/pods",
+        ]
         case.state.waiting.expire(clock() + SEEN_SECONDS)
         assert case.unseen()
 

@@ -198,6 +198,13 @@ def test_who_could_not_start_for_a_reason_of_its_own_is_promised_nothing(
     assert "nobody gives way to it until what refuses it has changed" in screen(found)
 
 
+def test_who_lacks_something_is_promised_nothing() -> None:
+    lacks = "needs 1 GPU; nobody gives way to it: there is no PersistentVolumeClaim data"
+    waiting = waits("train", "WaitingForGPU", lacks, gpu=1, priority=90)
+    found = why(cluster(*holds("low", *FULL, priority=10), *waiting), "train")
+    assert found["estimate"]["kind"] == "unknown" and found["estimate"]["givesWay"] == []
+
+
 def test_what_is_due_by_a_promise_is_estimated_and_said_to_be_so() -> None:
     objects = cluster(
         project(quota=0),

@@ -83,6 +83,14 @@ def test_a_status_is_read_once_and_no_other_reason_counts() -> None:
     assert KEY not in doubts
 
 
+def test_a_status_of_an_older_version_has_the_reason_alone() -> None:
+    doubts = Doubts(lambda: 0.0)
+    status = {"reason": "StartTimedOut", "message": "slow; it is tried again at 2026"}
+    doubts.see(replace(JOB, status=status), new=True)
+    known = doubts.of(KEY)
+    assert known is not None and (known.reason, known.why) == (Reason.START_TIMED_OUT, "slow")
+
+
 def test_of_a_pod_that_asks_by_itself_the_words_stand_in_its_condition() -> None:
     doubts = Doubts(lambda: 0.0)
     noted(doubts)

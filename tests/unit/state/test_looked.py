@@ -55,3 +55,14 @@ def test_what_was_seen_of_jobs_that_are_gone_is_forgotten() -> None:
     assert len(made.missing(KEY)) <= 300
     made.forget(lambda key: True)
     assert made.missing(KEY) == "" and made.next_expiry() is None
+
+
+def test_who_reads_a_status_knows_what_was_missing_until_somebody_looks() -> None:
+    for on in (False, True):
+        made = Looked()
+        made.on = on
+        made.read(KEY, ABOUT, "needs 1 GPU; nobody gives way to it: there is no claim")
+        made.read(KEY, ABOUT, "needs 1 GPU")
+        assert made.lacks(KEY, ABOUT) and made.missing(KEY) == "there is no claim"
+        made.expire(1.0)
+        assert made.unseen(KEY, ABOUT) == on
