@@ -41,7 +41,7 @@ def wall_clock(clock: Clock) -> Iterable[Metric]:
     yield GaugeMetricFamily(
         "gpusched_clock_ahead_seconds",
         "How far the machine's wall clock is ahead of the time that is counted; negative: behind.",
-        value=clock.ahead_seconds(),
+        value=round(clock.ahead_seconds(), 1),
     )
     steps = CounterMetricFamily(
         "gpusched_clock_steps",
