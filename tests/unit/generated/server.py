@@ -80,6 +80,7 @@ class Server(Client):
         self.deletes: Callable[[Obj], None] = lambda pod: None  # instead of evicting it
         self.reorder: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
         self.streams = False  # lists
+        self.may_bind: Callable[[Obj], bool] = lambda pod: True  # asked for kube-scheduler
         self._fault = fault
         self._tries: Counter[str] = Counter()
         self._version = 1000
@@ -333,6 +334,7 @@ class Server(Client):
             "/pods/" not in path
             or pod["spec"].get("schedulingGates")
             or pod["spec"].get("nodeName")
+            or not self.may_bind(pod)
         ):
             return
         allocation = (pod["metadata"].get("annotations") or {}).get(ALLOCATION)
