@@ -29,6 +29,7 @@ from tests.unit.generated.server import FAULTS, path_of
 from tests.unit.generated.shares import GANG_SIZE, hostile_shares, ring, template
 from tests.unit.generated.stage import ROOT, Stage
 from tests.unit.generated.values import Obj, Place, spoiled
+from tests.unit.generated.worst import lacks_a_claim, worst_gpujobs, worst_pods
 
 from gpu_scheduler.api.gpujob import FINISHED
 from gpu_scheduler.api.names import ALLOCATION, COMPONENT_AGENT, LABEL_COMPONENT, LABEL_SHARE
@@ -53,6 +54,8 @@ _COLLECTIONS = {
     "gpuclass": f"{ROOT}/gpuclasses",
     "gpunode": f"{ROOT}/gpunodes",
     "share": "/api/v1/pods",
+    "worst gpujob": f"{ROOT}/gpujobs",
+    "worst pod": "/api/v1/pods",
 }
 
 
@@ -111,14 +114,22 @@ _objects: dict[str, st.SearchStrategy[Obj]] = {
     "gpunode": hostile_gpunodes(),
     "share": hostile_shares(),
 }
+_worst: dict[str, st.SearchStrategy[Obj]] = {
+    "worst gpujob": worst_gpujobs(),
+    "worst pod": worst_pods,
+}
 
 
 @st.composite
-def hostile_steps(draw: st.DrawFn) -> Step:
-    """An object of any kind that means harm, and what happens to it."""
+def hostile_steps(draw: st.DrawFn, *, worst: bool = False) -> Step:
+    """An object of any kind that means harm, and what happens to it.
+
+    ``worst``: also those of a tenant that does its worst, which a real API server gets elsewhere.
+    """
     kinds = [*sorted(_objects), "pod", "pod", "gpujob", "gpujob", "node", "share"]
+    kinds += sorted(_worst) if worst else []
     kind = draw(st.sampled_from(kinds))
-    obj = draw(_objects[kind])
+    obj = draw({**_objects, **_worst}[kind])
     possible = draw(st.integers(0, 3)) > 0
     if not possible:
         obj = draw(spoiled(obj, _kept))
@@ -175,7 +186,7 @@ def histories(draw: st.DrawFn, most_steps: int = 7) -> History:
             st.tuples(st.sampled_from([0.25, 0.5, 1]), st.integers(1, 2)), min_size=1, max_size=2
         )
     )
-    step = st.one_of(hostile_steps(), hostile_steps(), hostile_steps(), _others)
+    step = st.one_of(*(hostile_steps(worst=True) for _ in range(3)), _others)
     steps = draw(st.lists(step, max_size=most_steps))
     for number in range(len(jobs)):
         steps.insert(draw(st.integers(0, len(steps))), Step("submit", number=number))
@@ -207,6 +218,7 @@ async def play(history: History, *, hostile: bool) -> Outcome:
     stage = Stage(history.fault)
     server = stage.server
     server.logs = history.logs
+    server.may_bind = lambda pod: not lacks_a_claim(pod)
     for name in ("good-0", "good-1"):
         own = node(name, _GPUS)
         own["spec"]["taints"] = [{"key": _OWN["key"], "effect": _OWN["effect"]}]

@@ -85,6 +85,7 @@ class Server(Client):
         self.now: Callable[[], str] = lambda: "2026-01-01T00:00:00Z"  # by its own clock
         self.date: Callable[[], str] = lambda: ""  # as its answers say
         self.now_on: Callable[[str], str] = lambda node: "2026-01-01T00:00:00Z"
+        self.may_bind: Callable[[Obj], bool] = lambda pod: True  # asked for kube-scheduler
         self._fault = fault
         self._tries: Counter[str] = Counter()
         self._version = 1000
@@ -340,6 +341,7 @@ class Server(Client):
             "/pods/" not in path
             or pod["spec"].get("schedulingGates")
             or pod["spec"].get("nodeName")
+            or not self.may_bind(pod)
         ):
             return
         allocation = (pod["metadata"].get("annotations") or {}).get(ALLOCATION)
