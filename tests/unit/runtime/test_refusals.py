@@ -123,7 +123,7 @@ async def test_a_refused_job_writes_its_status_once() -> None:
 
 @pytest.mark.long
 @virtual
-async def test_ten_thousand_refused_jobs_write_nothing_and_leave_the_workers_to_others() -> None:
+async def test_ten_thousand_refused_jobs_hardly_write_and_leave_the_workers_to_others() -> None:
     cluster, jobs = Cluster(), 10_000
     for number in range(jobs):
         cluster.submit(f"bad-{number}")
@@ -132,7 +132,8 @@ async def test_ten_thousand_refused_jobs_write_nothing_and_leave_the_workers_to_
         assert cluster.state.gpujobs[JobKey("team-a/bad-9999")].problem
         for _ in range(2):
             minute = await cluster.per_minute()
-            assert minute["PATCH"] == 0 and minute["DRYRUN"] <= 10 * 60 + 2
+            assert minute["PATCH"] <= 2 * 60 + 1, "first words of those behind 2,000 others"
+            assert minute["DRYRUN"] <= 10 * 60 + 2
         cluster.submit("good")
         await asyncio.sleep(1)
         assert "job-good" in cluster.state.jobs
