@@ -135,7 +135,7 @@ async def test_ten_thousand_refused_jobs_write_little_and_leave_the_workers_to_o
         for _ in range(2):
             minute = await cluster.per_minute()
             # Of one namespace two hear of their refusal in a second, once 2,000 have.
-            assert minute["PATCH"] <= 2 * 60 and minute["DRYRUN"] <= 10 * 60 + 2
+            assert minute["PATCH"] <= 2 * 60 + 1 and minute["DRYRUN"] <= 10 * 60 + 2
         assert max(cluster.patched.values()) <= 3
         cluster.submit("good")
         await asyncio.sleep(1)
