@@ -41,6 +41,7 @@ def test_forty_gpus_start_with_forty_and_not_with_thirty_nine(site: Site, team: 
                 lambda: f"it says what is free: {tenant.status('train')}",
             )
             assert status["reason"] == "WaitingForGang" and "40" in status["message"], status
+            watch.up_to_now()
             assert watch.peak.placements == 0 and not watch.pods, "what waits has no pods"
         other.remove("one")
         tenant.wait_placed("train", 13)

@@ -68,7 +68,7 @@ def test_the_first_placement_after_a_restart_is_that_of_the_first_in_the_queue(
                 tenant.wait_placed(f"run-{number}")
             submit_all(tenant)
             until(lambda: explained(tenant) == WAITING, "all that wait say why")
-            assert watch.peak.placements == GPUS
+            assert watch.up_to_now().peak.placements == GPUS
             first.kill()
             first.forget()
             (freed,) = tenant.allocations("run-3")

@@ -88,13 +88,14 @@ def test_five_pods_that_keep_apart_run_on_five_empty_nodes_within_ten_seconds(
     ever: set[str] = set()
     with (
         with_nodes(admin, node("fifth", A100, 2)),
-        PodWatch(scheduled, tenant.name, ever.update),
+        PodWatch(scheduled, tenant.name, ever.update) as watch,
     ):
         apart = affinity("podAntiAffinity", term(app="five"))
         tenant.submit(
             "five", gpu=0.25, parallelism=5, completions=5, template=labelled("five", **apart)
         )
         all_run(tenant, "five", 5)
+        watch.up_to_now()
         assert len(ever) == 5, "nobody was put where it cannot stay"
         assert hosts(tenant, "five") == dict.fromkeys((*NODES, "fifth"), 1)
         assert bind_path(tenant, "five")

@@ -236,7 +236,7 @@ async def test_a_half_open_watch_is_found_by_its_silence(
     assert session.INACTIVITY_SECONDS <= 70
     assert (handlers.settings().watching.server_timeout or 0) < session.INACTIVITY_SECONDS
     monkeypatch.setattr(session, "INACTIVITY_SECONDS", 0.1)
-    server.watch_answers += of_each_kind(STALL)
+    server.watch_answers += [*of_each_kind(STALL), STALL]
     async with listening(server) as kopf:
         await kopf.watches()
         kopf.put("new")

@@ -53,9 +53,11 @@ def test_a_bad_object_harms_nobody_else(history: History) -> None:
     assert beside.placed == alone.placed
     # Whether a pod was there to be finished depends on how much time the other steps took.
     finished = {f"job{step.number}" for step in history.steps if step.what == "finish"}
-    assert {job: phase for job, phase in beside.phases.items() if job not in finished} == {
-        job: phase for job, phase in alone.phases.items() if job not in finished
-    }
+    there, wanted = (
+        {job: phase for job, phase in play.phases.items() if job not in finished}
+        for play in (beside, alone)
+    )
+    assert there == wanted
     assert not beside.unexplained
     assert not beside.neglected
     assert not beside.disturbed
