@@ -36,6 +36,7 @@ from gpu_scheduler.api.names import ALLOCATION, COMPONENT_AGENT, LABEL_COMPONENT
 from gpu_scheduler.api.states import STATES
 
 TEAM = "team-a"
+HEALTHY_NODES = ("good-0", "good-1")
 ENDED = sorted(FINISHED)
 _SETTLING_SECONDS = 40  # a late write is 14 s late, and its node is avoided for 10 s
 _OWN = {"key": "team-a-only", "operator": "Exists", "effect": "NoSchedule"}
@@ -219,7 +220,7 @@ async def play(history: History, *, hostile: bool) -> Outcome:
     server = stage.server
     server.logs = history.logs
     server.may_bind = lambda pod: not lacks_a_claim(pod)
-    for name in ("good-0", "good-1"):
+    for name in HEALTHY_NODES:
         own = node(name, _GPUS)
         own["spec"]["taints"] = [{"key": _OWN["key"], "effect": _OWN["effect"]}]
         server.put(f"/api/v1/nodes/{name}", own)

@@ -106,13 +106,27 @@ def worst_gpujobs(draw: st.DrawFn) -> Obj:
     return made
 
 
+def starts_never(obj: Obj) -> bool:
+    """Whether an object is a GPUJob whose pods lack a claim."""
+    spec = obj.get("spec")
+    if not isinstance(spec, dict):
+        return False
+    checkpoint, template = spec.get("checkpoint"), spec.get("template")
+    pod = template.get("spec") if isinstance(template, dict) else None
+    saves = [checkpoint.get("volume")] if isinstance(checkpoint, dict) else []
+    return _lacking(saves, pod if isinstance(pod, dict) else {})
+
+
 def lacks_a_claim(pod: Obj) -> bool:
     """Whether kube-scheduler waits for a claim of a pod."""
-    spec = pod["spec"]
+    return _lacking([], pod["spec"])
+
+
+def _lacking(volumes: list[Any], spec: Obj) -> bool:
     return any(
         each.get("resourceClaimName") == MISSING
         or each.get("persistentVolumeClaim") == _claim["persistentVolumeClaim"]
-        for field in (spec.get("volumes"), spec.get("resourceClaims"))
+        for field in (volumes, spec.get("volumes"), spec.get("resourceClaims"))
         if isinstance(field, list)
         for each in field
         if isinstance(each, dict)
