@@ -156,6 +156,7 @@ class Operator:
             recheck_seconds=settings.recheck_seconds,
         )
         self.binder = Binder(self.state, client, self.term, self.gangs, how, clock=clock)
+        self.arrivals = Arrivals(self.state, self.binder)
         self.planning = Planning(
             self.state,
             self.binder,
@@ -171,6 +172,7 @@ class Operator:
                     and not self.state.waiting.doubts.held_back(job)
                 ),
                 make=self.queue.ask,
+                take_places=self.arrivals.take_places,
                 blind=client.watches.blind,
             ),
             Times(settings.cycle_seconds, clock, observe_seconds=observations.cycle_seconds),
@@ -270,7 +272,7 @@ class Operator:
                     self.state,
                     self.failed_placements,
                     (
-                        Arrivals(self.state, self.binder),
+                        self.arrivals,
                         self.sweeping.trials,
                         self.node_orders,
                         self.starting,
