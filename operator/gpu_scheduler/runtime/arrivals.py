@@ -38,6 +38,16 @@ class Arrivals:
     def gone(self, uid: PodUID) -> None:
         """Nothing is remembered of pods."""
 
+    def take_places(self) -> None:
+        """Pods that were seen before their Job take their places, before anything is planned.
+
+        They wait, and places of their Job are kept: a plan would give them others beside these.
+        """
+        for uid in self._state.waiting.take_early():
+            obj, pod = self._state.waiting.pod(uid), self._state.pods.get(uid)
+            if obj is not None and pod is not None:
+                self.observe(obj, pod)
+
     def _placed(self, key: JobKey, pod: PodRecord) -> Assignment | None:
         awaited = self._state.awaited.whose_place(key, self._role(pod), pod.index)
         return self._state.take_place(awaited, pod.uid) if awaited is not None else None

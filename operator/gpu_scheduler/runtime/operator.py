@@ -170,6 +170,7 @@ class Operator:
             recheck_seconds=settings.recheck_seconds,
         )
         self.binder = Binder(self.state, client, self.term, self.gangs, how, clock=clock)
+        self.arrivals = Arrivals(self.state, self.binder)
         self.planning = Planning(
             self.state,
             self.binder,
@@ -186,6 +187,7 @@ class Operator:
                 ),
                 make=self.queue.ask,
                 look=lambda jobs: self.looking.want(jobs),
+                take_places=self.arrivals.take_places,
                 blind=client.watches.blind,
             ),
             Times(settings.cycle_seconds, clock, now, observe_seconds=observations.cycle_seconds),
@@ -294,7 +296,7 @@ class Operator:
                     self.state,
                     self.failed_placements,
                     (
-                        Arrivals(self.state, self.binder),
+                        self.arrivals,
                         self.sweeping.trials,
                         self.node_orders,
                         self.starting,
@@ -315,10 +317,7 @@ class Operator:
         self.namespaces = Reflector(client, NAMESPACES, Namespace, namespaces)
         # Not waited for: without it, refused jobs are tried again later.
         self.quotas = Reflector(
-            client,
-            RESOURCE_QUOTAS,
-            ResourceQuota,
-            QuotaHandler(*may_be_allowed),
+            client, RESOURCE_QUOTAS, ResourceQuota, QuotaHandler(*may_be_allowed)
         )
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
         self.leases = Reflector(

@@ -50,6 +50,7 @@ class Rules:
         may_start: whether waiting pods of a job are to be placed at all.
         make: told of a job of which a pod that does not exist has a place.
         look: told of jobs that nobody gives way to before somebody has looked at them.
+        take_places: has pods take places that are kept for them, before each plan.
         blind: whether something that is planned with cannot be seen; then nothing is planned.
         decide: ``core.plan``.
     """
@@ -61,6 +62,7 @@ class Rules:
     may_start: Callable[[JobKey], bool] = lambda job: True
     make: Callable[[JobKey], None] = lambda job: None
     look: Callable[[Sequence[JobKey]], None] = lambda jobs: None
+    take_places: Callable[[], None] = lambda: None
     blind: Callable[[], bool] = lambda: False
     decide: Callable[..., Plan] = plan
 
@@ -142,6 +144,7 @@ class Planning:
         What raises leaves it nowhere: ``run`` looks for the culprit before it plans again.
         """
         started = self._clock()
+        self._rules.take_places()
         self._planned_version = self._state.version
         if self._above_capacity():
             self._planned_version = -1

@@ -60,6 +60,15 @@ def test_a_pod_that_came_before_its_job_waits_for_it() -> None:
     assert room.adopt(JOB)
     assert (list(room.keys()), room.names()) == ([KEY], ["job-0"])
     assert not room.adopt(JOB)
+    assert room.take_early() == [PodUID("uid-job-0")]
+    assert room.take_early() == []
+
+
+def test_one_that_waits_no_more_came_early_for_nothing() -> None:
+    room = Room()
+    room.enter(make_pod(), None)
+    assert room.adopt(JOB) and room.drop(PodUID("uid-job-0"))
+    assert room.take_early() == []
 
 
 def test_adopting_a_job_without_waiting_pods_is_no_news() -> None:

@@ -1,0 +1,72 @@
+"""Pods of a Job that are seen before the Job is: they take the places that are kept for them.
+
+A leader has the answer to the write that made a Job, and watches of Jobs and of pods, on
+connections of their own: which comes first is nobody's promise.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from random import Random
+from typing import Any
+
+import pytest
+from tests.unit.generated import controllers
+from tests.unit.generated.nodes import node
+from tests.unit.generated.ours import gpujob, gpuproject
+from tests.unit.generated.server import Server, place_of
+from tests.unit.generated.stage import ROOT, SETTINGS, Stage
+from tests.unit.runtime.virtual_loop import VirtualLoop
+
+JOBS = "/apis/batch/v1"
+STRICT = SETTINGS.model_copy(update={"preemption": "strict"})
+LATE_SECONDS = 0.5
+_HALTON = {"algorithm": "halton", "parameters": {"lr": {"uniform": [0, 1]}}}
+KINDS: tuple[dict[str, Any], ...] = (
+    {"gpu": 1, "parallelism": 2},
+    {"gpu": 1, "parallelism": 2, "gang": True},
+    {"gpu": 1, "parallelism": 2, "completions": 2, "sweep": _HALTON},
+    {"roles": [{"name": "lead", "gpu": 1}, {"name": "work", "gpu": 1}]},
+)
+
+
+class PodsFirst(Server):
+    """An API server whose news of Jobs are behind those of pods, once it ``lags``."""
+
+    lags = False
+
+    async def request(self, method: str, path: str, **given: Any) -> bytes:
+        answer = await super().request(method, path, **given)
+        if self.lags and method == "POST" and path.startswith(JOBS):
+            controllers.round_of(self)
+            await asyncio.sleep(LATE_SECONDS)
+        return answer
+
+    async def _events(self, path: str, params: Any) -> AsyncIterator[bytes]:
+        async for line in super()._events(path, params):
+            if self.lags and place_of(path).collection == f"{JOBS}/jobs":
+                await asyncio.sleep(2 * LATE_SECONDS)
+            yield line
+
+
+@pytest.mark.parametrize("spec", KINDS)
+def test_they_take_their_places_and_nobody_gives_way_for_others(spec: dict[str, Any]) -> None:
+    async def play() -> None:
+        stage, server = Stage(settings=STRICT), PodsFirst()
+        stage.use(server)
+        server.put("/api/v1/nodes/a", node("a", 4))
+        for team, quota in (("team-a", 4), ("team-b", 0)):
+            server.put(f"{ROOT}/gpuprojects/{team}", gpuproject(team, [team], quota=quota))
+        await stage.lead(Random(0))
+        borrows = gpujob("borrows", "team-b", gpu=1, parallelism=2)
+        server.put(f"{ROOT}/namespaces/team-b/gpujobs/borrows", borrows)
+        await stage.passes(4)
+        assert len(stage.placed("team-b")) == 2
+        server.lags = True
+        server.put(f"{ROOT}/namespaces/team-a/gpujobs/owns", gpujob("owns", "team-a", **spec))
+        await stage.passes(4)
+        assert len(stage.placed("team-a")) == 2
+        assert stage.evicted == []
+        await stage.end()
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(play())
