@@ -38,6 +38,7 @@ from gpu_scheduler.api.states import STATES
 TEAM = "team-a"
 HEALTHY_NODES = ("good-0", "good-1")
 ENDED = sorted(FINISHED)
+_WATCHED = ("jobs", "pods", "nodes")
 _SETTLING_SECONDS = 40  # a late write is 14 s late, and its node is avoided for 10 s
 _OWN = {"key": "team-a-only", "operator": "Exists", "effect": "NoSchedule"}
 _MOST_REPLICAS = 3
@@ -96,6 +97,7 @@ class History:
     steps: tuple[Step, ...]
     faults: tuple[str, ...] = ("",)
     logs: bytes = b""
+    behind: tuple[tuple[str, float], ...] = ()  # see ``Server``
 
     def fault(self, path: str, tries: int) -> str:
         """Each write goes wrong once at most; which, the healthy and the full run agree on."""
@@ -192,7 +194,10 @@ def histories(draw: st.DrawFn, most_steps: int = 7) -> History:
     for number in range(len(jobs)):
         steps.insert(draw(st.integers(0, len(steps))), Step("submit", number=number))
     faults = draw(st.lists(st.sampled_from(["", "", *FAULTS]), min_size=1, max_size=4))
-    return History(tuple(jobs), tuple(steps), tuple(faults), draw(logs))
+    behind = draw(
+        st.lists(st.tuples(st.sampled_from(_WATCHED), st.sampled_from([0.2, 1.5])), max_size=1)
+    )
+    return History(tuple(jobs), tuple(steps), tuple(faults), draw(logs), tuple(behind))
 
 
 @dataclass(frozen=True)
@@ -219,6 +224,7 @@ async def play(history: History, *, hostile: bool) -> Outcome:
     stage = Stage(history.fault)
     server = stage.server
     server.logs = history.logs
+    server.behind = dict(history.behind)
     server.may_bind = lambda pod: not lacks_a_claim(pod)
     for name in HEALTHY_NODES:
         own = node(name, _GPUS)

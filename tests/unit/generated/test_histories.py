@@ -39,17 +39,22 @@ def played(history: History, *, hostile: bool) -> Outcome:
 
 
 @lru_cache(maxsize=10_000)
-def _alone(jobs: tuple[tuple[float, int], ...], steps: str, faults: tuple[str, ...]) -> Outcome:
+def _alone(
+    jobs: tuple[tuple[float, int], ...],
+    steps: str,
+    faults: tuple[str, ...],
+    behind: tuple[tuple[str, float], ...],
+) -> Outcome:
     parsed = [
         Step(what, number=int(number)) for what, number in (s.split() for s in steps.split(","))
     ]
-    return played(History(jobs, tuple(parsed), faults), hostile=False)
+    return played(History(jobs, tuple(parsed), faults, behind=behind), hostile=False)
 
 
 def alone_of(history: History) -> Outcome:
     """What the healthy jobs come to by themselves; few healthy parts differ."""
     steps = ",".join(f"{s.what} {s.number}" for s in history.steps if s.alone)
-    return _alone(history.jobs, steps, history.faults)
+    return _alone(history.jobs, steps, history.faults, history.behind)
 
 
 @pytest.mark.long

@@ -1,9 +1,10 @@
 """Nobody's running work is lost, however slow the Job controller is and whoever leads: ADR 0054.
 
 Generated histories of jobs of all kinds that take GPUs from each other, with leaders that are
-killed in the middle of their writes, and a Job controller that lags, stands still and goes on. At
-every moment: no pod with a place is deleted but by an eviction, and no Job is narrower than its
-pods with places. In the end every job ends. ``HISTORIES_OF_WORK`` says how many histories.
+killed in the middle of their writes, news of Jobs or of pods that are behind the others, and a Job
+controller that lags, stands still and goes on. At every moment: no pod with a place is deleted but
+by an eviction, and no Job is narrower than its pods with places. In the end every job ends.
+``HISTORIES_OF_WORK`` says how many histories.
 """
 
 import asyncio
@@ -34,6 +35,12 @@ GPUS = 4
 _FIRST_JOBS = 6
 _ROUNDS_TO_END = 150
 
+BEHIND: tuple[dict[str, float], ...] = (
+    {},
+    *({kind: seconds} for kind in ("jobs", "pods") for seconds in (0.3, 1.5, 4)),
+)
+"""Whose news are late, and by how many seconds."""
+
 Step = tuple[str, int]
 steps = st.lists(
     st.one_of(
@@ -41,6 +48,7 @@ steps = st.lists(
         st.tuples(st.just("finish"), st.integers(0, 7)),
         st.tuples(st.sampled_from(["lead", "kill", "kill"]), st.integers(0, 9)),
         st.tuples(st.sampled_from(["stop", "go"]), st.just(0)),
+        st.tuples(st.just("behind"), st.integers(0, len(BEHIND) - 1)),
         st.tuples(st.just("time"), st.sampled_from([1, 4, 7, 7, 16])),
         st.tuples(st.sampled_from(["drain", "drain", "delete"]), st.integers(0, 7)),
     ),
@@ -133,6 +141,8 @@ class Play:
             await self._kill(number)
         elif what in ("stop", "go"):
             self.controller.stopped = what == "stop"
+        elif what == "behind":
+            self.server.behind = BEHIND[number]
         elif what in ("delete", "drain"):
             live = [p for p in self.server.of(PODS) if p["status"]["phase"] not in ENDED]
             found = [p for p in live if self.server.has_place(p) is (what == "drain")]
@@ -165,7 +175,7 @@ class Play:
 
     async def ends(self) -> None:
         """Everybody does their work from now on: every job ends."""
-        self.controller.stopped, self.eager = False, True
+        self.controller.stopped, self.eager, self.server.behind = False, True, {}
         for _ in range(_ROUNDS_TO_END):
             await self.passes(2)
             left = [job for job in self.jobs if self._phase(job) != "Succeeded"]
