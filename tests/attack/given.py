@@ -42,8 +42,8 @@ def not_given(
     at = pod["spec"].get("nodeName")
     if devices and at and where != at:
         return [f"its allocation is for node {where or 'of no name'}"]
-    offered = {} if plugin else node.get("status", {}).get("allocatable") or {}
-    return list(_past(pod, offered, devices, texts))
+    offered = node.get("status", {}).get("allocatable") or {}
+    return list(_past(pod, offered, devices, texts, plugin=plugin))
 
 
 def held_milli(pod: Json) -> int:
@@ -67,18 +67,24 @@ def _allocated(pod: Json) -> tuple[str, Mapping[int, set[str]]] | None:
         return None
 
 
-def _past(pod: Json, offered: Json, given: Mapping[int, set[str]], texts: Texts) -> Iterator[str]:
+def _past(
+    pod: Json, offered: Json, given: Mapping[int, set[str]], texts: Texts, *, plugin: bool
+) -> Iterator[str]:
     obeys = pod["spec"].get("runtimeClassName") == RUNTIME_CLASS
     for field in _LISTS:
         for container in pod["spec"].get(field) or ():
             name = container["name"]
             limits = (container.get("resources") or {}).get("limits") or {}
-            for resource, amount in limits.items():
-                if resource.startswith("nvidia.com/") and resource in offered and amount != "0":
-                    yield f"{field} {name}: {amount} of {resource} from the device plugin"
+            asked = {
+                resource: amount
+                for resource, amount in limits.items()
+                if resource.startswith("nvidia.com/") and resource in offered and amount != "0"
+            }
+            for resource, amount in () if plugin else asked.items():
+                yield f"{field} {name}: {amount} of {resource} from the device plugin"
             if not obeys:
                 continue
-            served = limits.get("nvidia.com/gpu", "0") != "0"
+            served = "nvidia.com/gpu" in asked  # else the kubelet starts it as if it had not asked
             sees, number = _visible(pod, container, texts, "void" if served else "all")
             if sees in _NONE:
                 continue
