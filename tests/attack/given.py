@@ -1,7 +1,7 @@
 """Which GPUs the containers of a pod get on its node, or on the next one, and who gave them.
 
 Shares no code with the operator. What counts is in objects of the API server: what the node offers
-to its kubelet, the RuntimeClass whose runtime obeys ``NVIDIA_VISIBLE_DEVICES``, that variable as
+to its kubelet, the RuntimeClasses whose runtime obeys ``NVIDIA_VISIBLE_DEVICES``, that variable as
 the kubelet resolves it, and the allocation. A container without the variable gets what its image
 asks for, and that is taken to be everything.
 """
@@ -15,7 +15,7 @@ from tests.soak.site import AWAY, Site
 from tests.soak.watch import Watch
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
-RUNTIME_CLASS = "nvidia"
+RUNTIME_CLASSES = ("nvidia", "nvidia-cdi", "nvidia-legacy")
 _NONE = ("", "void", "none")
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
 _GIVEN = "metadata.annotations['gpu-scheduler.io/c{}-devices']"
@@ -70,7 +70,7 @@ def _allocated(pod: Json) -> tuple[str, Mapping[int, set[str]]] | None:
 def _past(
     pod: Json, offered: Json, given: Mapping[int, set[str]], texts: Texts, *, plugin: bool
 ) -> Iterator[str]:
-    obeys = pod["spec"].get("runtimeClassName") == RUNTIME_CLASS
+    obeys = pod["spec"].get("runtimeClassName") in RUNTIME_CLASSES
     for field in _LISTS:
         for container in pod["spec"].get(field) or ():
             name = container["name"]

@@ -42,6 +42,7 @@ def test_an_honest_pod_gets_what_it_was_given(made: dict[str, Any]) -> None:
     ("made", "told"),
     [
         (pod("silent", **NVIDIA), "containers main: sees all"),
+        (pod("legacy", runtimeClassName="nvidia-legacy"), "containers main: sees all"),
         (pod("picks", env=[*VOID, {"name": VISIBLE, "value": "all"}], **NVIDIA), "sees all"),
         (pod("one-more", env=OURS, notes=placed("0,1"), **NVIDIA), "sees 1, which"),
         (pod("elsewhere", env=OURS, notes=placed(node="m"), nodeName="n"), "is for node m"),

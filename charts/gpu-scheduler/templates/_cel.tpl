@@ -137,11 +137,13 @@ own, beside those that are there already.
 Names of containers that leave the choice to their image, on the runtime that would obey. Where a container requests GPUs
 of the device plugin that chooses, unless envFrom sets the variable, which wins over what the plugin says, or the pod has
 chosen its node: no plugin may be there, and the kubelet drops what its node does not have. A request for 0 asks no plugin.
+The runtime has further RuntimeClasses where NVIDIA's operator makes them.
 */}}
 {{- define "gpu-scheduler.cel.silent" -}}
 {{- $asks := "has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(r, (r == 'nvidia.com/gpu' || r.startsWith('nvidia.com/gpu.') || r.startsWith('nvidia.com/mig-')) && quantity(string(c.resources.limits[r])).isGreaterThan(quantity('0')))" }}
 {{- $places := "has(object.spec.nodeName) && object.spec.nodeName != ''" }}
 {{- $overrules := "has(c.envFrom) && !c.envFrom.all(f, has(f.prefix) && f.prefix != '' && (size(f.prefix) > 22 || !'NVIDIA_VISIBLE_DEVICES'.startsWith(f.prefix)))" }}
 {{- $condition := printf "!(has(c.env) && c.env.exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES')) && (!(%s) || (%s) || (%s))" $asks $places $overrules }}
-{{- printf "(has(object.spec.runtimeClassName) && object.spec.runtimeClassName == '%s' ? %s : [])" .Values.scheduling.runtimeClass (include "gpu-scheduler.cel.allContainers" $condition) }}
+{{- $classes := list .Values.scheduling.runtimeClass "nvidia" "nvidia-cdi" "nvidia-legacy" | uniq | toJson }}
+{{- printf "(has(object.spec.runtimeClassName) && object.spec.runtimeClassName in %s ? %s : [])" $classes (include "gpu-scheduler.cel.allContainers" $condition) }}
 {{- end }}

@@ -108,6 +108,23 @@ def test_a_container_on_the_gpu_runtime_says_what_it_sees(
     created(admin, pod(exempt, runtimeClassName="nvidia"))
 
 
+@pytest.mark.parametrize("name", ["nvidia-cdi", "nvidia-legacy"])
+def test_every_runtime_class_of_nvidias_is_the_gpu_runtime(
+    admin: Caller, editor: Caller, name: str
+) -> None:
+    kind = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": name}
+    answer = admin.create(
+        "/apis/node.k8s.io/v1/runtimeclasses", {**kind, "metadata": {"name": name}}
+    )
+    assert answer.ok, answer.message
+    answer = editor.create(pods(ELSEWHERE), pod(ELSEWHERE, runtimeClassName=name))
+    assert refused(answer), answer
+    assert f"with runtimeClassName {name} leaves" in answer.message
+    labelled = pod(ELSEWHERE, runtimeClassName=name)
+    labelled["metadata"]["labels"] = {"gpu-scheduler.io/job": "x"}
+    assert refused(editor.create(pods(ELSEWHERE), labelled))
+
+
 @BOTH
 @pytest.mark.parametrize(
     "resource", ["nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb"]
