@@ -42,7 +42,7 @@ ATTACKS = (
     Attack(on_gpus.long_maps),
     Attack(on_gpus.ephemeral),
     Attack(on_gpus.picks),
-    Attack(on_gpus.picks_elsewhere, withstood=False),
+    Attack(on_gpus.picks_elsewhere),
     Attack(on_gpus.components),
     Attack(on_gpus.init_containers),
     Attack(on_gpus.own_keys_and_plugin),

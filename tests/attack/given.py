@@ -1,7 +1,7 @@
 """Which GPUs the containers of a pod get on its node, or on the next one, and who gave them.
 
 Shares no code with the operator. What counts is in objects of the API server: what the node offers
-to its kubelet, the RuntimeClass whose runtime obeys ``NVIDIA_VISIBLE_DEVICES``, that variable as
+to its kubelet, the RuntimeClasses whose runtime obeys ``NVIDIA_VISIBLE_DEVICES``, that variable as
 the kubelet resolves it, and the allocation. A container without the variable gets what its image
 asks for, and that is taken to be everything.
 """
@@ -15,7 +15,7 @@ from tests.soak.site import AWAY, Site
 from tests.soak.watch import Watch
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
-RUNTIME_CLASS = "nvidia"
+RUNTIME_CLASSES = ("nvidia", "nvidia-cdi", "nvidia-legacy")
 _NONE = ("", "void", "none")
 _LISTS = ("initContainers", "containers", "ephemeralContainers")
 _GIVEN = "metadata.annotations['gpu-scheduler.io/c{}-devices']"
@@ -42,8 +42,8 @@ def not_given(
     at = pod["spec"].get("nodeName")
     if devices and at and where != at:
         return [f"its allocation is for node {where or 'of no name'}"]
-    offered = {} if plugin else node.get("status", {}).get("allocatable") or {}
-    return list(_past(pod, offered, devices, texts))
+    offered = node.get("status", {}).get("allocatable") or {}
+    return list(_past(pod, offered, devices, texts, plugin=plugin))
 
 
 def held_milli(pod: Json) -> int:
@@ -67,18 +67,24 @@ def _allocated(pod: Json) -> tuple[str, Mapping[int, set[str]]] | None:
         return None
 
 
-def _past(pod: Json, offered: Json, given: Mapping[int, set[str]], texts: Texts) -> Iterator[str]:
-    obeys = pod["spec"].get("runtimeClassName") == RUNTIME_CLASS
+def _past(
+    pod: Json, offered: Json, given: Mapping[int, set[str]], texts: Texts, *, plugin: bool
+) -> Iterator[str]:
+    obeys = pod["spec"].get("runtimeClassName") in RUNTIME_CLASSES
     for field in _LISTS:
         for container in pod["spec"].get(field) or ():
             name = container["name"]
             limits = (container.get("resources") or {}).get("limits") or {}
-            for resource, amount in limits.items():
-                if resource.startswith("nvidia.com/") and resource in offered and amount != "0":
-                    yield f"{field} {name}: {amount} of {resource} from the device plugin"
+            asked = {
+                resource: amount
+                for resource, amount in limits.items()
+                if resource.startswith("nvidia.com/") and resource in offered and amount != "0"
+            }
+            for resource, amount in () if plugin else asked.items():
+                yield f"{field} {name}: {amount} of {resource} from the device plugin"
             if not obeys:
                 continue
-            served = limits.get("nvidia.com/gpu", "0") != "0"
+            served = "nvidia.com/gpu" in asked  # else the kubelet starts it as if it had not asked
             sees, number = _visible(pod, container, texts, "void" if served else "all")
             if sees in _NONE:
                 continue

@@ -20,6 +20,7 @@ PLUGIN = {"nvidia.com/gpu": "1"}
 NVIDIA = {"runtimeClassName": "nvidia"}
 _ALL = [{"name": VISIBLE, "value": "all"}]
 _VOID = [{"name": VISIBLE, "value": "void"}]
+_NO_PLUGIN = "without-a-plugin"  # a node whose kubelet drops what it does not have
 _PLACE_OF_NAME = "n" * 40
 _KEPT = 12  # pods of one attack at a time
 _ENTRIES_JSON, _ENTRIES_PROTOBUF = 52_000, 90_000  # of envFrom, with which a request is full
@@ -166,6 +167,7 @@ def picks(a: Attacker) -> None:
             )
         ]
         bodies[1]["spec"]["containers"][0]["envFrom"] = from_map
+        bodies.append(pod(a.called(), labels=labels, limits=PLUGIN, nodeName=_NO_PLUGIN, **NVIDIA))
         for body in bodies:
             a.create(a.home, PODS, body)
     a.keep(_KEPT)
@@ -175,6 +177,8 @@ def picks_elsewhere(a: Attacker) -> None:
     """The same in a namespace that belongs to no project."""
     for env in (_ALL, []):
         a.create(a.elsewhere, PODS, pod(a.called(), env=env, nodeName=a.node(), **NVIDIA))
+    dropped = pod(a.called(), limits=PLUGIN, nodeName=_NO_PLUGIN, **NVIDIA)
+    a.create(a.elsewhere, PODS, dropped)
     a.keep(_KEPT)
 
 

@@ -8,6 +8,7 @@ from tests.attack.given import VISIBLE, not_given
 from tests.attack.on_gpus import NVIDIA, PLUGIN, pod
 
 NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"nvidia.com/gpu": "8", "cpu": "9"}}}
+WITHOUT = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "9"}}}
 KEY = "gpu-scheduler.io/c0-devices"
 OURS = [
     {"name": VISIBLE, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{KEY}']"}}}
@@ -41,6 +42,7 @@ def test_an_honest_pod_gets_what_it_was_given(made: dict[str, Any]) -> None:
     ("made", "told"),
     [
         (pod("silent", **NVIDIA), "containers main: sees all"),
+        (pod("legacy", runtimeClassName="nvidia-legacy"), "containers main: sees all"),
         (pod("picks", env=[*VOID, {"name": VISIBLE, "value": "all"}], **NVIDIA), "sees all"),
         (pod("one-more", env=OURS, notes=placed("0,1"), **NVIDIA), "sees 1, which"),
         (pod("elsewhere", env=OURS, notes=placed(node="m"), nodeName="n"), "is for node m"),
@@ -74,6 +76,7 @@ def test_where_the_device_plugin_serves_it_chooses_unless_a_config_map_says_more
     assert not_given(made, NODE, plugin=True) == []
     made["spec"]["containers"].append({"name": "silent"})
     assert "containers silent: sees all" in not_given(made, NODE, plugin=True)[0]
+    assert "containers main: sees all" in not_given(made, WITHOUT, plugin=True)[0]
     (main, _) = made["spec"]["containers"]
     main["envFrom"] = [{"configMapRef": {"name": "c"}}]
     told = not_given(made, NODE, lambda kind, name: {VISIBLE: "7"}, plugin=True)

@@ -100,7 +100,7 @@ changed, also after the operator has looked at it.
 
 {{/* What of NVIDIA_VISIBLE_DEVICES gives no GPU, or the one allocated. */}}
 {{- define "gpu-scheduler.cel.harmless" -}}
-((has(e.value) && e.value == 'void') || (has(e.valueFrom) && has(e.valueFrom.fieldRef)
+((!has(e.valueFrom) && (!has(e.value) || e.value in ['', 'none', 'void'])) || (has(e.valueFrom) && has(e.valueFrom.fieldRef)
 && size(e.valueFrom.fieldRef.fieldPath) < 64 && e.valueFrom.fieldRef.fieldPath.matches("^metadata[.]annotations\\['gpu-scheduler[.]io/c[0-9]+-devices'\\]$")))
 {{- end }}
 
@@ -134,12 +134,16 @@ own, beside those that are there already.
 {{- end }}
 
 {{/*
-Names of containers that leave the choice to their image, on the runtime that would obey. Where a
-container requests nvidia.com/gpu the device plugin chooses, unless envFrom sets the variable: that
-wins over what the plugin says. A request for 0 asks no plugin.
+Names of containers that leave the choice to their image, on the runtime that would obey. Where a container requests GPUs
+of the device plugin that chooses, unless envFrom sets the variable, which wins over what the plugin says, or the pod has
+chosen its node: no plugin may be there, and the kubelet drops what its node does not have. A request for 0 asks no plugin.
+The runtime has further RuntimeClasses where NVIDIA's operator makes them.
 */}}
 {{- define "gpu-scheduler.cel.silent" -}}
-{{- $fromPlugin := "has(c.resources) && has(c.resources.limits) && 'nvidia.com/gpu' in c.resources.limits && quantity(string(c.resources.limits['nvidia.com/gpu'])).isGreaterThan(quantity('0')) && (!has(c.envFrom) || c.envFrom.all(f, has(f.prefix) && f.prefix != '' && (size(f.prefix) > 22 || !'NVIDIA_VISIBLE_DEVICES'.startsWith(f.prefix))))" }}
-{{- $condition := printf "!(has(c.env) && c.env.exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES')) && !(%s)" $fromPlugin }}
-{{- printf "(has(object.spec.runtimeClassName) && object.spec.runtimeClassName == '%s' ? %s : [])" .Values.scheduling.runtimeClass (include "gpu-scheduler.cel.allContainers" $condition) }}
+{{- $asks := "has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(r, (r == 'nvidia.com/gpu' || r.startsWith('nvidia.com/gpu.') || r.startsWith('nvidia.com/mig-')) && quantity(string(c.resources.limits[r])).isGreaterThan(quantity('0')))" }}
+{{- $places := "has(object.spec.nodeName) && object.spec.nodeName != ''" }}
+{{- $overrules := "has(c.envFrom) && !c.envFrom.all(f, has(f.prefix) && f.prefix != '' && (size(f.prefix) > 22 || !'NVIDIA_VISIBLE_DEVICES'.startsWith(f.prefix)))" }}
+{{- $condition := printf "!(has(c.env) && c.env.exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES')) && (!(%s) || (%s) || (%s))" $asks $places $overrules }}
+{{- $classes := list .Values.scheduling.runtimeClass "nvidia" "nvidia-cdi" "nvidia-legacy" | uniq | toJson }}
+{{- printf "(has(object.spec.runtimeClassName) && object.spec.runtimeClassName in %s ? %s : [])" $classes (include "gpu-scheduler.cel.allContainers" $condition) }}
 {{- end }}

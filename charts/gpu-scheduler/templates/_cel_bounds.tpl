@@ -64,7 +64,7 @@ resources.limits: 500
 
 {{/* Of the containers that a request adds (gpu-scheduler.cel.allContainers). */}}
 {{- define "gpu-scheduler.cel.addsTooMuch" -}}
-{{- $lists := list "env" "envFrom" }}
+{{- $lists := list "env" "envFrom" "resources.limits" }}
 (request.operation == 'CREATE' ?
 {{ include "gpu-scheduler.cel.tooLong" (dict "of" "object" "lists" (list "spec.containers" "spec.initContainers")) }}
 + {{ include "gpu-scheduler.cel.tooLongWithin" (dict "within" (list "containers" "initContainers") "lists" $lists) }} :

@@ -46,6 +46,18 @@ app.kubernetes.io/part-of: gpu-scheduler
 system:serviceaccount:{{ .Release.Namespace }}:{{ include "gpu-scheduler.serviceAccountName" . }}
 {{- end }}
 
+{{/*
+Namespaces in which pods may pick GPUs by hand. An upgrade with --reuse-values from a version without this value finds
+none, and gets the default of values.yaml.
+*/}}
+{{- define "gpu-scheduler.exemptNamespaces" -}}
+{{- $names := .Values.admission.devices.exemptNamespaces }}
+{{- if kindIs "invalid" $names }}
+{{- $names = list "kube-system" "gpu-operator" "gpu-operator-resources" "nvidia-gpu-operator" "nvidia-device-plugin" "nvidia-dra-driver-gpu" "node-feature-discovery" }}
+{{- end }}
+{{- prepend $names .Release.Namespace | uniq | toJson }}
+{{- end }}
+
 {{- define "gpu-scheduler.image" -}}
 {{- if .Values.image.digest }}
 {{- printf "%s@%s" .Values.image.repository .Values.image.digest }}

@@ -80,7 +80,7 @@ def _picking() -> Iterator[Row]:
     lists = [
         f"{kind}{of}"
         for kind in ("containers", "initContainers")
-        for of in ("", "[].env", "[].envFrom")
+        for of in ("", "[].env", "[].envFrom", "[].resources.limits")
     ]
     for policy, namespace, labels in (
         ("devices", PROJECT, {}),

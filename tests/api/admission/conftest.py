@@ -12,6 +12,7 @@ import pytest
 from tests.api.admission.objects import (
     ALLOCATION,
     ELSEWHERE,
+    EXEMPT,
     LEADER,
     PROJECT,
     RELEASE,
@@ -85,6 +86,14 @@ def editor(cluster: Running, admin: Caller) -> Caller:
     wait_until(lambda: editor.may("create", "gpujobs", PROJECT, group="gpu-scheduler.io"))
     wait_until(lambda: editor.may("create", "pods", ELSEWHERE))
     return editor
+
+
+@pytest.fixture(scope="session")
+def exempt(admin: Caller, editor: Caller) -> str:
+    """A namespace in which pods may pick GPUs, for the same users."""
+    make_namespace(admin, EXEMPT)
+    wait_until(lambda: editor.may("create", "pods", EXEMPT))
+    return EXEMPT
 
 
 def account_token(admin: Caller, bound_to: dict[str, str] | None = None) -> str:

@@ -12,6 +12,7 @@ RELEASE = "gpu-scheduler"  # also its namespace, and the name of the operator's 
 OPERATOR = f"system:serviceaccount:{RELEASE}:{RELEASE}"
 PROJECT = "team-a"  # a namespace of a GPUProject
 ELSEWHERE = "elsewhere"  # a namespace of none
+EXEMPT = "nvidia-device-plugin"  # one in which pods may pick GPUs
 
 ALLOCATION = "gpu-scheduler.io/allocation"
 GATE = "gpu-scheduler.io/placement"

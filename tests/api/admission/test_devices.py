@@ -1,4 +1,4 @@
-"""In a project's namespace nobody picks GPUs past the scheduler."""
+"""Nobody picks GPUs past the scheduler and the device plugin, but in namespaces that are exempt."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ import pytest
 from tests.api.admission.objects import (
     ELSEWHERE,
     PROJECT,
+    RELEASE,
     VISIBLE,
     created,
     from_annotation,
-    make_namespace,
-    make_project,
     picking,
     pod,
     pods,
     refused,
-    wait_until,
 )
 from tests.api.caller import Answer, Caller
+
+BOTH = pytest.mark.parametrize("namespace", [PROJECT, ELSEWHERE])
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from tests.api.caller import Answer, Caller
         {"name": VISIBLE, "value": "all"},
         {"name": VISIBLE, "value": "GPU-0"},
         {"name": VISIBLE, "value": "$(OTHER)"},
-        {"name": VISIBLE},
+        {"name": VISIBLE, "value": "void,0"},
         from_annotation("own"),
         from_annotation("gpu-scheduler.io/c0-devices-more"),
         {"name": VISIBLE, "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
@@ -35,9 +35,7 @@ from tests.api.caller import Answer, Caller
     ],
 )
 @pytest.mark.parametrize("where", ["containers", "initContainers"])
-def test_nobody_picks_gpus_by_hand_in_a_project(
-    editor: Caller, entry: dict[str, Any], where: str
-) -> None:
+def test_nobody_picks_gpus_by_hand(editor: Caller, entry: dict[str, Any], where: str) -> None:
     def body(namespace: str) -> dict[str, Any]:
         made = pod(namespace, env=[{"name": VISIBLE, "value": "void"}])
         # The last of two entries wins in a container, so none of them may be wrong.
@@ -45,11 +43,18 @@ def test_nobody_picks_gpus_by_hand_in_a_project(
         made["spec"].setdefault(where, []).append({"name": "sly", "image": "example", "env": env})
         return made
 
-    answer = editor.create(pods(PROJECT), body(PROJECT))
-    assert refused(answer)
-    assert f"container sly sets {VISIBLE}" in answer.message
-    assert "use a GPUJob" in answer.message
-    created(editor, body(ELSEWHERE))
+    for namespace in (PROJECT, ELSEWHERE):
+        answer = editor.create(pods(namespace), body(namespace))
+        assert refused(answer)
+        assert f"container sly sets {VISIBLE}" in answer.message
+        assert "use a GPUJob" in answer.message
+        value = "admission.devices.exemptNamespaces of the chart"
+        assert f"{namespace} is not among {value}" in answer.message
+
+
+def test_pods_pick_where_the_chart_exempts_their_namespace(admin: Caller, exempt: str) -> None:
+    for namespace in (exempt, RELEASE):
+        created(admin, picking(namespace))
 
 
 @pytest.mark.parametrize(
@@ -57,17 +62,20 @@ def test_nobody_picks_gpus_by_hand_in_a_project(
     [
         [],
         [{"name": VISIBLE, "value": "void"}],
+        [{"name": VISIBLE, "value": "none"}],
+        [{"name": VISIBLE}],
         [from_annotation("gpu-scheduler.io/c0-devices")],
         [{"name": "CUDA_VISIBLE_DEVICES", "value": "0"}],
     ],
 )
 def test_what_gives_no_gpu_may_be_set(editor: Caller, env: list[dict[str, Any]]) -> None:
-    created(editor, pod(PROJECT, env=env))
+    for namespace in (PROJECT, ELSEWHERE):
+        created(editor, pod(namespace, env=env))
 
 
 @pytest.mark.parametrize("name", ["GPUCAP_LIMIT_FILE", "GPUCAP_STATE_DIR", "GPUCAP_NEW"])
 def test_nobody_tells_the_library_for_caps_what_to_obey(
-    admin: Caller, editor: Caller, name: str
+    admin: Caller, editor: Caller, exempt: str, name: str
 ) -> None:
     env = [{"name": name, "value": "/tmp/other"}]
     for labels in ({}, {"gpu-scheduler.io/job": "any"}):
@@ -80,24 +88,67 @@ def test_nobody_tells_the_library_for_caps_what_to_obey(
     debug = {"name": "debug", "image": "example", "env": env}
     answer = admin.patch(f"{path}/ephemeralcontainers", {"spec": {"ephemeralContainers": [debug]}})
     assert refused(answer), answer
-    created(editor, pod(ELSEWHERE, env=env))
+    created(admin, pod(exempt, env=env))
 
 
-def test_a_container_on_the_gpu_runtime_says_what_it_sees(editor: Caller) -> None:
-    answer = editor.create(pods(PROJECT), pod(PROJECT, runtimeClassName="nvidia"))
-    assert refused(answer)
-    assert "container main of a pod with runtimeClassName nvidia leaves" in answer.message
+def leaves_it_to_its_image(answer: Answer) -> bool:
+    return refused(answer) and (
+        "container main of a pod with runtimeClassName nvidia leaves" in answer.message
+    )
+
+
+@BOTH
+def test_a_container_on_the_gpu_runtime_says_what_it_sees(
+    admin: Caller, editor: Caller, exempt: str, namespace: str
+) -> None:
+    silent = pod(namespace, runtimeClassName="nvidia")
+    assert leaves_it_to_its_image(editor.create(pods(namespace), silent))
     void = [{"name": VISIBLE, "value": "void"}]
-    created(editor, pod(PROJECT, runtimeClassName="nvidia", env=void))
-    created(editor, pod(PROJECT, runtimeClassName="nvidia", limits={"nvidia.com/gpu": "1"}))
-    created(editor, pod(ELSEWHERE, runtimeClassName="nvidia"))
+    created(editor, pod(namespace, runtimeClassName="nvidia", env=void))
+    created(admin, pod(exempt, runtimeClassName="nvidia"))
 
 
-def test_a_request_for_no_gpu_is_none_of_the_device_plugins(editor: Caller) -> None:
-    body = pod(PROJECT, runtimeClassName="nvidia", limits={"nvidia.com/gpu": "0"})
-    answer = editor.create(pods(PROJECT), body)
-    assert refused(answer)
-    assert "container main of a pod with runtimeClassName nvidia leaves" in answer.message
+@pytest.mark.parametrize("name", ["nvidia-cdi", "nvidia-legacy"])
+def test_every_runtime_class_of_nvidias_is_the_gpu_runtime(
+    admin: Caller, editor: Caller, name: str
+) -> None:
+    kind = {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "handler": name}
+    answer = admin.create(
+        "/apis/node.k8s.io/v1/runtimeclasses", {**kind, "metadata": {"name": name}}
+    )
+    assert answer.ok, answer.message
+    answer = editor.create(pods(ELSEWHERE), pod(ELSEWHERE, runtimeClassName=name))
+    assert refused(answer), answer
+    assert f"with runtimeClassName {name} leaves" in answer.message
+    labelled = pod(ELSEWHERE, runtimeClassName=name)
+    labelled["metadata"]["labels"] = {"gpu-scheduler.io/job": "x"}
+    assert refused(editor.create(pods(ELSEWHERE), labelled))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "resource", ["nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb"]
+)
+def test_what_the_device_plugin_is_asked_for_is_in_nobodys_way(
+    editor: Caller, namespace: str, resource: str
+) -> None:
+    created(editor, pod(namespace, runtimeClassName="nvidia", limits={resource: "1"}))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("limits", "spec"),
+    [
+        ({"nvidia.com/gpu": "0"}, {}),
+        ({"nvidia.com/hostdev": "1"}, {}),  # a network card
+        ({"nvidia.com/gpu": "1"}, {"nodeName": "without-a-plugin"}),
+    ],
+)
+def test_where_no_device_plugin_chooses_a_container_says_what_it_sees(
+    editor: Caller, namespace: str, limits: dict[str, str], spec: dict[str, str]
+) -> None:
+    body = pod(namespace, runtimeClassName="nvidia", limits=limits, **spec)
+    assert leaves_it_to_its_image(editor.create(pods(namespace), body))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +165,7 @@ def test_env_from_does_not_overrule_the_device_plugin(
     answer = editor.create(pods(PROJECT), body)
     assert answer.ok is passes, answer.message
     assert refused(answer) is not passes
-    assert passes or "or, beside nvidia.com/gpu, give envFrom a prefix" in answer.message
+    assert passes or "give envFrom a prefix" in answer.message
 
 
 @pytest.mark.parametrize(
@@ -185,13 +236,3 @@ def test_a_debug_container_in_a_gpujobs_pod_gets_no_gpu_either(
     assert "container debug of a pod" in answer.message
     container["env"] = [{"name": VISIBLE, "value": "void"}]
     assert admin.patch(path, {"spec": {"ephemeralContainers": [container]}}).ok
-
-
-def test_a_namespace_that_joins_a_project_is_guarded_from_then_on(
-    admin: Caller, editor: Caller
-) -> None:
-    make_namespace(admin, "joins")
-    wait_until(lambda: editor.may("create", "pods", "joins"))
-    created(editor, picking("joins"))
-    make_project(admin, "joins", ["somewhere", "joins"])
-    wait_until(lambda: refused(editor.create(pods("joins") + "?dryRun=All", picking("joins"))))

@@ -81,4 +81,5 @@ def well() -> Facts:
         mutating=[named("gpu-scheduler-shares")],
         mutating_bindings=bindings(["gpu-scheduler-shares"]),
         quotas=[],
+        pods=[],
     )

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from gpu_scheduler.api.unstructured import Body, labels_of, part
+from gpu_scheduler.api.names import RUNTIME_CLASS
+from gpu_scheduler.api.unstructured import Body, labels_of, listed, part
 
 Read = Sequence[Body] | None
 """Objects of one kind; None: they may not be read."""
@@ -74,6 +75,7 @@ class Facts:
     mutating: Read = None
     mutating_bindings: Read = None
     quotas: Read = None
+    pods: Read = None
 
     @property
     def operator(self) -> Body | None:
@@ -84,6 +86,18 @@ class Facts:
     def agent(self) -> Body | None:
         """The agent's DaemonSet."""
         return next(iter(self.daemonsets or ()), None)
+
+    @property
+    def runtime_class(self) -> str:
+        """Of the pods with a GPU; empty: they get none, or nobody says which."""
+        if self.operator is None:
+            return RUNTIME_CLASS
+        env = {
+            str(each.get("name")): str(each.get("value") or "")
+            for container in listed(self.operator, "spec", "template", "spec", "containers")
+            for each in container.get("env") or ()
+        }
+        return env.get("GPUSCHED_RUNTIME_CLASS", "")
 
     def upgrade(self, values: str = "") -> str:
         """The command that brings the release to this program's chart, with values changed."""

@@ -2,7 +2,7 @@
 
 import json
 
-from gpu_scheduler.api.names import AGENT_LEASE_PREFIX, RUNTIME_CLASS
+from gpu_scheduler.api.names import AGENT_LEASE_PREFIX
 from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part
 from gpu_scheduler.cli.checks.facts import (
     COUNT,
@@ -132,13 +132,7 @@ def reports(facts: Facts) -> list[Finding]:
 def runtime_class(facts: Facts) -> list[Finding]:
     """Whether the RuntimeClasses that the chart names are there."""
     agents = str(part(facts.agent or {}, "spec", "template", "spec").get("runtimeClassName") or "")
-    env = {
-        str(each.get("name")): str(each.get("value") or "")
-        for container in listed(facts.operator or {}, "spec", "template", "spec", "containers")
-        for each in container.get("env") or ()
-    }
-    pods = env.get("GPUSCHED_RUNTIME_CLASS", RUNTIME_CLASS if facts.operator is None else "")
-    wanted = list(dict.fromkeys(name for name in (pods, agents) if name))
+    wanted = list(dict.fromkeys(name for name in (facts.runtime_class, agents) if name))
     if not wanted:
         return [Finding(State.OK, "RuntimeClass", "none is asked for")]
     if facts.runtime_classes is None:

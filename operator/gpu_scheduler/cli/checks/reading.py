@@ -56,6 +56,7 @@ def read(cluster: Cluster, namespace: str | None) -> Facts:
         mutating=policies("mutatingadmissionpolicies"),
         mutating_bindings=policies("mutatingadmissionpolicybindings"),
         quotas=_all(cluster, paths.RESOURCE_QUOTAS),
+        pods=_all(cluster, paths.PODS),
     )
 
 

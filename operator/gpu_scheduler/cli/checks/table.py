@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from gpu_scheduler.cli.checks import budgets, installation, on_nodes, policies
+from gpu_scheduler.cli.checks import budgets, installation, on_nodes, picking, policies
 from gpu_scheduler.cli.checks.facts import Facts, Finding, State
 
 CHECKS: Sequence[Callable[[Facts], list[Finding]]] = (
@@ -15,6 +15,7 @@ CHECKS: Sequence[Callable[[Facts], list[Finding]]] = (
     on_nodes.runtime_class,
     policies.validating,
     policies.mutating,
+    picking.picking,
     budgets.projects,
     budgets.quotas,
     installation.versions,
