@@ -156,7 +156,7 @@ def test_who_saves_when_it_is_told_to_stop_has_lost_nothing(team: Team) -> None:
     tenant.let_go("low")
     tenant.wait_placed("urgent", 1)
     until(lambda: pod["metadata"]["uid"] not in uids(tenant, "low"), "it has gone")
-    found = tenant.status("low")
+    found = until(lambda: (s := tenant.status("low")).get("evictions") and s, "its status says so")
     assert (found["evictions"], found["lostGPUSeconds"]) == (1, 0)
     assert post(url(pod), b"")[0] == 410
 

@@ -192,10 +192,11 @@ def cut_and_refused(proxy: FaultProxy, status: int, replica: Replica, tenant: Te
 
     def all_are_lost() -> bool:
         lost = missing(replica)
-        return all(f"/{each}: lost" in lost for each in WATCHED)
+        return all(f"/{each}: lost" in lost for each in WATCHED) and (
+            lost.count(f"({status})") == len(WATCHED)
+        )
 
     until(all_are_lost, lambda: f"all are lost: {missing(replica)}")
-    assert missing(replica).count(f"({status})") == len(WATCHED)
     tenant.submit(f"at-{status}", gpu=0.6)
     proxy.rules.remove(refusal)
     until(lambda: not missing(replica), lambda: f"all are back: {missing(replica)}")

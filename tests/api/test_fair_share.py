@@ -102,6 +102,7 @@ def test_a_preempted_job_says_for_whom_and_goes_on_with_its_index(site: Site, te
     lab = team(quota=8)
     lab.submit("trial", gpu=1, parallelism=8, retries=0, priority=10)
     lab.wait_placed("trial", 8)
+    lab.wait_phase("trial", "Running")
     lab.submit("urgent", gpu=2, priority=90)
     message = lab.wait_reason("trial", "Preempted")
     assert f"{lab.name}/urgent" in message
