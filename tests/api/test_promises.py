@@ -11,6 +11,7 @@ import pytest
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team
 from tests.api.tenant import Json, Tenant, held, until
+from tests.api.walks import walk
 
 from gpu_scheduler.core.dues import TRIFLE_SECONDS
 from gpu_scheduler.kube.times import timestamp
@@ -44,13 +45,9 @@ def test_a_guarantee_is_met_in_its_seconds_and_costs_who_borrows(team: Team) -> 
     borrower.wait_placed("work", 8)
     ran_long(borrower, "work")
     asked = time.monotonic()
-    owner.submit("own", gpu=1, parallelism=2)
-    owner.wait_reason("own", "WaitingForGPU")
-    until(
-        lambda: "who borrows gives way from 2" in owner.status("own").get("message", ""),
-        "it is told until when it waits",
-    )
-    owner.wait_placed("own", 2)
+    with walk(owner, "own", gpu=1, parallelism=2) as own:
+        own.to("WaitingForGPU", "who borrows gives way from 2")
+        owner.wait_placed("own", 2)
     assert time.monotonic() - asked >= GUARANTEE - 1
     message = str(borrower.wait_event("work", "Preempted")["message"])
     assert "GPU-seconds of its work are lost" in message
