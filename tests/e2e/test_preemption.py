@@ -5,11 +5,14 @@ Each program ends when a test says so; when it is told to stop it needs a second
 """
 
 import json
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Event
 
 import pytest
 import yaml
@@ -37,20 +40,28 @@ WORK = template(container(PROGRAM), terminationGracePeriodSeconds=30)
 def last_words(cluster: Running, pods: list[Json]) -> Iterator[dict[str, Future[str]]]:
     """What pods print until they end, by index; an evicted pod's log is gone with it.
 
-    All have said something before the test goes on: by then they listen for being told to stop.
-    Where a test fails its pods are deleted, or it would wait for their last words for ever.
+    Who follows them has heard something before the test goes on: by then they listen for being told
+    to stop, and what they say is not lost with the pod. Where a test fails its pods are deleted, or
+    it would wait for their last words for ever.
     """
+    heard = {index(pod): Event() for pod in pods}
+    environment = {**os.environ, **cluster.environment}
 
     def follow(pod: Json) -> str:
         meta = pod["metadata"]
         where = ("-n", meta["namespace"], meta["name"], "-c", "main")
-        return cluster.kubectl("logs", "--follow", *where, check=False).stdout
+        command = (cluster.binary("kubectl"), "logs", "--follow", *where)
+        with Popen(command, stdout=PIPE, stderr=DEVNULL, text=True, env=environment) as process:
+            assert process.stdout is not None
+            first = process.stdout.readline()
+            heard[index(pod)].set()
+            return first + process.stdout.read()
 
     with ThreadPoolExecutor(len(pods)) as threads:
         try:
             words = {index(pod): threads.submit(follow, pod) for pod in pods}
-            for pod in pods:
-                until(lambda pod=pod: log(cluster, pod), "its program has begun")
+            for number, each in heard.items():
+                until(each.is_set, f"the program of index {number} has begun")
             yield words
         except BaseException:
             for meta in (pod["metadata"] for pod in pods):
