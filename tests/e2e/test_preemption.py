@@ -287,8 +287,10 @@ def test_a_preempted_gang_goes_whole_runs_again_and_succeeds(
             assert said.split("\n")[:3] == ["started", "told to stop", "cleaned up"]
     running(tenant, "urgent", 1)
     until(lambda: tenant.status("gang")["pods"]["pending"] == 2, "both members wait")
-    # The kubelet may take longer to clean up after those that ended than the Job to replace them.
-    left = [pod["metadata"]["name"] for pod in tenant.pods("gang") if placed(pod)]
+    # The kubelet may take longer to say that those have ended that go, and to clean up after them,
+    # than the Job to replace them.
+    stay = (pod for pod in tenant.pods("gang") if not pod["metadata"].get("deletionTimestamp"))
+    left = [pod["metadata"]["name"] for pod in stay if placed(pod)]
     assert left == [], f"one GPU is free, and no member takes it alone: {left}"
     until(lambda: tenant.status("gang")["allocatedGPU"] == "0", "it holds nothing")
     finish(operated, tenant, "urgent", 1)

@@ -67,7 +67,10 @@ def test_a_bare_pod_goes_through_the_gate_and_kube_scheduler(
 ) -> None:
     assert "schedulingGates" not in notebook["spec"]
     assert notebook["spec"]["schedulerName"] == "default-scheduler"
-    assert "Successfully assigned" in described(operated, notebook), "as kube-scheduler says"
+    until(
+        lambda: "Successfully assigned" in described(operated, notebook),
+        lambda: f"kube-scheduler says so: {described(operated, notebook)}",
+    )
     resources = notebook["spec"]["containers"][0]["resources"]
     assert resources["limits"] == {"cpu": "100m"}, "what no node has is taken out"
     (grant,) = grants(notebook)
