@@ -19,7 +19,7 @@ import yaml
 from tests.api.caller import Caller
 from tests.api.pod_watch import placed
 from tests.api.tenant import Json, Tenant
-from tests.e2e.gpu_jobs import container, execute, template
+from tests.e2e.gpu_jobs import container, let_end, template
 from tests.e2e.name_server import NameServer
 from tests.e2e.waits import LIMIT_SECONDS, NodeTenant, until
 
@@ -105,7 +105,7 @@ def that_gave_way(tenant: Tenant, job: str, before: list[Json]) -> Json:
 def finish(cluster: Running, tenant: Tenant, job: str, pods: int) -> None:
     """Let a job's programs end well, and wait until it has succeeded."""
     for pod in running(tenant, job, pods):
-        execute(cluster, pod, "touch /tmp/finish")
+        let_end(cluster, pod)
     tenant.wait_phase(job, "Succeeded")
 
 

@@ -261,7 +261,8 @@ def succeeded(operated: Running, first: str) -> str:
     """
     while True:
         before = holder(operated)
-        operated.kubectl("exec", "-n", install.RELEASE, first, "--", "sh", "-c", "kill 1")
+        where = ("-n", install.RELEASE, first)  # with it ends the shell that told it to
+        operated.kubectl("exec", *where, "--", "sh", "-c", "kill 1", check=False)
         until(lambda ended=before: holder(operated) not in ("", ended), "somebody leads anew")
         now: str = wait_leader(operated)
         if now != first:
