@@ -115,6 +115,7 @@ def owner(operated: Running) -> Iterator[Tenant]:
     """As ``tenant``, for all tests of a module."""
     admin = Caller(operated.server, operated.ca_file, operated.token())
     made = NodeTenant(admin).create(quota=2)
+    until(lambda: _is_free(admin), "both GPUs are free")
     yield made
     made.delete()
 
