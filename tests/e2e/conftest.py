@@ -15,7 +15,7 @@ from tests.api.tenant import Tenant
 from tests.e2e import ahead
 from tests.e2e.ahead import Ahead
 from tests.e2e.name_server import NameServer
-from tests.e2e.report_service import named
+from tests.e2e.report_service import endpoints, named
 from tests.e2e.waits import NodeTenant, until
 
 from cluster import Running, Settings, connect, lifecycle
@@ -122,7 +122,8 @@ def owner(operated: Running) -> Iterator[Tenant]:
 
 @pytest.fixture
 def names(admin: Caller) -> Iterator[NameServer]:
-    """DNS for the Service of reports."""
+    """DNS for the Service of reports, which leads to a leader by then, however new that is."""
+    until(lambda: endpoints(admin), "the Service of reports leads somewhere")
     with named(admin) as server:
         yield server
 
