@@ -49,19 +49,23 @@ def replica(
 
 def in_force(running: Running) -> None:
     """Until the policies judge: a leader's term that is none is refused."""
-    admin = administrator(running)
+    until(lambda: is_refused(running, "nobody/0"), "the policies are in force")
+
+
+def is_refused(running: Running, term: str) -> bool:
+    """Whether the API server refuses a placing write of a term, asked as a dry run."""
     binding = {
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {
             "name": "nobody",
             "labels": {"gpu-scheduler.io/path": "bind"},
-            "annotations": {"gpu-scheduler.io/term": "nobody/0"},
+            "annotations": {"gpu-scheduler.io/term": term},
         },
         "target": {"kind": "Node", "name": "none"},
     }
     path = f"/api/v1/namespaces/{LEASE_NAMESPACE}/pods/nobody/binding?dryRun=All"
-    until(lambda: admin.create(path, binding).status in (403, 422), "the policies are in force")
+    return administrator(running).create(path, binding).status in (403, 422)
 
 
 def _write_kubeconfig(running: Running) -> None:

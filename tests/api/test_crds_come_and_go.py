@@ -5,7 +5,6 @@ nothing away, and is back by itself once the cause is gone. No list that is made
 """
 
 import json
-import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from tests.api import account
 from tests.api.agent import Agent, here
 from tests.api.caller import Answer
 from tests.api.conftest import CRDS, administrator, own_cluster
+from tests.api.free_port import free_port
 from tests.api.pod_watch import PodWatch
 from tests.api.replica import CALM_LEASE, Replica
 from tests.api.tenant import GROUP, Tenant, until
@@ -41,9 +41,7 @@ def running() -> Iterator[Running]:
 
 
 def start(running: Running, kubeconfig: Path | None = None) -> Replica:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     ports = {"admin_port": port, "admin_host": "127.0.0.1"}
     settings = {**CALM_LEASE, **ports, "resync_seconds": "3600"}
     replica = Replica(running, f"at-{port}", settings, kubeconfig=kubeconfig).start()
@@ -192,10 +190,11 @@ def cut_and_refused(proxy: FaultProxy, status: int, replica: Replica, tenant: Te
 
     def all_are_lost() -> bool:
         lost = missing(replica)
-        return all(f"/{each}: lost" in lost for each in WATCHED)
+        return all(f"/{each}: lost" in lost for each in WATCHED) and (
+            lost.count(f"({status})") == len(WATCHED)
+        )
 
     until(all_are_lost, lambda: f"all are lost: {missing(replica)}")
-    assert missing(replica).count(f"({status})") == len(WATCHED)
     tenant.submit(f"at-{status}", gpu=0.6)
     proxy.rules.remove(refusal)
     until(lambda: not missing(replica), lambda: f"all are back: {missing(replica)}")

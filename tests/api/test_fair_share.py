@@ -4,24 +4,18 @@ Under strict rules, by which everything is owed at once; ``test_promises`` has t
 nodes play the pods: what a program does on SIGTERM is not shown here.
 """
 
-import socket
 import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from tests.api.free_port import free_port
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team, site_on
-from tests.api.tenant import STAYS, Json, Tenant, held, template, until
+from tests.api.tenant import GIVE_UP_SECONDS, STAYS, Json, Tenant, held, template, until
 
 from cluster import Running
 
 INDEX = "batch.kubernetes.io/job-completion-index"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +28,7 @@ def site(control_plane: Running) -> Iterator[Site]:
 def preemptions(site: Site) -> dict[str, float]:
     """Evictions by reason, as the metrics say."""
     url = f"http://127.0.0.1:{site.replica.settings['admin_port']}/metrics"
-    with urllib.request.urlopen(url, timeout=5) as answer:
+    with urllib.request.urlopen(url, timeout=GIVE_UP_SECONDS) as answer:
         lines = answer.read().decode().splitlines()
     found = [line.split() for line in lines if line.startswith("gpusched_preemptions_total")]
     return {name.split('"')[1]: float(value) for name, value in found}
@@ -102,6 +96,7 @@ def test_a_preempted_job_says_for_whom_and_goes_on_with_its_index(site: Site, te
     lab = team(quota=8)
     lab.submit("trial", gpu=1, parallelism=8, retries=0, priority=10)
     lab.wait_placed("trial", 8)
+    lab.wait_phase("trial", "Running")
     lab.submit("urgent", gpu=2, priority=90)
     message = lab.wait_reason("trial", "Preempted")
     assert f"{lab.name}/urgent" in message

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.api.conftest import administrator
-from tests.api.fenced import fenced_cluster, operator_kubeconfig, replica
+from tests.api.fenced import fenced_cluster, is_refused, operator_kubeconfig, replica
 from tests.api.pod_watch import PodWatch
 from tests.api.replica import CALM_LEASE, LEASE, LEASE_NAMESPACE
 from tests.api.tenant import Tenant, template, until
@@ -232,7 +232,10 @@ def test_a_leader_whose_object_somebody_deletes_makes_it_again_and_goes_on(
     leader = replica(running, f"robbed-{path}", {**CALM_LEASE, "placement": path}).start()
     try:
         leader.wait_leading()
+        term = term_of(tenant)
         assert tenant.admin.send("DELETE", LEADER).ok
+        # Until then its policies judge by what was there, and the leader has no reason to doubt.
+        until(lambda: is_refused(running, term), "the API server knows that it is gone")
         tenant.submit("next", gpu=0.5)
         tenant.wait_placed("next")
         assert term_of(tenant).startswith(leader.name)

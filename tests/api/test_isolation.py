@@ -87,7 +87,7 @@ def any_event(admin: Caller, reason: str) -> list[Json]:
 def test_when_the_agents_lease_runs_out_no_new_pods_come_and_running_ones_stay(
     tenant: Tenant, agent: Agent
 ) -> None:
-    agent.beat(seconds=60)
+    agent.beat(seconds=600)
     tenant.submit("first", gpu=0.5, template=here())
     tenant.wait_placed("first")
     tenant.wait_phase("first", "Running")
@@ -102,7 +102,7 @@ def test_when_the_agents_lease_runs_out_no_new_pods_come_and_running_ones_stay(
     (after,) = tenant.pods("first")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["status"]["phase"] == "Running"
-    agent.beat(seconds=60)
+    agent.beat(seconds=600)
     tenant.wait_placed("second")
 
 

@@ -17,6 +17,7 @@ from tests.api import fake_nodes
 from tests.api.caller import Caller
 from tests.api.conftest import administrator
 from tests.api.pod_watch import ended, placed
+from tests.api.replica import Replica
 from tests.api.replicas import Replicas
 from tests.api.tenant import Json, Tenant, runs, template, until
 from tests.api.watch import Watch
@@ -95,6 +96,16 @@ def manager_goes_on(running: Running) -> Iterator[None]:
         running.resume_process(MANAGER)
 
 
+@contextmanager
+def standing_still(leader: Replica) -> Iterator[None]:
+    """A leader that does nothing meanwhile; not for as long as its Lease lives."""
+    leader.pause()
+    try:
+        yield
+    finally:
+        leader.resume()
+
+
 def leads(replicas: Replicas, admin: Caller) -> bool:
     """Whether another knows the cluster by now."""
     leader = replicas.leader(admin)
@@ -171,8 +182,10 @@ def test_the_next_leader_gives_no_place_to_a_pod_that_its_job_has_too_many(
             tenant.wait_reason("urgent", "WaitingForQuota")
             tenant.let_end("first")
             tenant.wait_placed("urgent")
-            until(lambda: waiting(tenant, "first"), "its next pod is there")
-            control_plane.pause_process(MANAGER)
+            # Who has waited for some seconds is narrowed away by the leader.
+            with standing_still(until(lambda: replicas.leader(admin), "somebody leads")):
+                until(lambda: waiting(tenant, "first"), "its next pod is there")
+                control_plane.pause_process(MANAGER)
             until(lambda: tenant.batch_job("first")["spec"]["parallelism"] == 0, "it is narrowed")
             replicas.kill_leader(admin)
             until(partial(leads, replicas, admin), "another leads")

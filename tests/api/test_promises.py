@@ -11,6 +11,7 @@ import pytest
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team
 from tests.api.tenant import Json, Tenant, held, until
+from tests.api.walks import walk
 
 from gpu_scheduler.core.dues import TRIFLE_SECONDS
 from gpu_scheduler.kube.times import timestamp
@@ -44,13 +45,9 @@ def test_a_guarantee_is_met_in_its_seconds_and_costs_who_borrows(team: Team) -> 
     borrower.wait_placed("work", 8)
     ran_long(borrower, "work")
     asked = time.monotonic()
-    owner.submit("own", gpu=1, parallelism=2)
-    owner.wait_reason("own", "WaitingForGPU")
-    until(
-        lambda: "who borrows gives way from 2" in owner.status("own").get("message", ""),
-        "it is told until when it waits",
-    )
-    owner.wait_placed("own", 2)
+    with walk(owner, "own", gpu=1, parallelism=2) as own:
+        own.to("WaitingForGPU", "who borrows gives way from 2")
+        owner.wait_placed("own", 2)
     assert time.monotonic() - asked >= GUARANTEE - 1
     message = str(borrower.wait_event("work", "Preempted")["message"])
     assert "GPU-seconds of its work are lost" in message
@@ -100,10 +97,15 @@ def test_who_has_saved_its_work_gives_way_first(never: None, team: Team) -> None
     lost = int(message.rpartition("; ")[2].split()[0])
     assert chosen["name"] in message
     assert lost <= (datetime.now(UTC) - datetime.fromisoformat(now)).total_seconds() + 1
+    # An eviction counts when it is decided, what it cost once the pod has gone.
     status = until(
-        lambda: (s := borrower.status("work")).get("evictions") and s, "its status says so"
+        lambda: (
+            (s := borrower.status("work"))["evictions"] and s["lostGPUSeconds"] >= lost - 1 and s
+        ),
+        lambda: f"its status says so: {borrower.status('work')}",
     )
-    assert (status["evictions"], status["lostGPUSeconds"]) == (1, pytest.approx(lost, abs=1))
+    most = (datetime.now(UTC) - datetime.fromisoformat(now)).total_seconds() + 1
+    assert status["evictions"] == 1 and status["lostGPUSeconds"] <= most, status
 
 
 def test_a_project_says_how_long_its_pods_run_undisturbed(team: Team) -> None:
@@ -124,7 +126,7 @@ def test_a_higher_priority_waits_for_a_while_and_then_no_longer(team: Team) -> N
     asked = time.monotonic()
     lab.submit("urgent", gpu=2, priority=90)
     lab.wait_placed("urgent")
-    assert time.monotonic() - asked >= PATIENCE
+    assert time.monotonic() - asked >= PATIENCE - 1  # it waits since a whole second
     assert f"{lab.name}/urgent" in lab.wait_reason("trial", "Preempted")
 
 

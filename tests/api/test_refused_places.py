@@ -95,11 +95,11 @@ def test_it_is_tried_where_room_is_free_and_starts_once_nobody_refuses(
 ) -> None:
     forbid(tenant)
     tenant.submit(name, priority=90, **DOOMED[name])
-    until(
-        lambda: "it is tried again at 2" in tenant.status(name)["message"],
+    message = until(
+        lambda: "it is tried again at 2" in (m := tenant.status(name)["message"]) and m,
         lambda: f"it says when it is tried again; {tenant.status(name)}",
     )
-    assert WORDS in tenant.status(name)["message"]
+    assert WORDS in message
     lift(tenant)
     until(
         lambda: (s := tenant.status(name))["phase"] == "Running" and not s.get("reason"),

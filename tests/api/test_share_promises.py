@@ -11,7 +11,7 @@ from tests.api.pod_watch import Pods, PodWatch
 from tests.api.site import Site, Team
 from tests.api.tenant import Json, Tenant, until
 from tests.api.test_shares import SETTINGS as SHARES
-from tests.api.test_shares import Web, wait_running, wait_told
+from tests.api.test_shares import Web, allocation, wait_running, wait_told
 
 PATIENCE = 1
 PAUSE_SECONDS, ASKED_SECONDS = 2, 13  # between two tries at most, and in all
@@ -126,7 +126,10 @@ def test_what_a_deployment_holds_inside_its_quota_is_taken_for_nobody(
         home.wait_placed("urgent", 1)
         home.wait_reason("urgent", "WaitingForQuota")
         owner.wait_reason("own", "WaitingForGPU")
-        (waiting,) = until(batch.pods, "its controller made another pod")
+        (waiting,) = until(
+            lambda: [pod for pod in batch.pods() if not allocation(pod)],
+            "its controller made another pod",
+        )
         wait_told(home, waiting["metadata"]["name"], "WaitingForQuota")
     assert list(others.why.values()) == [EVICTED] * 4, "the borrower gave way"
     assert len(seen.why) == 1 and not seen.why.keys() & uids(before)

@@ -52,7 +52,7 @@ def test_a_job_of_millions_that_says_it_is_ours_gets_nothing_and_costs_nobody_an
 ) -> None:
     sweep = {"algorithm": "random", "parameters": {"lr": {"uniform": [0, 1]}}}
     tenant.submit("mine", gpu=0.5, completions=2000, sweep=sweep)
-    tenant.wait_placed("mine")
+    tenant.wait_phase("mine", "Running")
     jobs = f"/apis/batch/v1/namespaces/{tenant.name}/jobs"
     for name, notes in (
         ("mine-s1", {"segment": "1", "first-trial": "1000"}),

@@ -51,6 +51,17 @@ def all_run(tenant: Tenant, job: str, pods: int) -> None:
     )
 
 
+def wait_message(tenant: Tenant, job: str, message: str) -> None:
+    """Until a job waits for its topology in these words: those before tell of fewer pods placed."""
+    until(
+        lambda: (
+            (s := tenant.status(job)).get("reason") == "WaitingForTopology"
+            and s["message"] == message
+        ),
+        lambda: f"{job} says {message}; {tenant.status(job)}",
+    )
+
+
 @pytest.fixture
 def deployment(tenant: Tenant) -> Iterator[Callable[..., None]]:
     """Makes a plain Deployment of one pod on a node, which the stock scheduler places."""
@@ -111,11 +122,12 @@ def test_the_fifth_of_five_that_keep_apart_on_four_hosts_is_told_so_and_comes_wh
         "five", gpu=0.25, parallelism=5, completions=5, template=labelled("five", **apart)
     )
     all_run(tenant, "five", 4)
-    message = tenant.wait_reason("five", "WaitingForTopology")
-    assert message == (
+    wait_message(
+        tenant,
+        "five",
         "4 of 5 pods placed; needs 0.25 of a GPU; affinity.podAntiAffinity[0]: one such pod per"
         f" {HOST}, and all 4 that could hold it have one (r7525-0, r7525-1, r7525-2 and 1 more);"
-        " it starts when one of those has ended"
+        " it starts when one of those has ended",
     )
     first = running(tenant.pods("five"))[0]
     path = f"/api/v1/namespaces/{tenant.name}/pods/{first['metadata']['name']}/status"
@@ -150,10 +162,11 @@ def test_a_skew_that_a_cordoned_host_keeps_up_is_told_with_numbers(
         body = labelled("level", **level(app="level"))
         tenant.submit("level", gpu=0.25, parallelism=4, completions=4, template=body)
         all_run(tenant, "level", 3)
-        message = tenant.wait_reason("level", "WaitingForTopology")
-        assert message == (
+        wait_message(
+            tenant,
+            "level",
             f"3 of 4 pods placed; needs 0.25 of a GPU; topologySpreadConstraints[0]: maxSkew 1 over"
-            f" {HOST}: r7525-0 has 1, the least is 0 on r7525-3, which is cordoned"
+            f" {HOST}: r7525-0 has 1, the least is 0 on r7525-3, which is cordoned",
         )
     finally:
         assert admin.patch(last, {"spec": {"unschedulable": None}}).ok

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.api.caller import Caller
-from tests.api.tenant import Tenant, runs, template, until
+from tests.api.tenant import STAYS, Tenant, runs, template, until
 from tests.api.trials import end
 from tests.api.walks import Walk, held, walk
 
@@ -40,10 +40,13 @@ def no_pods(tenant: Tenant, pods: int = 0) -> None:
     )
 
 
-def take_all(tenant: Tenant, name: str = "others") -> None:
-    """Jobs that hold all GPUs of the project."""
-    tenant.submit(name, gpu=1, parallelism=8, type="interactive")
-    tenant.wait_placed(name, 8)
+def ask_for_all(tenant: Tenant) -> None:
+    """A job that holds all GPUs of the project but one, and takes that as soon as it is free.
+
+    Whoever has that one now and gives it up finds it taken, however long it is until its next pod.
+    """
+    tenant.submit("others", gpu=1, parallelism=8, type="interactive")
+    tenant.wait_placed("others", 7)
 
 
 def done(job: Walk) -> None:
@@ -142,9 +145,9 @@ def test_an_evicted_pod_says_why_until_the_next_one_has_a_place(team: Tenant) ->
         job.to("Starting")
         job.release()
         job.to("", phase="Running")
+        ask_for_all(team)
         job.evict()
         job.to("Evicted")
-        take_all(team)
         job.to("WaitingForGPU")
     done(job)
 
@@ -163,9 +166,9 @@ def test_a_job_that_has_begun_reads_running_between_two_pods(team: Tenant) -> No
         assert [s["phase"] for s in job.seen].count("Pending") <= 3, job.seen
         job.release()
         job.to("", phase="Running")
+        ask_for_all(team)
         end(team, job.pod(), "no", 3)
         job.to("Retrying", phase="Running")
-        take_all(team)
         job.to("WaitingForGPU")
         told = team.status("job")["firstFailure"]
         assert "index 0" in told and "ValueError: no data" in told
@@ -204,8 +207,9 @@ def test_a_job_that_fails_says_which_index_and_how(team: Tenant) -> None:
 
 
 def test_a_job_that_runs_ends_well(team: Tenant) -> None:
-    with walk(team, "job", gpu=0.5, template=template(runs(1))) as job:
+    with walk(team, "job", gpu=0.5, template=template()) as job:
         job.to("", phase="Running")
+        team.let_end("job")
         job.to("", phase="Succeeded")
     done(job)
 
@@ -223,12 +227,12 @@ def test_a_suspended_job_goes_on_where_it_was(team: Tenant) -> None:
 
 
 def test_a_pod_that_takes_its_time_to_go_is_told_of(team: Tenant) -> None:
-    slow = template({"kwok.x-k8s.io/termination-seconds": "4"})
-    with walk(team, "job", gpu=0.5, template=slow) as job:
+    with walk(team, "job", gpu=0.5, template=template(STAYS)) as job:
         job.to("", phase="Running")
         name = job.pod()["metadata"]["name"]
         assert team.admin.send("DELETE", f"/api/v1/namespaces/{team.name}/pods/{name}").ok
         job.to("EndingPods", f"{name} is ending", phase="Running")
+        team.let_go("job")
         job.to("", phase="Running")
     done(job)
 

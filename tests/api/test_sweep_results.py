@@ -158,10 +158,12 @@ def test_a_finished_sweep_is_deleted_when_its_time_is_over_with_all_that_it_owns
     site: Site, team: Team
 ) -> None:
     tenant = team(quota=8)
-    spec: Json = {"gpu": 0.5, "completions": 1, "ttlSecondsAfterFinished": 2, "sweep": RANDOM}
+    spec: Json = {"gpu": 0.5, "completions": 1, "sweep": RANDOM}
     tenant.submit("brief", template=says({"loss": 1}), **spec)
     tenant.wait_phase("brief", "Succeeded")
     assert until(lambda: rows(tenant, "brief"), "its rows are stored")
+    # Only now, for it might go before the test has seen that.
+    assert tenant.patch("brief", ttlSecondsAfterFinished=2).ok
     until(lambda: tenant.job("brief")["kind"] == "Status", "the GPUJob is gone")
     path = f"/api/v1/namespaces/{tenant.name}/configmaps/{results_name('brief', 0)}"
     until(lambda: tenant.admin.get(path).status == 404, "its results are gone")

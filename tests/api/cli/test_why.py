@@ -17,15 +17,25 @@ def ask(running: Running, tenant: Tenant, *words: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+def asked_of_one_status(
+    running: Running, tenant: Tenant, job: str
+) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """What ``why`` says of a job, and its status; None if that was written anew meanwhile."""
+    before = tenant.status(job)
+    found = ask(running, tenant, "why", job)
+    return (found, before) if tenant.status(job) == before else None
+
+
 def test_the_verdict_is_that_of_the_status(scheduled: Running, tenant: Tenant) -> None:
     tenant.submit("low", gpu=1, parallelism=8, type="interactive")
     tenant.wait_placed("low", 8)
+    tenant.wait_phase("low", "Running")
     tenant.submit("first", gpu=2, priority=60)
     tenant.submit("train", gpu=0.5)
     tenant.wait_reason("first", "WaitingForGPU")
     tenant.wait_reason("train", "WaitingForGPU")
     until(lambda: tenant.status("train").get("queuePosition") == 2, "it is the second")
-    found, status = ask(scheduled, tenant, "why", "train"), tenant.status("train")
+    found, status = until(lambda: asked_of_one_status(scheduled, tenant, "train"), "it stays so")
     said = {name: found["verdict"][name] for name in ("phase", "reason", "message")}
     assert said == {name: status[name] for name in said}
     assert found["verdict"]["queuePosition"] == found["place"]["position"] == 2
