@@ -20,6 +20,8 @@ from cluster.progress import say
 # Not below RUN: that folder is removed with the node, and a removed lock file locks nobody out.
 LOCK = Path("/run/gpu-scheduler-real-node.lock")
 OWNER = RUN / "owner.json"
+# Where nobody listens that is known at once: this is for one who is on a machine that stands still.
+_ANSWER_SECONDS = 30.0
 
 
 class RealNodeTaken(ClusterError):
@@ -43,7 +45,7 @@ class Owner:
             opener = urllib.request.build_opener(
                 urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust)
             )
-            opener.open(f"{self.server}/readyz", timeout=3).close()
+            opener.open(f"{self.server}/readyz", timeout=_ANSWER_SECONDS).close()
         except urllib.error.HTTPError as error:
             error.close()
             return True

@@ -15,7 +15,7 @@ from tests.api.tenant import Tenant
 from tests.e2e import ahead
 from tests.e2e.ahead import Ahead
 from tests.e2e.name_server import NameServer
-from tests.e2e.report_service import named
+from tests.e2e.report_service import endpoints, named
 from tests.e2e.waits import NodeTenant, until
 
 from cluster import Running, Settings, connect, lifecycle
@@ -115,13 +115,15 @@ def owner(operated: Running) -> Iterator[Tenant]:
     """As ``tenant``, for all tests of a module."""
     admin = Caller(operated.server, operated.ca_file, operated.token())
     made = NodeTenant(admin).create(quota=2)
+    until(lambda: _is_free(admin), "both GPUs are free")
     yield made
     made.delete()
 
 
 @pytest.fixture
 def names(admin: Caller) -> Iterator[NameServer]:
-    """DNS for the Service of reports."""
+    """DNS for the Service of reports, which leads to a leader by then, however new that is."""
+    until(lambda: endpoints(admin), "the Service of reports leads somewhere")
     with named(admin) as server:
         yield server
 

@@ -61,7 +61,8 @@ sys.exit(1 if code else 0)
 """
 )
 
-# Allocates and frees a gigabyte until it is told to end; any refusal ends it badly.
+# Allocates and frees a gigabyte until it is told to end; any refusal ends it badly. Says when
+# it has begun, and at the end how often it did.
 NEIGHBOUR = (
     _DRIVER
     + """
@@ -74,6 +75,8 @@ while not os.path.exists("/tmp/finish"):
         sys.exit(1)
     check("cuMemFree_v2", pointer)
     rounds += 1
+    if rounds == 10:
+        say(rounds=rounds)
     time.sleep(0.01)
 say(code=0, rounds=rounds)
 """

@@ -62,7 +62,7 @@ def end_in_turn(
             lambda: f"{at_once} more run at once; {json.dumps(tenant.status(job))}",
         )
         for pod in pods:
-            execute(cluster, pod, "touch /tmp/finish", container=container)
+            let_end(cluster, pod, container=container)
             seen.add(pod["metadata"]["uid"])
     return tenant.wait_phase(job, "Succeeded")
 
@@ -76,12 +76,21 @@ def _running(tenant: Tenant, job: str, seen: set[str]) -> list[Json]:
     ]
 
 
-def execute(cluster: Running, pod: Json, script: str, *, container: str = "main") -> str:
+def execute(
+    cluster: Running, pod: Json, script: str, *, container: str = "main", check: bool = True
+) -> str:
     """What a shell script in a running container prints."""
     meta = pod["metadata"]
-    return cluster.kubectl(
-        "exec", "-n", meta["namespace"], meta["name"], "-c", container, "--", "sh", "-c", script
-    ).stdout
+    where = ("-n", meta["namespace"], meta["name"], "-c", container)
+    return cluster.kubectl("exec", *where, "--", "sh", "-c", script, check=check).stdout
+
+
+def let_end(cluster: Running, pod: Json, *, container: str = "main") -> None:
+    """Tell a program that waits for ``/tmp/finish``; whoever tells it then waits for its end.
+
+    With the container ends the shell that told it, too, and may have failed for that.
+    """
+    execute(cluster, pod, "touch /tmp/finish", container=container, check=False)
 
 
 def environment(cluster: Running, pod: Json, *, container: str = "main") -> dict[str, str]:

@@ -20,16 +20,17 @@ def replicas(cluster: Running) -> list[dict[str, Any]]:
 
 
 def leader(cluster: Running) -> str:
-    """The pod whose name is in the Lease, and which says so itself; '' while there is none."""
-    names = _leading(cluster, [pod["metadata"]["name"] for pod in replicas(cluster)])
-    if len(names) > 1:  # or the lead went from one to the other between the two questions
-        names = _leading(cluster, names)
-    assert len(names) <= 1, f"two leaders: {names}"
-    return names[0] if names and holder(cluster).startswith(names[0]) else ""
+    """The pod whose name is in the Lease, and which alone says so itself; '' while there is none.
+
+    One that has given the Lease back says that it leads until it has ended.
+    """
+    names = _leading(cluster)
+    return names[0] if len(names) == 1 and holder(cluster).startswith(names[0]) else ""
 
 
-def _leading(cluster: Running, pods: list[str]) -> list[str]:
-    return [pod for pod in pods if "leader" in _admin(cluster, pod, "healthz")]
+def _leading(cluster: Running) -> list[str]:
+    names = [pod["metadata"]["name"] for pod in replicas(cluster)]
+    return [pod for pod in names if "leader" in _admin(cluster, pod, "healthz")]
 
 
 def holder(cluster: Running) -> str:
@@ -42,7 +43,10 @@ def holder(cluster: Running) -> str:
 
 def wait_leader(cluster: Running) -> str:
     """Until a replica leads; its pod's name."""
-    name: str = until(lambda: leader(cluster), "a replica leads")
+    name: str = until(
+        lambda: leader(cluster),
+        lambda: f"one replica leads: {_leading(cluster)} say so, {holder(cluster)} has the Lease",
+    )
     return name
 
 
@@ -66,8 +70,13 @@ def runs(pod_uid: str) -> bool:
 
 def leaders_metric(cluster: Running, name: str) -> float:
     """A metric without labels, of the replica that leads."""
-    text = _admin(cluster, wait_leader(cluster), "metrics")
-    return next(float(line.split()[1]) for line in text.splitlines() if line.startswith(f"{name} "))
+
+    def found() -> list[float]:
+        lines = _admin(cluster, wait_leader(cluster), "metrics").splitlines()
+        return [float(line.split()[1]) for line in lines if line.startswith(f"{name} ")]
+
+    (value,) = until(found, f"the leader counts {name}")
+    return float(value)
 
 
 def _admin(cluster: Running, pod: str, path: str) -> str:

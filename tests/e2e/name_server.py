@@ -34,7 +34,7 @@ class NameServer:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(timeout=10)
+        self._thread.join()  # it asks nobody for ever
         self._socket.close()
 
     def _serve(self) -> None:
@@ -45,7 +45,7 @@ class NameServer:
                 continue
             try:
                 answer = self._answer(question)
-            except (OSError, HTTPException):
+            except (OSError, HTTPException, KeyError):
                 continue  # what is known is not to be had just now: who asks asks again
             self._socket.sendto(answer, sender)
 

@@ -75,10 +75,10 @@ def test_a_new_user_gets_from_nothing_to_answers(terminal: Terminal, tmp_path: P
     type(f"kubectl gpu submit notebook -i {IMAGE} -g 0.5 --interactive {work}")
     type(f"kubectl gpu submit train -i {IMAGE} -g 0.3 {work}")
     type(f"kubectl gpu submit big -i {IMAGE} -g 1 {work}")
-    listed = settle(terminal, "kubectl gpu list", r"(?s)notebook.*Running.*train.*Running")
-    assert re.search(r"big .*Pending .*WaitingForQuota", listed)
-    why = type("kubectl gpu why big")
-    assert "WaitingForQuota" in why and "0.8" in why
+    all_told = "notebook .*Running", "train .*Running", "big .*Pending .*WaitingForQuota"
+    settle(terminal, "kubectl gpu list", "".join(rf"(?=[\s\S]*{each})" for each in all_told))
+    why = settle(terminal, "kubectl gpu why big", r"holds\s+0\.8")  # once it counts both
+    assert "WaitingForQuota" in why
     assert "estimate" in why.lower()
     top = type("kubectl gpu top gpus")
     assert re.search(r"0\.80", top) and "notebook" in top and "train" in top
@@ -97,8 +97,7 @@ def test_a_new_user_gets_from_nothing_to_answers(terminal: Terminal, tmp_path: P
     assert "bigger" in simulated and "Would wait" in simulated
     type("kubectl gpu suspend notebook")
     settle(terminal, "kubectl gpu list", r"notebook .*Suspended")
-    started = type(f"kubectl gpu simulate -f {file}")
-    assert "Would start" in started
+    settle(terminal, f"kubectl gpu simulate -f {file}", "Would start")  # once its pod has gone
     type("kubectl gpu delete notebook train big search")
     settle(terminal, "kubectl gpu list", r"No jobs")
     publish(terminal, tmp_path)

@@ -45,6 +45,21 @@ def not_protected(tenant: Tenant, job: str) -> bool:
     return not any(c["type"] == "Protected" and c["status"] == "True" for c in conditions)
 
 
+def failed(tenant: Tenant, job: str, reason: str) -> str:
+    """Until a job has failed for this reason; its message.
+
+    That its Job has failed may be heard before its pod says why.
+    """
+
+    def found() -> Json | None:
+        status = tenant.status(job)
+        told = (status.get("phase"), status.get("reason"))
+        return status if told == ("Failed", reason) else None
+
+    status: Json = until(found, lambda: f"{job} failed, {reason}; {tenant.status(job)}")
+    return str(status["message"])
+
+
 def test_an_image_that_cannot_be_had_names_it_and_the_kubelets_words(unlucky: Tenant) -> None:
     message = unlucky.wait_reason("no-image", "ImageNotPulled")
     assert "container main of pod no-image-0-" in message
@@ -72,35 +87,35 @@ def test_a_secret_that_is_missing_is_named_and_once_there_the_job_runs(unlucky: 
 
 
 def test_a_volume_that_does_not_mount_is_told_from_the_pods_events(unlucky: Tenant) -> None:
-    message = unlucky.wait_reason("no-volume", "VolumeNotMounted")
-    assert "FailedMount" in message and 'volume "data"' in message and '"absent"' in message
+    words = "FailedMount", 'volume "data"', '"absent"'
+
+    def told() -> bool:  # the kubelet's last word; at times that is how long it has waited
+        message = unlucky.wait_reason("no-volume", "VolumeNotMounted")
+        return all(word in message for word in words)
+
+    until(told, lambda: f"{words} are said; {unlucky.status('no-volume')}")
 
 
 def test_failures_say_container_exit_code_and_the_last_line_of_the_log(unlucky: Tenant) -> None:
-    status = unlucky.wait_phase("loud", "Failed")
-    assert status["reason"] == "ProgramFailed"
     said = "index 0 failed: container main ended with exit code 3: no such column: x"
-    assert status["message"] == said
+    assert failed(unlucky, "loud", "ProgramFailed") == said
     event = unlucky.wait_event("loud", "Failed")
     assert (event["type"], event["message"]) == ("Warning", said)
 
 
 def test_a_program_that_the_image_does_not_have_is_named(unlucky: Tenant) -> None:
-    status = unlucky.wait_phase("absent", "Failed")
-    assert status["reason"] == "ProgramNotFound"
-    assert "exit code 128 (StartError)" in status["message"]
-    assert "/no/such/program" in status["message"]
-    shell = unlucky.wait_phase("shell", "Failed")
-    assert shell["reason"] == "ProgramNotFound" and "exit code 127" in shell["message"]
+    message = failed(unlucky, "absent", "ProgramNotFound")
+    assert "exit code 128 (StartError)" in message
+    assert "/no/such/program" in message
+    assert "exit code 127" in failed(unlucky, "shell", "ProgramNotFound")
 
 
 def test_a_signal_is_named(unlucky: Tenant) -> None:
-    assert "exit code 137 (SIGKILL)" in unlucky.wait_phase("killed", "Failed")["message"]
+    assert "exit code 137 (SIGKILL)" in failed(unlucky, "killed", "ProgramFailed")
 
 
 def test_a_time_limit_is_named(unlucky: Tenant) -> None:
-    status = unlucky.wait_phase("late", "Failed")
-    assert status["reason"] == "TimeLimitExceeded" and "DeadlineExceeded" in status["message"]
+    assert "DeadlineExceeded" in failed(unlucky, "late", "TimeLimitExceeded")
 
 
 def test_what_does_not_start_in_time_gives_its_gpu_to_who_waits(unlucky: Tenant) -> None:

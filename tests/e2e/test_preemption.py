@@ -5,18 +5,21 @@ Each program ends when a test says so; when it is told to stop it needs a second
 """
 
 import json
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
+from threading import Event
 
 import pytest
 import yaml
 from tests.api.caller import Caller
 from tests.api.pod_watch import placed
 from tests.api.tenant import Json, Tenant
-from tests.e2e.gpu_jobs import container, execute, template
+from tests.e2e.gpu_jobs import container, let_end, template
 from tests.e2e.name_server import NameServer
 from tests.e2e.waits import LIMIT_SECONDS, NodeTenant, until
 
@@ -37,20 +40,28 @@ WORK = template(container(PROGRAM), terminationGracePeriodSeconds=30)
 def last_words(cluster: Running, pods: list[Json]) -> Iterator[dict[str, Future[str]]]:
     """What pods print until they end, by index; an evicted pod's log is gone with it.
 
-    All have said something before the test goes on: by then they listen for being told to stop.
-    Where a test fails its pods are deleted, or it would wait for their last words for ever.
+    Who follows them has heard something before the test goes on: by then they listen for being told
+    to stop, and what they say is not lost with the pod. Where a test fails its pods are deleted, or
+    it would wait for their last words for ever.
     """
+    heard = {index(pod): Event() for pod in pods}
+    environment = {**os.environ, **cluster.environment}
 
     def follow(pod: Json) -> str:
         meta = pod["metadata"]
         where = ("-n", meta["namespace"], meta["name"], "-c", "main")
-        return cluster.kubectl("logs", "--follow", *where, check=False).stdout
+        command = (cluster.binary("kubectl"), "logs", "--follow", *where)
+        with Popen(command, stdout=PIPE, stderr=DEVNULL, text=True, env=environment) as process:
+            assert process.stdout is not None
+            first = process.stdout.readline()
+            heard[index(pod)].set()
+            return first + process.stdout.read()
 
     with ThreadPoolExecutor(len(pods)) as threads:
         try:
             words = {index(pod): threads.submit(follow, pod) for pod in pods}
-            for pod in pods:
-                until(lambda pod=pod: log(cluster, pod), "its program has begun")
+            for number, each in heard.items():
+                until(each.is_set, f"the program of index {number} has begun")
             yield words
         except BaseException:
             for meta in (pod["metadata"] for pod in pods):
@@ -94,7 +105,7 @@ def that_gave_way(tenant: Tenant, job: str, before: list[Json]) -> Json:
 def finish(cluster: Running, tenant: Tenant, job: str, pods: int) -> None:
     """Let a job's programs end well, and wait until it has succeeded."""
     for pod in running(tenant, job, pods):
-        execute(cluster, pod, "touch /tmp/finish")
+        let_end(cluster, pod)
     tenant.wait_phase(job, "Succeeded")
 
 
@@ -277,8 +288,10 @@ def test_a_preempted_gang_goes_whole_runs_again_and_succeeds(
             assert said.split("\n")[:3] == ["started", "told to stop", "cleaned up"]
     running(tenant, "urgent", 1)
     until(lambda: tenant.status("gang")["pods"]["pending"] == 2, "both members wait")
-    # The kubelet may take longer to clean up after those that ended than the Job to replace them.
-    left = [pod["metadata"]["name"] for pod in tenant.pods("gang") if placed(pod)]
+    # The kubelet may take longer to say that those have ended that go, and to clean up after them,
+    # than the Job to replace them.
+    stay = (pod for pod in tenant.pods("gang") if not pod["metadata"].get("deletionTimestamp"))
+    left = [pod["metadata"]["name"] for pod in stay if placed(pod)]
     assert left == [], f"one GPU is free, and no member takes it alone: {left}"
     until(lambda: tenant.status("gang")["allocatedGPU"] == "0", "it holds nothing")
     finish(operated, tenant, "urgent", 1)

@@ -88,7 +88,8 @@ def kill_daemons(cluster: Running) -> None:
     """kill -9 of the kubelet and containerd; their containers go on."""
     layout = real_node.node_layout(cluster)
     for config in (layout.kubelet_config, layout.containerd_config):
-        [daemon] = node_processes.with_arguments(f"--config={config}")
+        found = node_processes.with_arguments(f"--config={config}")
+        daemon = min(found, key=lambda each: each.start)  # a child looks like it until it execs
         os.kill(daemon.pid, signal.SIGKILL)
         process.stop([daemon], grace_seconds=5)
 

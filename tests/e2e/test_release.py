@@ -24,6 +24,9 @@ def bare(real_cluster: Running) -> Running:
     where = ("-n", install.RELEASE, "--ignore-not-found", "--wait", TIMEOUT)
     real_cluster.helm("uninstall", install.RELEASE, *where)
     (real_cluster.folder / "release").unlink(missing_ok=True)
+    # helm waits for what it made, and pods are made by that: they have images of their own.
+    pods = ("get", "pods", "-n", install.RELEASE, "-o", "name")
+    until(lambda: not real_cluster.kubectl(*pods).stdout, "its pods are gone")
     end_term(real_cluster)
     return real_cluster
 

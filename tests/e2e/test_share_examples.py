@@ -10,7 +10,7 @@ import yaml
 from tests.api.tenant import Json, Tenant, held
 from tests.e2e.cuda_jobs import PYTHON
 from tests.e2e.share_workloads import cap_mib, grants, team
-from tests.e2e.waits import until
+from tests.e2e.waits import TIMEOUT, until
 
 from cluster import Running
 from demo import install
@@ -51,6 +51,8 @@ def applied(operated: Running, owner: Tenant, name: str) -> None:
     kept = [each for each in documents if each["kind"] != "Namespace"]
     for each in kept:
         each["metadata"]["namespace"] = owner.name
+        if each["kind"] == "CronJob":
+            each["spec"]["suspend"] = True  # its turn comes now alone, and not by the clock, too
     operated.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(kept))
     if name == "nightly":
         made = ("create", "job", "now", "--from=cronjob/nightly", "-n", owner.name)
@@ -78,7 +80,7 @@ def test_an_example_runs_with_what_it_asks_for(operated: Running, owner: Tenant,
 def answers(operated: Running, owner: Tenant, pod: Json) -> None:
     """It is ready, and its model answers, on the CPU."""
     name = pod["metadata"]["name"]
-    operated.kubectl("wait", "-n", owner.name, "--for=condition=Ready", f"pod/{name}")
+    operated.kubectl("wait", "-n", owner.name, "--for=condition=Ready", f"pod/{name}", TIMEOUT)
     script = (
         "import urllib.request as u; "
         "print(u.urlopen('http://127.0.0.1:8000/').read().decode()); "

@@ -7,7 +7,7 @@ import pytest
 from tests.api.tenant import Json, Tenant, held
 from tests.api.test_shares import unscheduled
 from tests.e2e.cuda_jobs import WATCHER, python
-from tests.e2e.gpu_jobs import UNTIL_TOLD, container, devices_there, environment, execute, template
+from tests.e2e.gpu_jobs import UNTIL_TOLD, container, devices_there, environment, let_end, template
 from tests.e2e.share_workloads import (
     CRON_JOBS,
     DAEMON_SETS,
@@ -67,7 +67,10 @@ def test_a_bare_pod_goes_through_the_gate_and_kube_scheduler(
 ) -> None:
     assert "schedulingGates" not in notebook["spec"]
     assert notebook["spec"]["schedulerName"] == "default-scheduler"
-    assert "Successfully assigned" in described(operated, notebook), "as kube-scheduler says"
+    until(
+        lambda: "Successfully assigned" in described(operated, notebook),
+        lambda: f"kube-scheduler says so: {described(operated, notebook)}",
+    )
     resources = notebook["spec"]["containers"][0]["resources"]
     assert resources["limits"] == {"cpu": "100m"}, "what no node has is taken out"
     (grant,) = grants(notebook)
@@ -133,7 +136,7 @@ def test_a_cron_jobs_pod_has_its_share_until_it_ends_and_gives_way_as_training_d
     wait_phase(owner, "urgent", "Succeeded")
     (again,) = nightly.wait_running(1)
     assert again["metadata"]["uid"] != pod["metadata"]["uid"]
-    execute(operated, again, "touch /tmp/finish")
+    let_end(operated, again)
     wait_phase(owner, again["metadata"]["name"], "Succeeded")
     until(lambda: held(owner) == 0, "its share is given back")
 

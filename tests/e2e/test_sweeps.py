@@ -5,12 +5,13 @@ ConfigMap.
 """
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.api.caller import Caller
-from tests.api.pod_watch import PodWatch
+from tests.api.pod_watch import Pods, PodWatch
 from tests.api.tenant import Json, Tenant
 from tests.api.trials import rows
 from tests.e2e.conftest import install_options
@@ -25,6 +26,7 @@ from demo import install
 from gpu_scheduler.api.names import (
     CONDITION_PRUNED,
     HPARAMS,
+    LABEL_JOB,
     LABEL_LEADER,
     TRIAL,
 )
@@ -36,12 +38,13 @@ EXAMPLES = ROOT / "examples" / "sweeps"
 IMAGE = f"{install.REPOSITORY}:{install.TAG}"
 TRIALS = 8
 
-# Reports for ever, unless it is good and done, or is told to stop and listens.
+# Reports for ever, unless it is good and done, or is told to stop and listens. What it is told is
+# the answer to a report: a signal alone ends none that is not good.
 STUBBORN = """
 import os, signal, sys, time
 from report import report, result
 kind = os.environ["HPARAM_KIND"]
-if kind == "deaf":
+if kind != "good":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 loss = 0.1 if kind == "good" else 9.0
 for step in range(1, 10_000):
@@ -150,51 +153,72 @@ def test_random_and_halton_beat_the_worst_quarter_of_the_grid_and_can_be_repeate
             assert after[trial] == pytest.approx(before[trial], rel=1e-6)
 
 
+@dataclass(slots=True)
+class Stopped:
+    """What became of the trials of ``mixed``; pods of those that are ended are soon gone.
+
+    Attributes:
+        told: those that were told to stop.
+        phases: the last one that each was seen in.
+        given: how many seconds those were given that had to go.
+    """
+
+    told: set[int] = field(default_factory=set)
+    phases: dict[int, str] = field(default_factory=dict)
+    given: dict[int, int] = field(default_factory=dict)
+
+    def note(self, pods: Pods) -> None:
+        """Look at all pods; told by a watch."""
+        for pod in pods.values():
+            meta, status = pod["metadata"], pod["status"]
+            notes = meta.get("annotations", {})
+            if meta["labels"][LABEL_JOB] != "mixed" or TRIAL not in notes:  # it has no place yet
+                continue
+            trial = int(notes[TRIAL])
+            self.phases[trial] = status.get("phase", "")
+            if CONDITION_PRUNED in {each["type"] for each in status.get("conditions", ())}:
+                self.told.add(trial)
+            if meta.get("deletionTimestamp"):
+                self.given.setdefault(trial, meta["deletionGracePeriodSeconds"])
+
+
 def test_a_hopeless_trial_stops_or_is_ended_and_others_use_its_gpu(
-    team: Tenant, names: NameServer
+    operated: Running, team: Tenant, names: NameServer
 ) -> None:
     grace = 3
     kinds = ["good", "good", "listens", "deaf"]
-    team.submit(
-        "mixed",
-        gpu=0.5,
-        parallelism=4,
-        isolation="framework",
-        template=program("stubborn.py", []),
-        sweep={
-            "algorithm": "list",
-            "objective": {"metric": "loss"},
-            "trials": [{"kind": kind} for kind in kinds],
-            "earlyStopping": {"type": "median", "minTrials": 2, "graceSeconds": grace},
-        },
-    )
-    team.wait_placed("mixed", 4)
-    waiting = program("stubborn.py", [])
-    waiting["spec"]["containers"][0]["command"] = ["sleep", "600"]
-    waiting["spec"]["terminationGracePeriodSeconds"] = 1
-    team.submit("next", gpu=0.5, parallelism=4, completions=4, template=waiting)
-    seen: set[int] = set()
-    until(lambda: seen.update(told(team)) or seen == {2, 3}, lambda: f"both are told; {seen}")
-    # Three of them have the GPUs of those that ended by themselves; one waits for the deaf one's.
-    deaf = until(lambda: ending(team), "the deaf one is ended")
-    assert deaf == {3: GOODBYE_SECONDS}, "others do not wait until its own grace is over"
-    team.wait_placed("next", 4)
-    team.remove("next")
-    status = team.wait_phase("mixed", "Succeeded")
+    stopped = Stopped()
+    with PodWatch(operated, team.name, stopped.note):
+        team.submit(
+            "mixed",
+            gpu=0.5,
+            parallelism=4,
+            isolation="framework",
+            template=program("stubborn.py", []),
+            sweep={
+                "algorithm": "list",
+                "objective": {"metric": "loss"},
+                "trials": [{"kind": kind} for kind in kinds],
+                "earlyStopping": {"type": "median", "minTrials": 2, "graceSeconds": grace},
+            },
+        )
+        team.wait_placed("mixed", 4)
+        waiting = program("stubborn.py", [])
+        waiting["spec"]["containers"][0]["command"] = ["sleep", "600"]
+        waiting["spec"]["terminationGracePeriodSeconds"] = 1
+        team.submit("next", gpu=0.5, parallelism=4, completions=4, template=waiting)
+        until(lambda: stopped.told == {2, 3}, lambda: f"both are told; {stopped}")
+        # Three have the GPUs of those that ended by themselves; one waits for the deaf one's.
+        until(lambda: 3 in stopped.given, lambda: f"the deaf one is ended; {stopped}")
+        team.wait_placed("next", 4)
+        team.remove("next")
+        status = team.wait_phase("mixed", "Succeeded")
+    assert stopped.phases[2] == "Succeeded", "it listened, and ended by itself"
+    assert stopped.given[3] == GOODBYE_SECONDS, "others do not wait until its own grace is over"
     counts = status["sweep"]["counts"]
     assert (counts["succeeded"], counts["pruned"]) == (2, 2)
     assert sum(counts.values()) == 4, counts
     team.wait_event("mixed", "TrialEnded")
-
-
-def told(tenant: Tenant) -> set[int]:
-    """Trials that were told to stop, of all pods that are there."""
-    return {
-        int(pod["metadata"]["annotations"][TRIAL])
-        for pod in tenant.pods("mixed")
-        for condition in pod["status"].get("conditions", ())
-        if condition["type"] == CONDITION_PRUNED
-    }
 
 
 def test_reports_go_to_the_leader_alone_also_when_its_container_starts_again(
@@ -237,21 +261,12 @@ def succeeded(operated: Running, first: str) -> str:
     """
     while True:
         before = holder(operated)
-        operated.kubectl("exec", "-n", install.RELEASE, first, "--", "sh", "-c", "kill 1")
+        where = ("-n", install.RELEASE, first)  # with it ends the shell that told it to
+        operated.kubectl("exec", *where, "--", "sh", "-c", "kill 1", check=False)
         until(lambda ended=before: holder(operated) not in ("", ended), "somebody leads anew")
         now: str = wait_leader(operated)
         if now != first:
             return now
-
-
-def ending(tenant: Tenant) -> dict[int, int]:
-    """Trials whose pods are on their way out, and how many seconds they were given."""
-    pods = (pod["metadata"] for pod in tenant.pods("mixed"))
-    return {
-        int(meta["annotations"][TRIAL]): meta["deletionGracePeriodSeconds"]
-        for meta in pods
-        if meta.get("deletionTimestamp")
-    }
 
 
 @pytest.mark.parametrize("gpu", [1, 2])

@@ -65,8 +65,8 @@ class Work:
         message = self.owner.wait_reason("next", "WaitingForQuota")
         assert f"project {self.owner.name} holds 1.5 of its limit 2" in message
         self.owner.remove("next")
-        assert held(self.owner) == 1.5
-        assert self.owner.status("whole")["reason"] == "WaitingForQuota"
+        until(lambda: held(self.owner) == 1.5, lambda: f"1.5 are held, not {held(self.owner)}")
+        self.owner.wait_reason("whole", "WaitingForQuota")
 
 
 def _containers(pod: Json) -> dict[str, tuple[str, int]]:
@@ -128,7 +128,8 @@ def test_an_upgrade_harms_no_pod_and_knows_who_holds_what(
     install_chart(real_cluster)
     work.assert_unharmed(real_cluster)
     work.assert_counted()
-    assert work.owner.status("half")["phase"] == work.owner.status("search")["phase"] == "Running"
+    for job in ("half", "search"):
+        work.owner.wait_phase(job, "Running")
     for pod in work.web.running():
         assert "PodScheduled" in described(real_cluster, pod)
 

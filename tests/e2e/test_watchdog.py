@@ -1,7 +1,6 @@
 """Programs that get round the library: found, reported, and dealt with as their project wants."""
 
 import json
-from typing import Any
 
 import pytest
 from tests.api.tenant import Json, Tenant
@@ -29,8 +28,12 @@ def neighbour(tenant: Tenant) -> Json:
     return wait_running(tenant, "neighbour")
 
 
-def evade(tenant: Tenant, program: str = EVADER, mib: int = 20000, **spec: Any) -> Json:
-    tenant.submit("evader", gpu=0.3, retries=0, template=command(program, str(mib)), **spec)
+def submit_evader(tenant: Tenant, program: str = EVADER, mib: int = 20000) -> None:
+    tenant.submit("evader", gpu=0.3, retries=0, template=command(program, str(mib)))
+
+
+def evade(tenant: Tenant, program: str = EVADER, mib: int = 20000) -> Json:
+    submit_evader(tenant, program, mib)
     return wait_running(tenant, "evader")
 
 
@@ -65,7 +68,7 @@ def test_an_evader_is_evicted_under_that_policy_and_nobody_else_is_touched(
 
 def test_an_evader_loses_its_processes_under_kill(tenant: Tenant, neighbour: Json) -> None:
     tenant.set_project(overCapPolicy="kill")
-    evade(tenant)
+    submit_evader(tenant)  # which may be killed before the kubelet says that it runs
     until(
         lambda: tenant.status("evader").get("phase") == "Failed",
         lambda: f"the evader is killed; {json.dumps(tenant.status('evader'))}",

@@ -5,13 +5,17 @@ bits, which is right for every integer argument on x86-64 and aarch64.
 """
 
 import ctypes
+import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 SUCCESS, INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED = 0, 1, 2, 3
 NO_DEVICE, INVALID_DEVICE, INVALID_CONTEXT, INVALID_HANDLE, NOT_FOUND = 100, 101, 201, 400, 500
 CONTEXT_IS_DESTROYED, UNKNOWN = 709, 999
 MIB = 1 << 20
+_SLEEP_CALLS = {"35", "230", "101", "115"}  # nanosleep, clock_nanosleep of x86-64, of aarch64
 
 
 class Number(ctypes.c_uint64):
@@ -65,3 +69,10 @@ class Cuda:
         result = Number()
         self.ok(name, result, *arguments)
         return int(result)
+
+
+def wait_until_delayed(thread: threading.Thread) -> None:
+    """Until a thread is where the pretended driver takes its time, or has ended."""
+    called = Path(f"/proc/self/task/{thread.native_id}/syscall")
+    while thread.is_alive() and called.read_text().split()[0] not in _SLEEP_CALLS:
+        time.sleep(0.001)

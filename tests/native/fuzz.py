@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -91,13 +91,15 @@ class Fuzz:
         self._paused_at = self._resumed_at = 0.0
         self.seen = Seen(seed)
 
-    def run(self, seconds: float) -> Seen:
-        """Until the time is over, or something is wrong."""
+    def run(self, seconds: float, enough: Callable[[Seen], bool]) -> Seen:
+        """Until the time is over and enough was seen, or something is wrong."""
         end = time.monotonic() + seconds
         self._set_cap(max(CAPS_MIB))
         next_cap = 0.0
         try:
-            while time.monotonic() < end and not self.seen.faults:
+            while not self.seen.faults:
+                if time.monotonic() >= end and (enough(self.seen) or self._is_slow(end)):
+                    break
                 if time.monotonic() >= next_cap:
                     self._set_cap(self._random.choice(CAPS_MIB))
                     next_cap = time.monotonic() + 1
@@ -117,6 +119,10 @@ class Fuzz:
                 program.process.kill()
                 program.process.communicate()
         return self.seen
+
+    def _is_slow(self, end: float) -> bool:
+        """Whether it has gone on for longer than any machine takes."""
+        return time.monotonic() > end + STUCK_SECONDS
 
     def _set_cap(self, mib: int) -> None:
         new = self._box.limit_file.with_name("new-limit")
@@ -262,18 +268,24 @@ class Fuzz:
 
 
 def fuzz(
-    folder: Path, seconds: float, seed: int, *, kind: int | None = None, compared: float = 0.1
+    folder: Path,
+    seconds: float,
+    seed: int,
+    *,
+    kind: int | None = None,
+    compared: float = 0.1,
+    enough: Callable[[Seen], bool] = lambda seen: True,
 ) -> Seen:
     """Run for so long in a folder that is empty.
 
     Args:
         folder: For the container and the pretended devices.
-        seconds: Until nothing more is begun.
+        seconds: Until nothing more is begun, or longer: until ``enough`` was seen.
         seed: Of what the programs do.
         kind: Of memory, as programs/fuzz.c numbers them; None: all.
         compared: Of the samples, with everybody stopped: what each holds with what it is charged.
     """
-    return Fuzz(folder, seed, kind, compared).run(seconds)
+    return Fuzz(folder, seed, kind, compared).run(seconds, enough)
 
 
 def main() -> int:

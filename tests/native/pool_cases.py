@@ -4,14 +4,12 @@ import ctypes
 import os
 import sys
 import threading
-import time
 
-from tests.native.cuda import MIB, OUT_OF_MEMORY, Cuda, Number
+from tests.native.cuda import MIB, OUT_OF_MEMORY, Cuda, Number, wait_until_delayed
 from tests.native.cuda_layouts import AllocationProp, PoolProps
 
 FILE_DESCRIPTOR = 1
 RELEASE_THRESHOLD = 4
-PAUSE_SECONDS = 0.2
 
 
 def one_piece_of_each(pools: int) -> None:
@@ -100,17 +98,13 @@ def shrink_while_one_counts_on_it(mib: int) -> float:
     cuda.ok("cuMemFreeAsync", cuda.get("cuMemAllocFromPoolAsync", MIB, pool, 0), 0)
     before = cuda.free_mib()  # with a chunk of the pool, which is idle
 
-    calls = threading.Event()
-
     def work() -> None:
         cuda.ok("cuCtxSetCurrent", int(context))
-        calls.set()
         cuda.get("cuMemAllocFromPoolAsync", mib * MIB, pool, 0)
 
     thread = threading.Thread(target=work)
     thread.start()
-    calls.wait()
-    time.sleep(PAUSE_SECONDS)
+    wait_until_delayed(thread)
     cuda.ok("cuMemPoolTrimTo", pool, 0)
     meanwhile = cuda.free_mib()
     thread.join()

@@ -1,12 +1,11 @@
 """Contexts are charged, and what their limits set aside for kernels like any other memory."""
 
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
 from tests.native.container import OUT_OF_MEMORY, Container
-from tests.native.cuda import MIB, Cuda, Number
+from tests.native.cuda import MIB, Cuda, Number, wait_until_delayed
 
 STACK, PRINTF, HEAP = 0, 1, 2
 THREADS = 108 * 2048  # of the pretended device, at a time
@@ -65,7 +64,7 @@ def destroy_the_last_while_one_is_made() -> float:
     cuda.ok("cuCtxCreate_v2", first, 0, 0)
     thread = threading.Thread(target=lambda: cuda.ok("cuCtxCreate_v2", second, 0, 0))
     thread.start()
-    time.sleep(0.2)
+    wait_until_delayed(thread)
     cuda.ok("cuCtxDestroy_v2", int(first))
     thread.join()
     cuda.ok("cuCtxSetCurrent", int(second))

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -64,8 +65,9 @@ class Unchanged:
         """What has not been of use for a month goes."""
         too_old = time.time() - _KEPT_SECONDS
         for mark in self._kept.iterdir():
-            if mark.stat().st_mtime < too_old:
-                mark.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # another run was faster
+                if mark.stat().st_mtime < too_old:
+                    mark.unlink()
 
     def uncovered(self, file: Path, reads: Iterable[str], seen: Iterable[Read]) -> list[Read]:
         """What the code of a test file was seen to read and its digest does not cover."""

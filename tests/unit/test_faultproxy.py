@@ -30,7 +30,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 async def until(proxy: FaultProxy, done: Callable[[], bool]) -> None:
-    await asyncio.to_thread(proxy.wait_for, done, 10)
+    await asyncio.to_thread(proxy.wait_for, done)
 
 
 async def bind(session: aiohttp.ClientSession, url: str) -> int:

@@ -18,7 +18,10 @@ from gpu_scheduler.runtime.settings import Settings
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases"
 LEASE = f"{LEASES}/gpu-scheduler-leader"
-SETTINGS = Settings(identity="me", admin_port=0, report_port=0)
+# A Lease that nobody loses because the machine stands still.
+SETTINGS = Settings(
+    identity="me", admin_port=0, report_port=0, lease_seconds=600, renew_deadline_seconds=500
+)
 
 
 async def for_ever() -> None:

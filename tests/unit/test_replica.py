@@ -3,10 +3,12 @@
 import asyncio
 import os
 import signal
-import socket
+from collections.abc import Iterator
 
+import pytest
 from aiohttp import ClientSession
 from tests.unit.kube.fake_server import Answer, FakeServer
+from tests.unit.ports import reserved_port
 
 from gpu_scheduler.api.names import LABEL_LEADER
 from gpu_scheduler.replica import run
@@ -15,6 +17,12 @@ from gpu_scheduler.runtime.settings import Settings
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases"
 LEASE = f"{LEASES}/gpu-scheduler-leader"
 SETTINGS = Settings(identity="me", admin_port=0)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with reserved_port() as found:
+        yield found
 
 
 def terminate() -> None:
@@ -58,12 +66,13 @@ async def test_a_server_that_is_away_does_not_keep_a_stand_by_from_ending() -> N
         assert await finished(replica) == 0
 
 
-async def test_a_stand_by_takes_the_leaders_label_off_its_pod_and_no_reports() -> None:
+async def test_a_stand_by_takes_the_leaders_label_off_its_pod_and_no_reports(
+    port: int,
+) -> None:
     async with FakeServer() as server:
         server.put(LEASE, {"spec": {"holderIdentity": "other", "leaseDurationSeconds": 15}})
         pod = "/api/v1/namespaces/gpu-scheduler/pods/operator-0"
         server.put(pod, {"metadata": {"name": "operator-0"}})
-        port = _free_port()
         settings = Settings(
             identity="me",
             admin_port=0,
@@ -83,10 +92,3 @@ async def test_a_stand_by_takes_the_leaders_label_off_its_pod_and_no_reports() -
                 assert answer.status == 503
         terminate()
         assert await finished(replica) == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -159,7 +159,6 @@ def _seen(
 ) -> Look:
     where = name, "-n", tenant.name
     seconds = time.monotonic() - since
-    missing: list[str] = []
     deadline = time.monotonic() + EVENT_SECONDS  # it comes by another way than the status
     while True:
         row, told = (
@@ -168,14 +167,14 @@ def _seen(
         )
         wanted = [*job.words, *([] if job.event is None else [job.event or job.reason])]
         missing = [word for word in wanted if word not in told]
-        if not missing or time.monotonic() > deadline:
+        problem = f"kubectl describe: {missing} not said" if missing else ""
+        line = row.strip().splitlines()[-1] if row.strip() else ""
+        if not {job.phase, job.reason} <= set(line.split()):  # some states come and go
+            problem = f"kubectl get: {job.phase} and {job.reason} wanted; {problem}"
+        if not problem or time.monotonic() > deadline:
             break
         time.sleep(0.2)
     message = str(tenant.status(name).get("message", ""))
-    problem = f"kubectl describe: {missing} not said" if missing else ""
-    line = row.strip().splitlines()[-1] if row.strip() else ""
-    if not {job.phase, job.reason} <= set(line.split()):
-        problem = f"kubectl get: {job.phase} and {job.reason} wanted; {problem}"
     return Look(family, seconds, line, message, problem)
 
 

@@ -172,9 +172,12 @@ class TogetherCheck:
         )
 
     def _wait_for_total(self, probe: Probe, total_mib: int) -> float | None:
+        """After how many seconds it is seen; the last look comes when the time is over."""
         began = time.monotonic()
-        while time.monotonic() - began < FOLLOWS_SECONDS:
+        while True:
+            late = time.monotonic() - began >= FOLLOWS_SECONDS
             if probe.see().total_mib == total_mib:
                 return round(time.monotonic() - began, 3)
+            if late:
+                return None
             time.sleep(0.02)
-        return None

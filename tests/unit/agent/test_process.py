@@ -1,16 +1,18 @@
 """The whole agent against an API server of HTTP and a pretend driver."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from tests.unit.agent.builders import orders
 from tests.unit.agent.fake_driver import FakeDriver, gpu
 from tests.unit.agent.until import until
 from tests.unit.kube.fake_server import FakeServer, Obj, refuse
+from tests.unit.ports import reserved_port
 
 from gpu_scheduler.agent.driver import DriverError, Xid
 from gpu_scheduler.agent.process import Node
@@ -45,6 +47,12 @@ class Stage:
     def tell(self, told: Orders) -> None:
         """What the operator's annotation says, as the kubelet writes it."""
         write(self.folder, told)
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with reserved_port() as found:
+        yield found
 
 
 @asynccontextmanager
@@ -116,8 +124,7 @@ async def test_without_the_api_server_it_goes_on_looking_and_catches_up(tmp_path
         assert [d["healthy"] for d in stage.statuses()[-1]["devices"]] == [True, False]
 
 
-async def test_health_and_metrics_are_served(tmp_path: Path) -> None:
-    port = await _free_port()
+async def test_health_and_metrics_are_served(tmp_path: Path, port: int) -> None:
     async with running(tmp_path, admin_port=port, admin_host="127.0.0.1") as stage:
         await until(lambda: bool(stage.statuses()))
         async with aiohttp.ClientSession() as session:
@@ -129,8 +136,7 @@ async def test_health_and_metrics_are_served(tmp_path: Path) -> None:
         assert f'uuid="{gpu(1)}"' in answers["metrics"][1]
 
 
-async def test_it_is_not_ready_before_the_operators_first_word(tmp_path: Path) -> None:
-    port = await _free_port()
+async def test_it_is_not_ready_before_the_operators_first_word(tmp_path: Path, port: int) -> None:
     async with running(tmp_path, told=None, admin_port=port, admin_host="127.0.0.1") as stage:
         await until(lambda: stage.node.metrics.counts.samples > 1)
         async with (
@@ -165,11 +171,3 @@ async def test_a_fresh_agent_goes_on_with_what_is_there(tmp_path: Path) -> None:
         await until(lambda: len(stage.sent(LEASE)) >= 2)
         assert {s.method for s in stage.server.seen} == {"PUT"}
         assert stage.statuses()[0]["gpus"] == 2, "what is known while the driver is away"
-
-
-async def _free_port() -> int:
-    server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0)
-    port = int(server.sockets[0].getsockname()[1])
-    server.close()
-    await server.wait_closed()
-    return port

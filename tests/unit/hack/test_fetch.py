@@ -5,11 +5,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from tests.unit.hack import file_server as serve
+from tests.unit.ports import reserved_port
 
 import cluster
 from cluster.errors import ClusterError
@@ -155,6 +157,7 @@ def test_a_place_that_keeps_one_waiting_is_asked_once(
     )
     away: dict[str, str] = {}
     outcomes = fetch(programs, away, one_by_one)
+    assert server.first.wait(60)  # whoever asked may have left before it was heard
     assert len(server.asked) == 1
     assert [outcome.way for outcome in outcomes] == [""] * 8
     assert all(why in outcome.reasons[0] for outcome in outcomes)
@@ -163,19 +166,13 @@ def test_a_place_that_keeps_one_waiting_is_asked_once(
     assert len(server.asked) == 1
 
 
-def refusing_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "mirror.invalid"])
 def test_a_place_that_is_not_there_is_asked_once_for_all(tmp_path: Path, host: str) -> None:
     away: dict[str, str] = {}
-    offer = Offer("mirror", urlsplit(f"http://{host}:{refusing_port()}/x"), (PINNED,))
-    programs = [wanted(tmp_path, offer, name=f"program-{number}") for number in range(8)]
-    outcomes = fetch(programs, away, PATIENT)
+    with reserved_port() as port:
+        offer = Offer("mirror", urlsplit(f"http://{host}:{port}/x"), (PINNED,))
+        programs = [wanted(tmp_path, offer, name=f"program-{number}") for number in range(8)]
+        outcomes = fetch(programs, away, PATIENT)
     assert all("mirror does not answer (" in outcome.reasons[0] for outcome in outcomes)
     assert list(away) == ["mirror"]
 
@@ -226,12 +223,19 @@ def test_redirects_within_the_place_are_followed(tmp_path: Path, server: serve.S
 
 
 def test_a_size_is_shown_while_it_comes(
-    tmp_path: Path, server: serve.Server, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, server: serve.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        said.append(line)
+        if "1 of 1 MB" in line:
+            server.over.set()  # the file is cut off
+
+    monkeypatch.setattr("cluster.fetch.say", say)
     server.answers["/program"] = serve.stalled(PROGRAM[:700_000], len(PROGRAM))
-    limits = Limits(stall_seconds=1.0, report_seconds=0.3)
-    get(tmp_path, at(server), limits=limits)
-    assert "program: 1 of 1 MB\n" in capsys.readouterr().err
+    get(tmp_path, at(server), limits=replace(PATIENT, report_seconds=0.1))
+    assert "program: 1 of 1 MB" in said
 
 
 def test_leftovers_of_a_killed_run_are_deleted(tmp_path: Path, server: serve.Server) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from tests.unit.kube.fake_server import DROP, DROP_AFTER, STALL, Answer, FakeServer, refuse
+from tests.unit.ports import reserved_port
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Heard
+from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.objects import Pod
 
 POD = "/api/v1/namespaces/team/pods/a"
@@ -239,23 +241,23 @@ async def test_a_read_is_never_maybe_applied(server: FakeServer) -> None:
 
 
 async def test_a_refused_connection_is_unavailable_and_was_not_applied() -> None:
-    async with FakeServer() as stopped:
-        connection = stopped.connection
     pace = Pace()
-    async with make_client(stopped, pace, connection=connection) as client:
-        with pytest.raises(errors.Unavailable, match=f"POST {BINDING}") as caught:
-            await client.create(BINDING, {})
+    with reserved_port() as port:
+        nobody = Connection(server=f"http://127.0.0.1:{port}", token="secret-token")
+        async with Client(nobody, clock=pace.clock, sleep=pace.sleep, random=lambda: 0.0) as client:
+            with pytest.raises(errors.Unavailable, match=f"POST {BINDING}") as caught:
+                await client.create(BINDING, {})
     assert not caught.value.maybe_applied
     assert len(pace.slept) > 3
 
 
 async def test_who_is_not_patient_hears_at_once_that_nobody_listens() -> None:
-    async with FakeServer() as stopped:
-        connection = stopped.connection
     pace = Pace()
-    async with make_client(stopped, pace, connection=connection, patient=False) as client:
-        with pytest.raises(errors.Unreachable, match=f"GET {POD}"):
-            await client.get(POD)
+    with reserved_port() as port:
+        nobody = Connection(server=f"http://127.0.0.1:{port}", token="secret-token")
+        async with Client(nobody, sleep=pace.sleep, patient=False) as client:
+            with pytest.raises(errors.Unreachable, match=f"GET {POD}"):
+                await client.get(POD)
     assert pace.slept == []
 
 

@@ -252,7 +252,7 @@ async def test_a_watch_that_gets_no_answer_is_given_up(stage: Stage) -> None:
     stage.server.watch_answers.append(STALL)
     stage.start(inactivity_seconds=0.1)
     await stage.watching()
-    assert stage.client.requests["WATCH", "timeout"] == 1
+    assert stage.client.requests["WATCH", "timeout"] >= 1  # the next one may be silent as long
 
 
 async def test_failures_in_a_row_wait_longer_each_time(stage: Stage) -> None:

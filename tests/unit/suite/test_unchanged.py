@@ -76,6 +76,13 @@ def test_a_folder_counts_with_all_that_is_in_it(tree: Path) -> None:
     assert digest(tree, "data") != before
 
 
+def test_a_mark_that_another_run_forgets_meanwhile_is_no_error(tree: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "gone").symlink_to("nowhere")  # as one that is listed, and then is not there
+    assert not Unchanged(tree, kept).passed("a", "b")
+
+
 def test_only_what_passed_with_this_digest_has_passed(tree: Path) -> None:
     found = Unchanged(tree)
     found.keep("a", "1")

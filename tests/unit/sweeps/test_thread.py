@@ -53,12 +53,12 @@ async def test_after_a_close_nothing_begins() -> None:
 
     def held() -> None:
         entered.set()
-        hold.wait(10)
+        hold.wait(60)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         first = asyncio.create_task(thread(held))
         second = asyncio.create_task(thread(done.append, 1))
-        await asyncio.to_thread(entered.wait, 10)
+        await asyncio.to_thread(entered.wait, 60)
         thread.close()
         hold.set()
         await first

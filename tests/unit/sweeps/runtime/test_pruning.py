@@ -100,8 +100,9 @@ async def test_a_pod_that_is_going_is_not_evicted_again() -> None:
 def test_a_new_leader_counts_the_grace_from_when_it_was_told(ago: int, waits: bool) -> None:
     @virtual
     async def counts() -> None:
-        case = Case()
-        at = timestamp(datetime.now(UTC) - timedelta(seconds=ago))
+        case, now = Case(), datetime(2026, 3, 1, 12, tzinfo=UTC)
+        case.pruning._now = lambda: now
+        at = timestamp(now - timedelta(seconds=ago))
         case.see(case.pod(1, version=2, conditions=(told(at),)))
         async with Running(case.pruning.run()):
             await asyncio.sleep(1)

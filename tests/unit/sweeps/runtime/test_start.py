@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -175,17 +176,21 @@ async def test_a_sampler_that_hangs_holds_up_its_own_sweep_and_no_other(
 async def test_a_question_that_took_too_long_once_is_asked_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hangs, asked = threading.Event(), list[int]()
-    real = TpeStudy.ask
+    hangs, asked, limits = threading.Event(), list[int](), list[asyncio.Timeout]()
+    real, loop = TpeStudy.ask, asyncio.get_running_loop()
+
+    def limit(seconds: float) -> asyncio.Timeout:
+        limits.append(asyncio.timeout(seconds))
+        return limits[-1]
 
     def ask(study: TpeStudy, trial: int) -> Any:
         asked.append(trial)
-        if len(asked) == 1:
-            monkeypatch.setattr(studies, "ASK_SECONDS", 30)
+        if len(asked) == 1:  # its time is over now: to import what it needs takes longer at times
+            loop.call_soon_threadsafe(limits[0].reschedule, 0)
             hangs.wait(30)
         return real(study, trial)
 
-    monkeypatch.setattr(studies, "ASK_SECONDS", 0.2)
+    monkeypatch.setattr(studies, "asyncio", SimpleNamespace(timeout=limit))
     monkeypatch.setattr(TpeStudy, "ask", ask)
     case = Case(algorithm="tpe")
     case.job()
