@@ -10,7 +10,7 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,8 @@ class Server(Client):
         self.deletes: Callable[[Obj], None] = lambda pod: None  # instead of evicting it
         self.reorder: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
         self.streams = False  # lists
+        # Seconds by which news of a kind are behind those of others, and answers to its writes.
+        self.behind: Mapping[str, float] = {}
         self._fault = fault
         self._tries: Counter[str] = Counter()
         self._version = 1000
@@ -209,6 +211,7 @@ class Server(Client):
         if fault == "late":
             self._later(method, place, sent)
         answer = None if fault == "late" else self._take(method, place, sent)
+        await asyncio.sleep(self.behind.get(place.plural, 0))
         if fault in ("lost", "late"):
             raise errors.Unavailable(message="told so", maybe_applied=True)
         return orjson.dumps(answer)
@@ -235,6 +238,7 @@ class Server(Client):
                 collection, line, labels = self._log[start]
                 start += 1
                 if collection == place.collection and _selected(labels, params):
+                    await asyncio.sleep(self.behind.get(place.plural, 0))
                     yield line
             await self._news.wait()
             del news

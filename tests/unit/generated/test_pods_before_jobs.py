@@ -5,21 +5,17 @@ connections of their own: which comes first is nobody's promise.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 from random import Random
 from typing import Any
 
 import pytest
-from tests.unit.generated import controllers
 from tests.unit.generated.nodes import node
 from tests.unit.generated.ours import gpujob, gpuproject
-from tests.unit.generated.server import Server, place_of
 from tests.unit.generated.stage import ROOT, SETTINGS, Stage
 from tests.unit.runtime.virtual_loop import VirtualLoop
 
-JOBS = "/apis/batch/v1"
 STRICT = SETTINGS.model_copy(update={"preemption": "strict"})
-LATE_SECONDS = 0.5
+LATE_SECONDS = 1.5  # its controller looks once a second
 _HALTON = {"algorithm": "halton", "parameters": {"lr": {"uniform": [0, 1]}}}
 KINDS: tuple[dict[str, Any], ...] = (
     {"gpu": 1, "parallelism": 2},
@@ -29,30 +25,11 @@ KINDS: tuple[dict[str, Any], ...] = (
 )
 
 
-class PodsFirst(Server):
-    """An API server whose news of Jobs are behind those of pods, once it ``lags``."""
-
-    lags = False
-
-    async def request(self, method: str, path: str, **given: Any) -> bytes:
-        answer = await super().request(method, path, **given)
-        if self.lags and method == "POST" and path.startswith(JOBS):
-            controllers.round_of(self)
-            await asyncio.sleep(LATE_SECONDS)
-        return answer
-
-    async def _events(self, path: str, params: Any) -> AsyncIterator[bytes]:
-        async for line in super()._events(path, params):
-            if self.lags and place_of(path).collection == f"{JOBS}/jobs":
-                await asyncio.sleep(2 * LATE_SECONDS)
-            yield line
-
-
 @pytest.mark.parametrize("spec", KINDS)
 def test_they_take_their_places_and_nobody_gives_way_for_others(spec: dict[str, Any]) -> None:
     async def play() -> None:
-        stage, server = Stage(settings=STRICT), PodsFirst()
-        stage.use(server)
+        stage = Stage(settings=STRICT)
+        server = stage.server
         server.put("/api/v1/nodes/a", node("a", 4))
         for team, quota in (("team-a", 4), ("team-b", 0)):
             server.put(f"{ROOT}/gpuprojects/{team}", gpuproject(team, [team], quota=quota))
@@ -61,7 +38,7 @@ def test_they_take_their_places_and_nobody_gives_way_for_others(spec: dict[str, 
         server.put(f"{ROOT}/namespaces/team-b/gpujobs/borrows", borrows)
         await stage.passes(4)
         assert len(stage.placed("team-b")) == 2
-        server.lags = True
+        server.behind = {"jobs": LATE_SECONDS}
         server.put(f"{ROOT}/namespaces/team-a/gpujobs/owns", gpujob("owns", "team-a", **spec))
         await stage.passes(4)
         assert len(stage.placed("team-a")) == 2
