@@ -15,7 +15,7 @@ from tests.api.conftest import administrator
 from tests.api.free_port import free_port
 from tests.api.pod_watch import Pods, PodWatch
 from tests.api.replica import CALM_LEASE, Replica
-from tests.api.tenant import GIVE_UP_SECONDS, Json, Tenant, template, until
+from tests.api.tenant import Json, Tenant, template, until
 
 from cluster import Running
 from gpu_scheduler.api.names import REPORT_URL, TRIAL
@@ -117,7 +117,7 @@ def post(url: str, body: str | bytes) -> tuple[int, Json]:
     data = body.encode() if isinstance(body, str) else body
     try:
         request = urllib.request.Request(url, data)
-        with urllib.request.urlopen(request, timeout=GIVE_UP_SECONDS) as answer:
+        with urllib.request.urlopen(request, timeout=10) as answer:  # nobody is held up for longer
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:
