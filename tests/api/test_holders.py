@@ -222,7 +222,8 @@ def test_holders_survive_the_operator_and_go_with_the_release(
         tenant.submit("more", gpu=0.5)  # beside the first, where two are held already
         assert tenant.wait_placed("more")[0].node == placed.node
         tenant.submit("another", gpu=1)
-        until(lambda: len(holders(admin)) in (2, 4), "one per GPU of the nodes in use")
+        used = {placed.node, tenant.wait_placed("another")[0].node}
+        until(lambda: len(holders(admin)) == 2 * len(used), "one per GPU of the nodes in use")
         assert before <= {pod["metadata"]["uid"] for pod in holders(admin)}
         replica.kill()
         replica.forget()

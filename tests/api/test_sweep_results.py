@@ -89,6 +89,8 @@ def test_more_failed_trials_than_allowed_fail_the_sweep_and_end_what_runs(
     until(lambda: not running_trials(tenant, "bad"), "nothing runs on")
     site.replica.kill()
     site.restart()
+    tenant.submit("later", gpu=0.5)
+    tenant.wait_phase("later", "Running")  # so what the next leader says of the other is said
     assert tenant.wait_phase("bad", "Failed")["message"] == status["message"]
 
 
