@@ -8,16 +8,22 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.api.conftest import administrator
 from tests.api.forked import Done, command
 from tests.api.replica import CALM_LEASE, operating
-from tests.api.tenant import Json, Tenant, until
+from tests.api.tenant import GROUP, Json, Tenant, until
 
 from cluster import Running
 
 
 @pytest.fixture(scope="module")
 def scheduled(control_plane: Running) -> Iterator[Running]:
-    """With an operator by strict rules: a simulation on a cluster plays what they do at once."""
+    """With an operator by strict rules: a simulation on a cluster plays what they do at once.
+
+    It plays the jobs of all namespaces, and nobody waits for those of tests before to go.
+    """
+    admin = administrator(control_plane)
+    until(lambda: not admin.get(f"{GROUP}/gpujobs").body["items"], "jobs of other tests are gone")
     with operating(control_plane, {**CALM_LEASE, "preemption": "strict"}):
         yield control_plane
 
