@@ -33,6 +33,11 @@ def release(cluster: Running, verb: str, *values: str) -> str:
     return cluster.helm(verb, RELEASE, str(CHART), "-n", RELEASE, *values).stdout
 
 
+def is_known(cluster: Running, plural: str) -> bool:
+    """Whether kubectl knows what that is."""
+    return cluster.kubectl("get", plural, check=False).returncode == 0
+
+
 def named(cluster: Running, kinds: str) -> set[str]:
     """Names of the objects of some kinds that belong to the release."""
     label = f"app.kubernetes.io/part-of={RELEASE}"
@@ -44,6 +49,7 @@ def test_a_release_comes_changes_goes_and_comes_back(cluster: Running) -> None:
     assert "kind: GPUProject" in notes
     assert "kind: GPUJob" in notes
     cluster.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    until(lambda: is_known(cluster, "gpuprojects"), "discovery, which kubectl asks, has the kind")
     cluster.kubectl("apply", "-f", "-", input=PROJECT)
 
     release(cluster, "upgrade", "--set=replicaCount=1", "--set=admission.enabled=false")
