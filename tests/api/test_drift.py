@@ -24,6 +24,7 @@ def wait_spec(tenant: Tenant, name: str, **wanted: Any) -> None:
     until(
         lambda: {f: tenant.batch_job(name).get("spec", {}).get(f) for f in wanted} == wanted,
         lambda: f"{name} has {wanted}; {tenant.batch_job(name)['spec']}, {tenant.status(name)}",
+        10,
     )
 
 
@@ -71,6 +72,7 @@ def test_its_label_comes_back(tenant: Tenant, change: Json) -> None:
     until(
         lambda: "gpu-scheduler.io/job" in tenant.batch_job("drift")["metadata"]["labels"],
         "the label is back",
+        10,
     )
     wait_spec(tenant, "drift", parallelism=2, completions=5)
 

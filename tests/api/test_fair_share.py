@@ -11,7 +11,7 @@ import pytest
 from tests.api.free_port import free_port
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team, site_on
-from tests.api.tenant import GIVE_UP_SECONDS, STAYS, Json, Tenant, held, template, until
+from tests.api.tenant import STAYS, Json, Tenant, held, template, until
 
 from cluster import Running
 
@@ -28,7 +28,7 @@ def site(control_plane: Running) -> Iterator[Site]:
 def preemptions(site: Site) -> dict[str, float]:
     """Evictions by reason, as the metrics say."""
     url = f"http://127.0.0.1:{site.replica.settings['admin_port']}/metrics"
-    with urllib.request.urlopen(url, timeout=GIVE_UP_SECONDS) as answer:
+    with urllib.request.urlopen(url, timeout=5) as answer:
         lines = answer.read().decode().splitlines()
     found = [line.split() for line in lines if line.startswith("gpusched_preemptions_total")]
     return {name.split('"')[1]: float(value) for name, value in found}

@@ -18,7 +18,7 @@ from tests.api.conftest import SERVERS, administrator
 from tests.api.fake_nodes import other_nodes
 from tests.api.free_port import free_port
 from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE, Replica, operating
-from tests.api.tenant import GIVE_UP_SECONDS, Json, Tenant, until
+from tests.api.tenant import Json, Tenant, until
 
 from cluster import Running
 from gpu_scheduler.api.names import ALLOCATION, LABEL_HOLDS
@@ -190,7 +190,7 @@ def test_a_holder_that_does_not_fit_waits_and_harms_nobody(
 
 def metric(port: int, name: str) -> float:
     url = f"http://127.0.0.1:{port}/metrics"
-    with urllib.request.urlopen(url, timeout=GIVE_UP_SECONDS) as answer:
+    with urllib.request.urlopen(url, timeout=5) as answer:
         lines = answer.read().decode().splitlines()
     (value,) = [line.split()[-1] for line in lines if line.startswith(name)]
     return float(value)

@@ -16,7 +16,7 @@ from tests.api.conftest import administrator
 from tests.api.free_port import free_port
 from tests.api.pod_watch import Pods, PodWatch
 from tests.api.replica import CALM_LEASE, Replica
-from tests.api.tenant import GIVE_UP_SECONDS, Json, Tenant, template, until
+from tests.api.tenant import Json, Tenant, template, until
 
 from cluster import Running
 from gpu_scheduler.api.names import REPORT_URL, TRIAL
@@ -124,7 +124,7 @@ def post(url: str, body: str | bytes, token: str = "") -> tuple[int, Json]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, data, headers)
     try:
-        with urllib.request.urlopen(request, timeout=GIVE_UP_SECONDS) as answer:
+        with urllib.request.urlopen(request, timeout=10) as answer:  # nobody is held up for longer
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as error:
         with error:

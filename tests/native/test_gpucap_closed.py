@@ -14,7 +14,6 @@ from tests.native.memory_cases import pinned
 
 PIECE_MIB = 128
 STALL_SECONDS = 5  # as long as a process waits for the ledger's lock
-TURNS = 4  # so many of these waits are longer than a machine stands still
 
 
 @pytest.fixture
@@ -97,12 +96,10 @@ def test_while_a_stopped_process_has_the_lock_its_neighbours_may_free_and_not_ta
             assert neighbour.stdout.readline() == "1\n"  # refused
             assert time.monotonic() - began > STALL_SECONDS - 1
             began = time.monotonic()
-            for _ in range(TURNS):
-                neighbour.stdin.write("\n")
-                neighbour.stdin.flush()
-                assert neighbour.stdout.readline() == "1\n"
-            waited = time.monotonic() - began
-            assert waited < TURNS * STALL_SECONDS - 1, "it does not wait every time"
+            neighbour.stdin.write("\n")
+            neighbour.stdin.flush()
+            assert neighbour.stdout.readline() == "1\n"
+            assert time.monotonic() - began < STALL_SECONDS - 1, "it does not wait every time"
             holder.send_signal(signal.SIGCONT)
             assert holder.stdout and holder.stdout.readline().startswith("4 ")
             assert box.ledger().held_mib() == 1024

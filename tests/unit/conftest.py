@@ -6,11 +6,13 @@ hypothesis, too, gives slow generation of examples 30 s instead of one.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
+import pytest
 import uvloop
 from hypothesis import core, settings
 from tests.unit.parts import EXPLORE_SEED
+from tests.unit.ports import reserved_port
 
 settings.register_profile(
     "unit",
@@ -28,3 +30,10 @@ if EXPLORE_SEED is not None:
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """The operator runs on uvloop, so its tests do."""
     return {"uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port of loopback that is nobody else's, for a server that is told one."""
+    with reserved_port() as found:
+        yield found

@@ -3,12 +3,9 @@
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
 
-import pytest
 from aiohttp import ClientSession
 from tests.unit.kube.fake_server import Answer, FakeServer
-from tests.unit.ports import reserved_port
 
 from gpu_scheduler.api.names import LABEL_LEADER
 from gpu_scheduler.replica import run
@@ -17,12 +14,6 @@ from gpu_scheduler.runtime.settings import Settings
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases"
 LEASE = f"{LEASES}/gpu-scheduler-leader"
 SETTINGS = Settings(identity="me", admin_port=0)
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    with reserved_port() as found:
-        yield found
 
 
 def terminate() -> None:

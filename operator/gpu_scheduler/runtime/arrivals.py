@@ -43,10 +43,8 @@ class Arrivals:
 
         They wait, and places of their Job are kept: a plan would give them others beside these.
         """
-        for uid in self._state.waiting.take_early():
-            obj, pod = self._state.waiting.pod(uid), self._state.pods.get(uid)
-            if obj is not None and pod is not None:
-                self.observe(obj, pod)
+        for pod, obj in self._state.waiting.take_early():
+            self.observe(obj, pod)
 
     def _placed(self, key: JobKey, pod: PodRecord) -> Assignment | None:
         awaited = self._state.awaited.whose_place(key, self._role(pod), pod.index)

@@ -69,7 +69,7 @@ class PendingPods:
         self._by_job: dict[str, dict[PodUID, None]] = {}  # Job uid -> pods
         self._owner: dict[str, JobRecord] = {}  # Job uid -> the Job, where it is a GPUJob's
         self._jobs: dict[JobKey, dict[str, None]] = {}  # GPUJob -> Job uids with waiting pods
-        self._early: dict[PodUID, None] = {}
+        self._early: dict[PodUID, None] = {}  # whose Job became known after them, until asked for
         self._open: dict[JobKey, None] = {}  # GPUJobs that may have unmade pods
         self._unmade: dict[PodUID, UnmadePod] = {}
         self._unmade_of: dict[JobKey, tuple[PodUID, ...]] = {}
@@ -140,10 +140,11 @@ class PendingPods:
         self._early |= self._by_job[job.uid]
         return True
 
-    def take_early(self) -> list[PodUID]:
+    def take_early(self) -> list[tuple[PodRecord, Pod]]:
         """Pods that wait and whose Job was not known when they came, once each."""
-        early, self._early = [uid for uid in self._early if uid in self._entries], {}
-        return early
+        early, self._early = self._early, {}
+        found = (self._entries[uid] for uid in early if uid in self._entries)
+        return [(entry.record, entry.pod) for entry in found]
 
     def disown(self, job_uid: str) -> bool:
         """The Job is gone: its pods will go too and must not start; True when any waited."""

@@ -1,18 +1,16 @@
 """The whole agent against an API server of HTTP and a pretend driver."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 from tests.unit.agent.builders import orders
 from tests.unit.agent.fake_driver import FakeDriver, gpu
 from tests.unit.agent.until import until
 from tests.unit.kube.fake_server import FakeServer, Obj, refuse
-from tests.unit.ports import reserved_port
 
 from gpu_scheduler.agent.driver import DriverError, Xid
 from gpu_scheduler.agent.process import Node
@@ -47,12 +45,6 @@ class Stage:
     def tell(self, told: Orders) -> None:
         """What the operator's annotation says, as the kubelet writes it."""
         write(self.folder, told)
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    with reserved_port() as found:
-        yield found
 
 
 @asynccontextmanager

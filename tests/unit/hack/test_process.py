@@ -85,8 +85,10 @@ def test_a_program_lives_as_long_as_one_of_its_threads(tmp_path: Path) -> None:
     log = tmp_path / "log"
     process = spawn([sys.executable, "-c", HALF_ENDED], log=log, mark=tmp_path)
     stat = Path(f"/proc/{process.pid}/stat")
-    while ") Z " not in stat.read_text():
+    deadline = time.monotonic() + 10
+    while ") Z " not in stat.read_text() and time.monotonic() < deadline:
         time.sleep(0.01)
+    assert ") Z " in stat.read_text()
     assert is_alive(process)
     stop([process], grace_seconds=5)
     assert not is_alive(process)

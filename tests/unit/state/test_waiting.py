@@ -60,7 +60,7 @@ def test_a_pod_that_came_before_its_job_waits_for_it() -> None:
     assert room.adopt(JOB)
     assert (list(room.keys()), room.names()) == ([KEY], ["job-0"])
     assert not room.adopt(JOB)
-    assert room.take_early() == [PodUID("uid-job-0")]
+    assert [pod.uid for pod, _ in room.take_early()] == [PodUID("uid-job-0")]
     assert room.take_early() == []
 
 
