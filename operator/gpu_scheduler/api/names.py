@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 
-from gpu_scheduler.core.bounded import remembered
+from gpu_scheduler.limits.bounded import remembered
 
 GROUP = "gpu-scheduler.io"
 VERSION = "v1alpha1"

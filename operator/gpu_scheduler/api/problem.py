@@ -7,8 +7,8 @@ wrote is, no more of it is told, or kept, than shows what is meant.
 import re
 from dataclasses import dataclass
 
-from gpu_scheduler.core.bounded import QUOTED_CHARS
 from gpu_scheduler.core.wording import clip
+from gpu_scheduler.limits.bounded import QUOTED_CHARS
 
 _MOST_FIELD_CHARS = 200
 _MOST_CHARS = 1000

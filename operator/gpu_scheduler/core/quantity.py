@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from gpu_scheduler.core.bounded import quoted, remembered
+from gpu_scheduler.limits.bounded import quoted, remembered
 
 _QUANTITY = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"

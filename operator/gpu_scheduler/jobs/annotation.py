@@ -12,11 +12,11 @@ from types import MappingProxyType
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import LABEL_FIRST_RANK, RANK
 from gpu_scheduler.api.numbers import number
-from gpu_scheduler.core.bounded import quoted, remembered
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.env import INDEX_ANNOTATION
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.limits.bounded import quoted, remembered
 
 MAX_TOTAL_BYTES = 256 << 10  # all keys and values of one object together
 MAX_NAME_CHARS = 63

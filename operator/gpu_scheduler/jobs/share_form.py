@@ -27,7 +27,6 @@ from gpu_scheduler.api.names import (
 from gpu_scheduler.api.pod_env import from_annotation
 from gpu_scheduler.api.share_keys import OWN
 from gpu_scheduler.api.share_request import ShareRequest
-from gpu_scheduler.core.bounded import remembered
 from gpu_scheduler.jobs import cap, volume
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.conflicts import PLUGIN_RESOURCES, Where, mount_problems
@@ -35,6 +34,7 @@ from gpu_scheduler.jobs.env import MEMORY_LIMIT_MIB
 from gpu_scheduler.jobs.gate import gated
 from gpu_scheduler.jobs.volume import placed_at
 from gpu_scheduler.kube.objects import Container, EnvVar, Pod, Volume, VolumeMount
+from gpu_scheduler.limits.bounded import remembered
 
 _FIRST = "spec.initContainers"
 _NONE = EnvVar(VISIBLE_DEVICES, VOID)

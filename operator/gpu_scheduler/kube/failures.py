@@ -10,9 +10,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from gpu_scheduler.core.bounded import digest
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.errors import final
+from gpu_scheduler.limits.bounded import digest
 
 K = TypeVar("K", bound=Hashable)
 

@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from gpu_scheduler.api.names import API_VERSION
-from gpu_scheduler.core.bounded import digest
-from gpu_scheduler.core.rate_limiter import RateLimiter
-from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -25,6 +22,9 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.bounded import digest
+from gpu_scheduler.limits.rate_limiter import RateLimiter
+from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import PodRecord
 

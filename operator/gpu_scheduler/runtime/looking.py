@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable
 from typing import NoReturn
 
 from gpu_scheduler.core.model.request import JobKey, ProjectName
-from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.runtime import doubting, prerequisites
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.refusals import MOST_SECONDS

@@ -16,12 +16,12 @@ from typing import NoReturn
 from gpu_scheduler.api.gpujob import MAX_PODS
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey, ProjectName
-from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import ResourceQuota
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.runtime import doubting
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.accepting import Accepting

@@ -10,11 +10,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.failures import MOST_REFUSED_SECONDS, REFUSED_SECONDS
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.turns import Turns
 
 K = TypeVar("K", bound=str)
 

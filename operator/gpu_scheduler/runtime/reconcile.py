@@ -11,10 +11,10 @@ import logging
 from collections.abc import Hashable
 from typing import Protocol
 
-from gpu_scheduler.core.bounded import digest
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.bounded import digest
 from gpu_scheduler.runtime import stored_ends
 from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.creation import NotCreatableError, StaleJobError, TemplateRefusedError

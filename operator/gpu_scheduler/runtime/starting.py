@@ -14,12 +14,12 @@ from typing import NoReturn
 
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.runtime.doubting import doubt
 from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told
 from gpu_scheduler.runtime.gang_guard import GangGuard

@@ -30,8 +30,8 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.media_types import MERGE_PATCH
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.pace import Pace
-from gpu_scheduler.runtime.slots import Slots
+from gpu_scheduler.limits.pace import Pace
+from gpu_scheduler.limits.slots import Slots
 from gpu_scheduler.state.owners import OwnerBook
 
 log = logging.getLogger(__name__)

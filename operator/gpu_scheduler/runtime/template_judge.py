@@ -18,13 +18,13 @@ import msgspec
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.core.bounded import Bounded
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.jobs.levelled import digest, levelled
 from gpu_scheduler.jobs.template_words import TemplateWords
 from gpu_scheduler.kube import errors, pod_schema
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core
+from gpu_scheduler.limits.bounded import Bounded
 
 log = logging.getLogger(__name__)
 

@@ -15,12 +15,12 @@ import msgspec
 
 from gpu_scheduler.api.names import REPORT_AUDIENCE
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.rate_limiter import RateLimiter
-from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.paths import TOKEN_REVIEWS
+from gpu_scheduler.limits.rate_limiter import RateLimiter
+from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.runtime.answer import Answer, refusal
 
 log = logging.getLogger(__name__)

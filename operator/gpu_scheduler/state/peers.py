@@ -12,7 +12,6 @@ from sys import intern
 
 import msgspec
 
-from gpu_scheduler.core.bounded import Shared
 from gpu_scheduler.core.model.peers import (
     MOST_RULES,
     NAMESPACE_NAME,
@@ -32,6 +31,7 @@ from gpu_scheduler.kube.objects import (
     PodAffinityTerm,
     TopologySpread,
 )
+from gpu_scheduler.limits.bounded import Shared
 
 MOST_LABELS = 64  # of a pod that are known, in the order of their keys
 MOST_BYTES = 16 << 10  # of a pod's rules

@@ -8,7 +8,6 @@ changes, so a cycle costs what changed and not what waits.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_scheduler.core.bounded import Bounded, Shared
 from gpu_scheduler.core.model.peers import PodPeers
 from gpu_scheduler.core.model.request import (
     Gang,
@@ -20,6 +19,7 @@ from gpu_scheduler.core.model.request import (
     WaitingPod,
 )
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.limits.bounded import Bounded, Shared
 from gpu_scheduler.state.asks import Ask
 from gpu_scheduler.state.beginnings import Beginnings
 from gpu_scheduler.state.doubts import Doubts

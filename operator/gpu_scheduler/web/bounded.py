@@ -18,9 +18,9 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
-from gpu_scheduler.core.rate_limiter import RateLimiter
-from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.rate_limiter import RateLimiter
+from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.web.connections import Connections, FullError, Held
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ upper or lower case: 'A100' and 'A100-SXM4' do, 'A10' does not. Called wherever 
 
 import re
 
-from gpu_scheduler.core.bounded import remembered
+from gpu_scheduler.limits.bounded import remembered
 
 _BETWEEN = re.compile(r"[-_\s]+")
 _MOST_KNOWN = 4096

@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
-from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.outcome import TrialState
 from gpu_scheduler.sweeps.core.results import Reading

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import isfinite, nan
 
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.rate_limiter import RateLimiter
+from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.runtime.answer import Answer, refusal
 from gpu_scheduler.runtime.report_tokens import ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.turns import Turns
+from gpu_scheduler.limits.turns import Turns
 
 PARTIES = st.sampled_from("abc")
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.rate_limiter import RateLimiter
+from gpu_scheduler.limits.rate_limiter import RateLimiter
 
 
 def test_a_rest_gives_the_burst_back_and_no_more() -> None:

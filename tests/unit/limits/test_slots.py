@@ -2,8 +2,8 @@
 
 import asyncio
 
+from gpu_scheduler.limits.slots import Slots
 from gpu_scheduler.runtime.queue import WorkQueue
-from gpu_scheduler.runtime.slots import Slots
 
 
 async def settled() -> None:

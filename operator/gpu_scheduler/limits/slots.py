@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from gpu_scheduler.core.turns import Turns
+from gpu_scheduler.limits.turns import Turns
 
 
 class Slots:

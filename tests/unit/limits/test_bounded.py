@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.bounded import Bounded, Shared, digest, quoted, remembered
+from gpu_scheduler.limits.bounded import Bounded, Shared, digest, quoted, remembered
 
 
 def test_what_was_used_lately_stays() -> None:
