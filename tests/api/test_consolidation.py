@@ -16,7 +16,7 @@ from tests.api.tenant import STAYS, Json, Tenant, runs, template, until
 from tests.api.test_simulate import Simulator, gpujob
 
 from gpu_scheduler.api import moved
-from gpu_scheduler.core.consolidation import REST_SECONDS
+from gpu_scheduler.core.actions.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.times import timestamp
 

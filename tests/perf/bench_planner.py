@@ -23,6 +23,7 @@ from tests.perf.report import planner
 from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
 from tests.unit.core.peer_builders import apart, peers, spread
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Waits
 from gpu_scheduler.core.model.peers import PodRules
@@ -30,7 +31,6 @@ from gpu_scheduler.core.model.promises import FAIR, NOTHING
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodKind, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 from gpu_scheduler.simulate.arrivals import arriving, in_random_order
 from gpu_scheduler.simulate.run import Player
 from gpu_scheduler.simulate.trace import read_nodes, read_pods

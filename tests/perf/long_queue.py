@@ -11,13 +11,13 @@ from time import process_time
 
 from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Grant, Plan, Waits
 from gpu_scheduler.core.model.promises import FAIR
 from gpu_scheduler.core.model.request import PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 
 NODES, GPUS = 20, 8
 POD_KINDS = (

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.overview import survey
 from gpu_scheduler.runtime.project_status import project_status

@@ -16,7 +16,7 @@ RECORDED = Path(__file__).with_name("recorded.json")
 
 
 def tier_of(nodeid: str) -> str:
-    """``unit`` of ``tests/unit/core/test_quota.py::test_room``."""
+    """``unit`` of ``tests/unit/core/model/test_quota.py::test_room``."""
     return nodeid.split("/")[1] if nodeid.startswith("tests/") else ""
 
 

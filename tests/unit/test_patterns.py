@@ -79,7 +79,7 @@ def test_no_pattern_takes_more_than_in_proportion() -> None:
     assert done.returncode == 0, f"it ran out of CPU in {tried[-1:]}: {done.stderr[-2000:]}"
     assert {
         "gpu_scheduler.api.hparam_refs._REFERENCE",
-        "gpu_scheduler.core.quantity._QUANTITY",
+        "gpu_scheduler.core.model.quantity._QUANTITY",
     } <= {*tried}
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from gpu_scheduler.api.model import ApiModel, by_key
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 
 Told = Mapping[str, Any]
 

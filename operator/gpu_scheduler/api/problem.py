@@ -7,7 +7,7 @@ wrote is, no more of it is told, or kept, than shows what is meant.
 import re
 from dataclasses import dataclass
 
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.limits.bounded import QUOTED_CHARS
 
 _MOST_FIELD_CHARS = 200

@@ -7,9 +7,9 @@ template. Called for specs in which ``validate.problems`` found nothing.
 
 from gpu_scheduler.api.gpujob import MAIN_CONTAINER, GPUContainer, GPUJobSpec
 from gpu_scheduler.api.numbering import numbered
+from gpu_scheduler.core.model.quantity import whole
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, milli_from_gpu
-from gpu_scheduler.core.quantity import whole
 
 
 def container_numbers(spec: GPUJobSpec) -> dict[str, int]:

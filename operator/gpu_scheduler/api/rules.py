@@ -13,8 +13,8 @@ from pydantic.alias_generators import to_snake
 
 from gpu_scheduler.api import checkpoint_rules, sweep_rules
 from gpu_scheduler.api.rule import Rule
+from gpu_scheduler.core.model.quantity import whole
 from gpu_scheduler.core.model.units import MIB, MOST_MIB
-from gpu_scheduler.core.quantity import whole
 
 GPU_ZERO = "must be above 0, for example 0.5; work without a GPU is a plain batch/v1 Job"
 GPU_BETWEEN = (

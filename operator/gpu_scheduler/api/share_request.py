@@ -41,10 +41,10 @@ from gpu_scheduler.api.share_keys import (
     Unit,
 )
 from gpu_scheduler.api.share_words import EITHER, ENDING, NOWHERE, Words
+from gpu_scheduler.core.model.quantity import whole
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, MOST_MIB, milli_from_gpu
-from gpu_scheduler.core.quantity import whole
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.limits.bounded import QUOTED_CHARS, quoted
 
 MOST_CONTAINERS = 16  # of a pod that get GPUs, as of a GPUJob

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpu_scheduler.api.numbering import ending, numbered, passing
 from gpu_scheduler.api.share_keys import GPUS, PEER_LIMITS, Compat, PodKeys, forms
-from gpu_scheduler.core.quantity import parse
+from gpu_scheduler.core.model.quantity import parse
 from gpu_scheduler.limits.bounded import quoted
 
 Words = Mapping[int, Mapping[str, str]]

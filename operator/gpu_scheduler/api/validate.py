@@ -25,7 +25,7 @@ from gpu_scheduler.api.roles import Role
 from gpu_scheduler.api.rule import broken
 from gpu_scheduler.api.sweep_problems import sweep_name_problems, sweep_problems
 from gpu_scheduler.api.validate_gang import gang_name_problems, gang_problems
-from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
+from gpu_scheduler.core.model.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
 
 _LABEL_LENGTH = 63  # of a DNS label, and of a label's value
 

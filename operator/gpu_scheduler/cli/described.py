@@ -14,7 +14,7 @@ from gpu_scheduler.cli.lists.share_rows import Workload, held, owner_of, reason_
 from gpu_scheduler.cli.one_pod.choosing import index_of, phase_of, role_of, trial_of
 from gpu_scheduler.cli.where import Cluster
 from gpu_scheduler.core.model.units import gpu_from_milli
-from gpu_scheduler.core.wording import memory
+from gpu_scheduler.core.model.wording import memory
 from gpu_scheduler.kube import errors, paths
 
 _MOST_PODS = 20

@@ -10,35 +10,35 @@ from functools import partial
 from math import inf
 from typing import NamedTuple
 
-from gpu_scheduler.core.blocks import Blocks
-from gpu_scheduler.core.budget import Budget
-from gpu_scheduler.core.claims import Claims
-from gpu_scheduler.core.consolidation import Consolidation
-from gpu_scheduler.core.dues import Dues
-from gpu_scheduler.core.fair_share_state import FairShareState, shares_now
-from gpu_scheduler.core.feasibility import Feasibility
-from gpu_scheduler.core.kept_reservations import KeptReservations
+from gpu_scheduler.core.actions.consolidation import Consolidation
+from gpu_scheduler.core.actions.kept_reservations import KeptReservations
+from gpu_scheduler.core.actions.preemption import Preemption
+from gpu_scheduler.core.actions.reservation import Reserver
+from gpu_scheduler.core.actions.rounds import Round
+from gpu_scheduler.core.eviction.dues import Dues
+from gpu_scheduler.core.eviction.fair_share_state import FairShareState, shares_now
+from gpu_scheduler.core.eviction.solver import Solver
+from gpu_scheduler.core.eviction.started import Started
+from gpu_scheduler.core.eviction.victims import Victims
+from gpu_scheduler.core.explain.reasons import Explainer
+from gpu_scheduler.core.explain.waits import Teller
+from gpu_scheduler.core.fairness.budget import Budget
+from gpu_scheduler.core.fairness.pools import Pools
+from gpu_scheduler.core.fit.feasibility import Feasibility
+from gpu_scheduler.core.fit.placement import Placer
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Reservation, ReservationKind
 from gpu_scheduler.core.model.promises import NOTHING, STRICT, Memory, Promises
 from gpu_scheduler.core.model.request import Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPods
-from gpu_scheduler.core.order import FairOrder
-from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.core.plan_input import PlanInput
-from gpu_scheduler.core.pod_group import PodGroup, Position
-from gpu_scheduler.core.pools import Pools
-from gpu_scheduler.core.preemption import Preemption
-from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.reasons import Explainer
-from gpu_scheduler.core.releasing import ReleasingResources
-from gpu_scheduler.core.reservation import Reserver
-from gpu_scheduler.core.rounds import Round
-from gpu_scheduler.core.session import Session
-from gpu_scheduler.core.solver import Solver
-from gpu_scheduler.core.started import Started
-from gpu_scheduler.core.victims import Victims
-from gpu_scheduler.core.waits import Teller
+from gpu_scheduler.core.queue.order import FairOrder
+from gpu_scheduler.core.queue.pod_group import PodGroup, Position
+from gpu_scheduler.core.queue.queues import Queue
+from gpu_scheduler.core.reservation.blocks import Blocks
+from gpu_scheduler.core.reservation.claims import Claims
+from gpu_scheduler.core.reservation.releasing import ReleasingResources
 
 RESERVE_AFTER_SECONDS = 60.0
 NOBODY = Roll()

@@ -13,7 +13,7 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import Status, StatusDetails
 
 LONGEST_RETRY_AFTER_SECONDS = 60.0

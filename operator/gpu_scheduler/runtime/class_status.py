@@ -10,7 +10,7 @@ from gpu_scheduler.api.condition import ConditionType, Told, condition
 from gpu_scheduler.api.gpuclass import GPUClassStatus
 from gpu_scheduler.core.model.catalogue import Catalogue
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.wording import names
+from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.runtime.custom_resources import GPUCLASSES
 from gpu_scheduler.runtime.status_writer import BookStatuses
 from gpu_scheduler.state.classes import ClassRecord

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.pods import PodRecord

@@ -21,7 +21,7 @@ from gpu_scheduler.api.validate import (
 )
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.model.units import milli_from_gpu
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.bodies import MOST_FINALIZERS, said_of_size
 from gpu_scheduler.runtime.spec_room import SpecRoom

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from gpu_scheduler.api.names import API_VERSION
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.failures import Failures

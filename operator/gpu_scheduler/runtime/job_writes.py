@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu_scheduler.api.names import NARROWED
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.jobs.drift import TemplatedJob, edited, steps
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff

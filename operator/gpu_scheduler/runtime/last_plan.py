@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from gpu_scheduler.core.model.decision import Reason, Reservation, Verdict, Wait, Waits
 from gpu_scheduler.core.model.promises import NOTHING, Memory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
-from gpu_scheduler.core.wording import names
+from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.runtime.aside import Aside
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import Stage

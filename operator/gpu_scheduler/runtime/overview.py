@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.gpuproject import ModelHoldings
 from gpu_scheduler.api.states import NEVER
+from gpu_scheduler.core.fairness.pools import by_length, pool_of
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Wait
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
-from gpu_scheduler.core.pools import by_length, pool_of
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import Stage

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from gpu_scheduler.core.blame import Kind, Suspect, culprit
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.decision import Plan, Reason, Wait
 from gpu_scheduler.core.model.promises import STRICT, Promises
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
 from gpu_scheduler.core.plan_input import PlanInput, Thinner
-from gpu_scheduler.core.session import Session
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.runtime.doubting import expire

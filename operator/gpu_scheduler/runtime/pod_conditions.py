@@ -12,7 +12,7 @@ from gpu_scheduler.api.condition import Told
 from gpu_scheduler.api.states import event_kind
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from gpu_scheduler.api.condition import ConditionType, Told
 from gpu_scheduler.api.names import GROUP
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.wording import clip, gpus
+from gpu_scheduler.core.model.wording import clip, gpus
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH

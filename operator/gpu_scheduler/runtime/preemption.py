@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from gpu_scheduler.core.consolidation import REST_SECONDS
+from gpu_scheduler.core.actions.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.jobs.evict import mark_moved

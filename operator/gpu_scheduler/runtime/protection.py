@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gpu_scheduler.api.condition import ConditionType
-from gpu_scheduler.core.wording import names
+from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.state.agents import Report, worst
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.pods import PodRecord, Stage

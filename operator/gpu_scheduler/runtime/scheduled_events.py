@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from gpu_scheduler.core import wording
+from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.jobs.gate import gated

@@ -18,7 +18,7 @@ from gpu_scheduler.api import requests
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.size import too_large, weight
 from gpu_scheduler.api.validate import read, spec_problems
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 
 _UNREADABLE = (
     "spec: is nested more than 250 levels deep, or has a number that no field can hold; remove that"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.api.states import NEVER
 from gpu_scheduler.core.model.decision import Assignment, Reason, Wait
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.wording import names, pods
+from gpu_scheduler.core.model.wording import names, pods
 from gpu_scheduler.runtime.counting import Counted, Failed, tried_again
 from gpu_scheduler.runtime.eviction_costs import EvictionCost
 from gpu_scheduler.runtime.preemption import Preempted

@@ -14,7 +14,7 @@ from gpu_scheduler.api.sweep_status import SweepStatus
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
-from gpu_scheduler.core.wording import memory
+from gpu_scheduler.core.model.wording import memory
 from gpu_scheduler.runtime import counting, protection, states
 from gpu_scheduler.runtime.counting import Counted, Failed
 from gpu_scheduler.runtime.preemption import Preempted

@@ -18,7 +18,7 @@ import msgspec
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.jobs.levelled import digest, levelled
 from gpu_scheduler.jobs.template_words import TemplateWords
 from gpu_scheduler.kube import errors, pod_schema

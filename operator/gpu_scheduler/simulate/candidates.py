@@ -8,17 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_scheduler.core import wording
-from gpu_scheduler.core.model import fit
+from gpu_scheduler.core.explain.shortage import lacks
+from gpu_scheduler.core.explain.unsatisfiable import refusal
+from gpu_scheduler.core.fit.placement import Placer
+from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.model import fit, wording
 from gpu_scheduler.core.model.demand import Demand, holds
 from gpu_scheduler.core.model.devices import qualifies
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
-from gpu_scheduler.core.placement import Placer
-from gpu_scheduler.core.pod_group import Member
-from gpu_scheduler.core.session import Session
-from gpu_scheduler.core.shortage import lacks
-from gpu_scheduler.core.unsatisfiable import refusal
+from gpu_scheduler.core.queue.pod_group import Member
 
 Json = dict[str, Any]
 

@@ -7,10 +7,10 @@ the same words, see docs/states.md. Called by ``run``.
 
 from enum import StrEnum
 
+from gpu_scheduler.core.explain.shortage import shortage
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.snapshot import Snapshot
-from gpu_scheduler.core.shortage import shortage
 
 
 class Cause(StrEnum):

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from gpu_scheduler.core.dues import longest_seconds
+from gpu_scheduler.core.eviction.dues import longest_seconds
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.decision import (
     Assignment,
     Evict,
@@ -24,7 +25,6 @@ from gpu_scheduler.core.model.promises import FAIR, NOTHING, Promises
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.simulate.imagined import placed
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Any
 
-from gpu_scheduler.core import wording
+from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import EvictReason
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.simulate.cluster_report import Report

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpu_scheduler.api import states
-from gpu_scheduler.core import quota, wording
+from gpu_scheduler.core.fit.placement import Placer
+from gpu_scheduler.core.model import quota, wording
 from gpu_scheduler.core.model.decision import Evict, Reason, ReservationKind
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPod
-from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.simulate.cluster_cycles import Outcome, plan_until_stable
 from gpu_scheduler.simulate.holders import Waiting
 from gpu_scheduler.simulate.planned import Planned

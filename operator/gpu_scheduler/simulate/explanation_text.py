@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from gpu_scheduler.api import states
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.core.wording import span
+from gpu_scheduler.core.model.wording import span
 
 Json = dict[str, Any]
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpu_scheduler.api.names import API_VERSION
-from gpu_scheduler.core import wording
+from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey, ProjectName

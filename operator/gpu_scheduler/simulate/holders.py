@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_scheduler.core import occupied_by, wording
+from gpu_scheduler.core.explain import occupied_by
+from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.units import gpu_from_milli
-from gpu_scheduler.core.pod_group import PodGroup
+from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.simulate.planned import Planned
 
 Json = dict[str, Any]

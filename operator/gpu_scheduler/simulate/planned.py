@@ -6,13 +6,13 @@ Called by ``explanation`` and ``fitting``.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment, Plan
 from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPods
 from gpu_scheduler.core.plan import NOBODY, plan
-from gpu_scheduler.core.pod_group import PodGroup
-from gpu_scheduler.core.session import Session
+from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, Rules
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster, scene_of

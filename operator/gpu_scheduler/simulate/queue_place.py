@@ -1,21 +1,21 @@
 """Where a waiting job stands: what is before it, by what that is decided, and its project.
 
-The order is the planner's (``core.order``): between projects the one that holds the smallest part
-of its fair share; inside one interactive before training, then priority, then age. Called by
+The order is the planner's (``core.queue.order``): between projects the one that holds the smallest
+part of its fair share; inside one interactive before training, then priority, then age. Called by
 ``explanation``.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from gpu_scheduler.core import quota
-from gpu_scheduler.core.group_words import cost
+from gpu_scheduler.core.explain.group_words import cost
+from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.decision import Wait
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import gpu_from_milli
-from gpu_scheduler.core.order import project_rank
-from gpu_scheduler.core.pod_group import PodGroup
-from gpu_scheduler.core.wording import at
+from gpu_scheduler.core.model.wording import at
+from gpu_scheduler.core.queue.order import project_rank
+from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.simulate.planned import Planned
 
 Json = dict[str, Any]

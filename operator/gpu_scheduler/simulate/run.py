@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import thread_time_ns
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.request import PodKind, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.mix import mix_of
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.session import Session
 from gpu_scheduler.simulate.arrivals import cluster_of
 from gpu_scheduler.simulate.causes import Cause, cause_of
 from gpu_scheduler.simulate.lifetimes import Event

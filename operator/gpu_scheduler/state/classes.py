@@ -13,7 +13,7 @@ from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.core.model.request import Project
-from gpu_scheduler.core.wording import names
+from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.owners import OwnerBook
 

@@ -13,8 +13,8 @@ from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.api.share_request import ShareRequest
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment
+from gpu_scheduler.core.model.quota import ceiling_milli
 from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
-from gpu_scheduler.core.quota import ceiling_milli
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.beginnings import Beginnings
 from gpu_scheduler.state.bereft import BereftPods

@@ -13,7 +13,7 @@ import msgspec
 
 from gpu_scheduler.api import names
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import ContainerStatus, Pod, Terminated, Waiting
 
 KUBELET_CHARS = 600  # of a sentence of the kubelet's

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpu_scheduler.core import wording
+from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.units import LEAST_MIB, MOST_DEVICES, MOST_MIB
 
 # GPU feature discovery, https://github.com/NVIDIA/k8s-device-plugin (label names).

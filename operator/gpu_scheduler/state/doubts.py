@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
-from gpu_scheduler.core.wording import at, clip
+from gpu_scheduler.core.model.wording import at, clip
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.state.jobs import GPUJobRecord
 

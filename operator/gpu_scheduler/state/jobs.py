@@ -15,7 +15,7 @@ from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, NARROWED, SEGMENT
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Pod
 from gpu_scheduler.state import indexes
 from gpu_scheduler.state.asks import Ask, asks_of

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 
 _MOST_CHARS = 300
 _TOLD = 30.0  # seconds, in which somebody looks again where that matters

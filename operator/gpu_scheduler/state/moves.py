@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from gpu_scheduler.api.moved import Mark
 from gpu_scheduler.api.names import SCHEDULER_NAME
-from gpu_scheduler.core.consolidation import REST_SECONDS
+from gpu_scheduler.core.actions.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.request import PodKind, PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.kube.objects import Pod

@@ -3,16 +3,16 @@
 Pods of a sort (``PodPeers``) are counted together, by node. A selector is looked up among the
 sorts when it is first asked about, and its count is then kept up to date; looking up much at once
 is spread over cycles. Invariant: a count is what counting all pods anew would give. Kept by
-``state``, read by ``core.peer_masks``.
+``state``, read by ``core.affinity.peer_masks``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gpu_scheduler.core.affinity.peer_index import SelectorIndex
 from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, Selectors
 from gpu_scheduler.core.model.request import PodUID, ProjectName
-from gpu_scheduler.core.peer_index import SelectorIndex
 
 SORTS_PER_CYCLE = 100_000  # compared with new selectors, a sixth of a second
 MOST_TALLIES = 2_000  # kept though nobody asks

@@ -8,7 +8,7 @@ decide. The names of conditions and taints are Kubernetes' own.
 from collections.abc import Callable
 
 from gpu_scheduler.core.model.cluster import NodeInfo, Taint
-from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
+from gpu_scheduler.core.model.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
 from gpu_scheduler.kube.objects import Node
 
 _MOST_CHARS = 40

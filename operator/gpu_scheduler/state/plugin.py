@@ -10,7 +10,7 @@ and ``node_book``.
 
 import re
 
-from gpu_scheduler.core import quantity
+from gpu_scheduler.core.model import quantity
 from gpu_scheduler.kube.objects import Node, Pod
 
 # Whole GPUs, time slices of them (gpu.shared), MIG slices.

@@ -3,13 +3,14 @@
 A pod's effective requests are those of Kubernetes: containers and sidecars together, or the
 largest init container with the sidecars started before it, whichever is more, plus overhead;
 pod-level requests win where they are set. Source: k8s.io/component-helpers, resource package.
-Amounts saturate (``core.quantity``): a pod that asks for the most there is fits on no node.
+Amounts saturate (``core.model.quantity``): a pod that asks for the most there is fits on no node.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from gpu_scheduler.core.model.fit import NODE_NAME
+from gpu_scheduler.core.model.quantity import MOST, MOST_CPU_MILLI, asked, asked_cpu_milli
 from gpu_scheduler.core.model.request import (
     DeviceRequest,
     NodeFilter,
@@ -17,7 +18,6 @@ from gpu_scheduler.core.model.request import (
     Term,
 )
 from gpu_scheduler.core.model.requirement import Requirement
-from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, asked, asked_cpu_milli
 from gpu_scheduler.kube.objects import Container, Pod
 
 Need = tuple[int, int, int]  # milli-CPU, memory in bytes, ephemeral storage in bytes

@@ -18,7 +18,7 @@ from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import Condition, Meta, Pod
 from gpu_scheduler.limits.bounded import Bounded, digest
 from gpu_scheduler.state import containers

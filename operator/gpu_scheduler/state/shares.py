@@ -20,7 +20,7 @@ from gpu_scheduler.api.share_keys import GANGS
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import read
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey, PodUID
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.limits.bounded import digest
 from gpu_scheduler.state.containers import line

@@ -7,7 +7,7 @@ guess, and nobody is placed on a guess. Called by ``ledger``.
 
 from collections.abc import Sequence
 
-from gpu_scheduler.core import wording
+from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.units import gpu_from_milli
 
 Holding = tuple[str, str, int]  # namespace/name of a pod, device, milli

@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 from tests.unit.builders import ClusterBuilder, dell_saas, dell_selfhosted, job, pod_kind, projects
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.decision import Assignment, Plan, Reason
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 
 
 def on_saas(*jobs: WaitingJob) -> Plan:

@@ -2,8 +2,8 @@
 
 import pytest
 from tests.unit.builders import ClusterBuilder, pod_kind, project
+from tests.unit.core.actions.test_preemption import evicted, full
 from tests.unit.core.properties.play import Pod
-from tests.unit.core.test_preemption import evicted, full
 
 from gpu_scheduler.core.plan import plan
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.builders import pod_kind, project, projects
+from tests.unit.core.actions.test_consolidation import scattered
+from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.properties.play import Play, Pod
-from tests.unit.core.test_consolidation import scattered
-from tests.unit.core.test_preemption import evicted, started
 
 from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
 

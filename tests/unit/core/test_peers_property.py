@@ -9,6 +9,7 @@ from tests.unit.builders import ClusterBuilder, job, pod_kind, projects
 from tests.unit.core.peer_builders import HOST, ZONE, Standing
 from tests.unit.core.peer_reference import may
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.cluster import Cluster, Taint
 from gpu_scheduler.core.model.peers import (
     AffinityTerm,
@@ -20,7 +21,6 @@ from gpu_scheduler.core.model.peers import (
 from gpu_scheduler.core.model.request import Gang, NodeFilter, WaitingJob
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 
 EXAMPLES = 200
 KEYS = st.sampled_from([HOST, ZONE, "rack"])

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.builders import project, projects
+from tests.unit.core.actions.test_consolidation import scattered
+from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.properties.play import Play, Pod
-from tests.unit.core.test_consolidation import scattered
 from tests.unit.core.test_doubtful import AT_ONCE, PAIR, WHOLE, full
-from tests.unit.core.test_preemption import evicted, started
 
+from gpu_scheduler.core.actions.preemption import MOST_HELPED
 from gpu_scheduler.core.model.promises import STRICT, Promises
-from gpu_scheduler.core.preemption import MOST_HELPED
 
 
 @pytest.mark.parametrize("gang", ["", "w"])

@@ -2,8 +2,8 @@
 
 import pytest
 
+from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import DeviceRequest
-from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.window import could_run
 
 A100 = ("NVIDIA-A100-PCIE-40GB", 40_000)

@@ -13,11 +13,11 @@ from random import Random
 from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.promises import STRICT, Promises
 from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.packing.mix import DEFAULT
-from gpu_scheduler.core.session import Session
 
 POD_KINDS = (
     (pod_kind(125), 4),

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.state.builders import half, make_gpujob, make_job, make_node, make_pod, make_project
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 from gpu_scheduler.kube.objects import Node, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import from_gpunode

@@ -12,10 +12,10 @@ from tests.unit.state.builders import half, make_node
 from tests.unit.state.test_shares import asking, state
 
 from gpu_scheduler.api.names import GANG_SIZE, LABEL_GANG
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 from gpu_scheduler.kube.objects import OwnerReference, Pod
 from gpu_scheduler.state.shares import group_name, share_of
 

@@ -14,11 +14,11 @@ from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.share_words import written
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import JobKey, PodUID, WaitingJob
 from gpu_scheduler.core.packing.mix import DEFAULT
-from gpu_scheduler.core.session import Session
 from gpu_scheduler.kube.objects import OwnerReference
 from gpu_scheduler.kube.objects import Pod as Object
 from gpu_scheduler.state.cluster_state import ClusterState

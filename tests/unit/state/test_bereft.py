@@ -16,9 +16,9 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.test_cluster_state import make_cluster_state
 
+from gpu_scheduler.core.eviction.victims import candidates
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
-from gpu_scheduler.core.victims import candidates
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.event_handlers import JobHandler
 from gpu_scheduler.state.cluster_state import ClusterState

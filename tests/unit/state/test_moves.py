@@ -18,7 +18,7 @@ from tests.unit.state.builders import (
 
 from gpu_scheduler.api import moved
 from gpu_scheduler.api.names import MOVED_PREFIX
-from gpu_scheduler.core.consolidation import REST_SECONDS
+from gpu_scheduler.core.actions.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.request import PodKind, PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.jobs.evict import mark_moved

@@ -5,7 +5,7 @@ from tests.unit.state.cluster_states import make_cluster_state
 
 from gpu_scheduler.api import gpunode
 from gpu_scheduler.core.model.cluster import Taint
-from gpu_scheduler.core.quantity import MOST
+from gpu_scheduler.core.model.quantity import MOST
 from gpu_scheduler.kube.objects import Node
 from gpu_scheduler.state.devices import from_gpunode, from_labels
 from gpu_scheduler.state.nodes import closed, info

@@ -12,7 +12,7 @@ from gpu_scheduler.api.names import ASK_TYPE, ASKED
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.one_pod.choosing import phase_of
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
-from gpu_scheduler.core.wording import memory
+from gpu_scheduler.core.model.wording import memory
 from gpu_scheduler.simulate.verdict import said
 
 _SHORT = {

@@ -11,9 +11,9 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from gpu_scheduler.core.model.decision import Assignment, Evict, Plan
+from gpu_scheduler.core.model.quota import ceiling_milli, inside_milli
 from gpu_scheduler.core.model.request import JobKey, ProjectName
-from gpu_scheduler.core.order import job_rank
-from gpu_scheduler.core.quota import ceiling_milli, inside_milli
+from gpu_scheduler.core.queue.order import job_rank
 from gpu_scheduler.simulate.sharing import room
 from gpu_scheduler.simulate.sharing.figures import Figures
 from gpu_scheduler.simulate.sharing.player import Index, Player, key_of

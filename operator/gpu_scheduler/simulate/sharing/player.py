@@ -12,6 +12,7 @@ from itertools import count, islice
 from math import ceil
 from typing import Protocol
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment, Evict, Plan, Reservation
 from gpu_scheduler.core.model.promises import NOTHING
@@ -25,7 +26,6 @@ from gpu_scheduler.core.model.request import (
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 from gpu_scheduler.simulate.sharing.workload import Job, Workload
 from gpu_scheduler.state.running_pods import RunningPodBook
 

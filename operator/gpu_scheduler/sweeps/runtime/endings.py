@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gpu_scheduler.api.gpujob import MAIN_CONTAINER, GPUJobSpec
 from gpu_scheduler.api.numbering import numbered
 from gpu_scheduler.api.requests import device_requests
-from gpu_scheduler.core.wording import clip
+from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import Pod, Terminated
 from gpu_scheduler.state.containers import failure, statuses
 

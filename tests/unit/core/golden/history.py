@@ -14,6 +14,7 @@ from tests.unit.builders import A30, A100, GIB, ClusterBuilder, pod_kind, projec
 from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
 from tests.unit.core.properties.play import Play, Pod
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.core.model.cluster import Cluster, Taint
 from gpu_scheduler.core.model.decision import EvictReason, Grant, Plan
@@ -34,7 +35,6 @@ from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.session import Session
 
 T4 = "Tesla-T4"
 ZONE = "zone"

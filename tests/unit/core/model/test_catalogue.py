@@ -3,10 +3,10 @@
 import pytest
 from tests.unit.builders import A30, A100, ClusterBuilder, dell_selfhosted, job, pod_kind, projects
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind, either
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 
 A100_80 = "NVIDIA-A100-SXM4-80GB"
 T4 = "Tesla-T4"

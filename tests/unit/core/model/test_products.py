@@ -3,11 +3,11 @@
 import pytest
 from tests.unit.builders import A100, ClusterBuilder, job, pod_kind, project, projects
 
+from gpu_scheduler.core.fairness.pools import by_length, pool_of
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.pools import by_length, pool_of
 
 SXM = "NVIDIA-A100-SXM4-40GB"
 

@@ -6,6 +6,7 @@ from functools import cache
 
 from tests.unit.builders import ClusterBuilder
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Grant, Plan, Reservation
 from gpu_scheduler.core.model.promises import NOTHING, STRICT, Memory, Promises
@@ -23,7 +24,6 @@ from gpu_scheduler.core.model.request import (
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 
 
 @cache

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from tests.unit.core.properties.play import Play, Pod
 
-from gpu_scheduler.core import quota
+from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.decision import EvictReason, Plan, ReservationKind
 from gpu_scheduler.core.model.request import ProjectName
 

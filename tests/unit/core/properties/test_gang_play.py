@@ -10,11 +10,11 @@ from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import TEAMS, check_limits, check_losers, check_winners
 from tests.unit.parts import in_parts
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import Topology
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.session import Session
 
 POD_KINDS = (
     pod_kind(1000),

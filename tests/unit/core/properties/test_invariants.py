@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, project, projects
 
-from gpu_scheduler.core import quota
+from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment, Plan, Reason
 from gpu_scheduler.core.model.devices import accepts, share

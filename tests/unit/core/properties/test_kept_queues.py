@@ -7,12 +7,12 @@ planner as the same object, as the operator does.
 import pytest
 from tests.unit.core.golden.history import History
 
+from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
 from gpu_scheduler.core.model.request import JobKey, WaitingJob
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.session import Session
 
 SOON = Promises(5.0, 5.0, 10.0, 20.0)  # some of it is overdue within a history
 CHUNK, CYCLES = 8, 8

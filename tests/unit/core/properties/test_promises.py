@@ -11,7 +11,7 @@ from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import TEAMS, able, check_limits
 from tests.unit.parts import in_parts
 
-from gpu_scheduler.core import quota
+from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.promises import Promises
 from gpu_scheduler.core.model.request import PodKind, ProjectName

@@ -11,9 +11,9 @@ from collections import Counter
 
 import pytest
 from tests.unit.builders import pod_kind, project, projects
+from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.properties.judge import Judge, Verdict
 from tests.unit.core.properties.play import Play, Pod
-from tests.unit.core.test_preemption import evicted, started
 from tests.unit.core.workload import Work
 from tests.unit.parts import EXPLORE_SEED
 

@@ -1,0 +1,136 @@
+"""Room kept for a group that has waited long although it is first in order and inside its quota.
+
+The room is where the group fits soonest: time limits say when pods end at the latest, and where
+they do not, the node with the least still to be freed is taken. What is free there, and what frees,
+goes to nobody ranked after it, except to pods known to end before the room is complete. Called by
+``holds`` and by ``plan``.
+"""
+
+from collections.abc import Iterable, Mapping
+from heapq import nlargest
+
+import numpy as np
+
+from gpu_scheduler.core.eviction.solver import Scope, Solver
+from gpu_scheduler.core.fairness.budget import Budget
+from gpu_scheduler.core.fit.placement import Placement, running_pods_of
+from gpu_scheduler.core.model.arrays import Flags
+from gpu_scheduler.core.model.decision import ReservationKind
+from gpu_scheduler.core.model.quota import UNBOUNDED
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.running_pods import RunningPod
+from gpu_scheduler.core.queue.pod_group import PodGroup, Sort
+from gpu_scheduler.core.queue.queues import Queue
+from gpu_scheduler.core.reservation.blocks import Blocks
+from gpu_scheduler.core.reservation.claims import Claims
+
+MOST_NODES = 256  # looked at for one reservation, beside four per member
+NEVER = float("inf")
+Found = tuple[float, int, Placement]  # when, what must be freed by then, and where
+
+
+class Reserver:
+    """The reservations of one cycle."""
+
+    def __init__(self, solver: Solver, blocks: Blocks, within: Budget, now: float) -> None:
+        """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
+        self.joined: list[PodGroup] = []
+        """Groups that this cycle started before it looked at reservations."""
+        self._solver, self._placer, self._releasing = solver, solver.placer, solver.releasing
+        self._blocks, self._within, self._now = blocks, within, now
+        self._snapshot = solver.placer.snapshot
+
+    def claim(self, claims: Claims) -> None:
+        """Claim the nodes of those for whom room is reserved."""
+        for block in self._blocks.of(ReservationKind.RESERVED):
+            claims.add(self._placer.nodes_of(block.group))
+
+    def keep(self, group: PodGroup, nodes: Mapping[PodUID, int], room_milli: int) -> None:
+        """Reserve room on these nodes, one for each member, if it would fit there in the end."""
+        if group.needs.least_milli <= room_milli:
+            self._reserve(group, self._soonest(group, Scope(nodes, None), set(nodes.values())))
+
+    def make(self, queues: Iterable[Queue], after_seconds: float) -> float | None:
+        """Reserve for each project's first group that has waited long; when to look again."""
+        again = NEVER
+        for queue in queues:
+            group = self._first(queue)
+            if group is None or self._blocks.of_group(group):
+                continue
+            due = group.since + after_seconds
+            if due > self._now:
+                again = min(again, due)
+            else:
+                self._reserve(group, self._anywhere(group))
+        return None if again == NEVER else again
+
+    def _first(self, queue: Queue) -> PodGroup | None:
+        """The first in order that deserves a reservation."""
+        passed, kept = set[Sort](), self._blocks.jobs()
+        for group in queue.groups(passed, kept):
+            if self._deserves(group):
+                return group
+            if group.job.key not in kept:
+                passed.add(group.sort)
+        return None
+
+    def _deserves(self, group: PodGroup) -> bool:
+        """Whether a group wants GPUs, could run, and is inside its project's quota."""
+        needs, project = group.needs, group.project
+        if not needs.least_milli or not group.deserving or self._placer.nowhere(group):
+            return False
+        mine = sum(block.charge_milli for block in self._blocks.of_group(group))
+        return self._within.covers(project, needs, mine)
+
+    def _anywhere(self, group: PodGroup) -> Found | None:
+        """Where it fits soonest, on any nodes but those of other reservations."""
+        snapshot, taken = (
+            self._snapshot,
+            {b.node for b in self._blocks.of(ReservationKind.RESERVED)},
+        )
+        nodes = {n for demand in group.needs.counts for n in demand.usable} - taken
+        if len(group.members) == 1:
+            nodes = {n for n in nodes if self._placer.may_go(group.members[0], n)}
+        free = snapshot.node_free_milli
+        most = max(MOST_NODES, 4 * len(group.members))
+        likely = nlargest(most, nodes, key=lambda n: (free[n], -n))
+        if len(group.members) == 1:
+            uid = group.first_uid
+            each = [self._soonest(group, Scope({uid: n}, None), {n}) for n in likely]
+            return min(filter(None, each), key=lambda f: (f[0], f[1], f[2][0][1]), default=None)
+        barred: Flags = np.zeros(len(snapshot.kind), dtype=np.bool_)
+        barred[list(taken)] = True
+        return self._soonest(group, Scope(None, barred), likely)
+
+    def _soonest(self, group: PodGroup, scope: Scope, nodes: Iterable[int]) -> Found | None:
+        """When the group fits, if pods of these nodes end one after the other."""
+        pods = self._stayers(nodes)
+        model_budget = self._within.model_budget(group.project)
+        found = self._solver.fewest(
+            group, scope, [(pod,) for pod in pods], lambda given: UNBOUNDED, model_budget
+        )
+        if found is None:
+            return None
+        used = {self._snapshot.cluster.nodes[node].name for _, node, _ in found[1]}
+        ended = [pod for pod in pods[: found[0]] if pod.node in used]
+        start = max([self._now, *map(_end, ended)])
+        return start, sum(pod.milli for pod in ended), found[1]
+
+    def _stayers(self, nodes: Iterable[int]) -> list[RunningPod]:
+        """In the order in which they end; who started just now goes last."""
+        names = {self._snapshot.cluster.nodes[n].name: n for n in nodes}
+        on = {name: self._releasing.staying_on(n) for name, n in names.items()}
+        held = {name: sum(pod.milli for pod in pods) for name, pods in on.items()}
+        found = [pod for pods in on.values() for pod in pods]
+        found.sort(key=lambda p: (_end(p), held[p.node], names[p.node], p.since, p.uid))
+        joined = (pod for group in self.joined for pod in running_pods_of(group))
+        return found + [pod for pod in joined if pod.node in names]
+
+    def _reserve(self, group: PodGroup, found: Found | None) -> None:
+        if found is not None:
+            start = None if found[0] == NEVER else found[0]
+            self._blocks.keep(group, found[2], ReservationKind.RESERVED, start)
+
+
+def _end(pod: RunningPod) -> float:
+    return NEVER if pod.ends is None else pod.ends

@@ -1,0 +1,1 @@
+"""Who may give way, when, and how few."""

@@ -1,0 +1,212 @@
+"""Who holds more than its fair share and who less, as of now and with what is decided so far.
+
+Pods that are about to go count no longer; room that is kept for a pod counts already. A project
+is never taken below its quota, of GPUs and of a model that its quota names, and below its fair
+share only for a group that is guaranteed (ADR 0025). Called by ``preemption``.
+"""
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+
+from gpu_scheduler.core.fairness.budget import Budget
+from gpu_scheduler.core.fairness.fairshare import fair_shares, model_shares
+from gpu_scheduler.core.fairness.pools import Pool, Pools
+from gpu_scheduler.core.model import quota
+from gpu_scheduler.core.model.request import Project, ProjectName
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.model.units import gpu_from_milli
+from gpu_scheduler.core.model.wording import gpus
+from gpu_scheduler.core.queue.pod_group import Needs
+from gpu_scheduler.core.queue.queues import Queue
+from gpu_scheduler.core.reservation.blocks import Blocks
+from gpu_scheduler.core.reservation.releasing import ReleasingResources
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Fair shares at the start of a cycle, in milli-GPU: of what there is."""
+
+    projects: Mapping[ProjectName, Project]
+    of_all: Mapping[ProjectName, int]
+    by_model: Mapping[Pool, Mapping[ProjectName, int]]
+    """Of each model that a project names: of pods that can run on no other."""
+
+
+def shares_now(
+    snapshot: Snapshot,
+    projects: Mapping[ProjectName, Project],
+    queues: Iterable[Queue],
+    pools: Pools,
+) -> Shares:
+    """Fair shares; groups that can never start ask for nothing."""
+    asked = {name: snapshot.allocated_milli(name) for name in projects}
+    capacity = _free_milli(snapshot) + sum(asked.values())
+    of_model = {(n, pool): pools.held_milli(n, pool) for pool in pools.models for n in projects}
+    for queue in queues:
+        name = queue.project.name
+        for sort, groups in queue.counts.items():
+            if sort.never is not None:
+                continue
+            asked[name] += groups * sort.needs.least_milli
+            for demand, count in sort.needs.counts.items() if pools.models else ():
+                if pool := pools.only(demand):
+                    of_model[name, pool] += groups * demand.least_milli * count
+    by_model = {
+        pool: model_shares(
+            pool,
+            pools.capacity_milli(pool),
+            projects,
+            {name: of_model[name, pool] for name in projects},
+        )
+        for pool in pools.models
+    }
+    return Shares(projects, fair_shares(capacity, projects, asked), by_model)
+
+
+def _free_milli(snapshot: Snapshot) -> int:
+    """What is free on nodes that take pods."""
+    closed = (n for n, node in enumerate(snapshot.cluster.nodes) if node.closed)
+    return sum(snapshot.node_free_milli) - sum(snapshot.node_free_milli[n] for n in closed)
+
+
+class FairShareState:
+    """Held against fair share, project by project."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        releasing: ReleasingResources,
+        blocks: Blocks,
+        pools: Pools,
+        shares: Shares,
+    ) -> None:
+        self._snapshot, self._releasing, self._blocks = snapshot, releasing, blocks
+        self.pools, self._shares = pools, shares
+        self.projects, self.shares_milli = shares.projects, shares.of_all
+        self.beyond = Budget(snapshot, pools, above=True)
+        self._keeps_shares = True
+
+    def down_to_quotas(self) -> "FairShareState":
+        """The same for a group inside its project's quota: others keep theirs, and nothing else."""
+        twin = copy(self)
+        twin._keeps_shares = False
+        return twin
+
+    def of(self, needs: Needs) -> "FairShareState":
+        """The balance that decides about a group: that of a model, where one alone will do."""
+        pools = {self.pools.only(demand) for demand in needs.counts if demand.least_milli}
+        pool = pools.pop() if len(pools) == 1 else ""
+        return ModelShareState(self, pool) if pool else self
+
+    def anyone_over(self) -> bool:
+        """Whether something can be taken from anybody."""
+        return bool(self.most_over()) or any(
+            ModelShareState(self, pool).most_over() for pool in self.pools.models
+        )
+
+    def stand(self, name: ProjectName) -> str:
+        """What a project holds and should hold, in words."""
+        held, share = self.held_milli(name), self.shares_milli[name]
+        return f"project {name} holds {gpus(held)}, its fair share is {gpu_from_milli(share)}"
+
+    def spare_of_model_milli(self, name: ProjectName, pool: Pool) -> int:
+        """How much of a model can be taken from a project, for its quota of it; not negative."""
+        quota_milli = self.projects[name].quota_by_model.get(pool)
+        if quota_milli is None:
+            return quota.UNBOUNDED
+        return max(0, self._taken_of(name, pool) - quota_milli)
+
+    def _held_of(self, name: ProjectName, pool: Pool) -> int:
+        leaving = sum(
+            milli
+            for (project, product), milli in self._releasing.by_model.items()
+            if project == name and self.pools.of_product(product) == pool
+        )
+        return self.pools.held_milli(name, pool) - leaving
+
+    def _taken_of(self, name: ProjectName, pool: Pool) -> int:
+        """The same, less what is only reserved: nothing that can be taken from a project."""
+        reserved = self._blocks.charged_by_model[name]
+        of_pool = (n for product, n in reserved.items() if self.pools.of_product(product) == pool)
+        return self._held_of(name, pool) - sum(of_pool)
+
+    def quota_milli(self, name: ProjectName) -> int:
+        """What a project is guaranteed."""
+        return self.projects[name].quota_milli
+
+    def held_milli(self, name: ProjectName) -> int:
+        """What a project will hold once those that leave are gone."""
+        return self._snapshot.allocated_milli(name) - self._releasing.milli[name]
+
+    def missing_milli(self, name: ProjectName) -> int:
+        """How far a project is below its fair share; not negative."""
+        return max(0, self.shares_milli[name] - self.held_milli(name))
+
+    def spare_milli(self, name: ProjectName) -> int:
+        """How much can be taken from a project; not negative."""
+        floor = self.projects[name].quota_milli
+        if self._keeps_shares:
+            floor = max(floor, self.shares_milli[name])
+        return max(0, self.held_milli(name) - self._blocks.charged_milli[name] - floor)
+
+    def most_over(self) -> list[ProjectName]:
+        """Projects from which something can be taken, most over their fair share first."""
+        over = [name for name in self.projects if self.spare_milli(name) > 0]
+        return sorted(over, key=lambda n: (-self._times(n), -self.held_milli(n), n))
+
+    def growth_milli(self, project: Project) -> int:
+        """What a pod may cost beyond what it takes from others of its project; may be negative."""
+        held = self.held_milli(project.name)
+        bound = max(project.quota_milli, held, self.shares_milli[project.name])
+        return min(quota.ceiling_milli(project), bound) - held
+
+    def inside_milli(self, project: Project) -> int:
+        """What a pod may cost inside its project's quota; may be negative."""
+        return quota.inside_milli(project) - self.held_milli(project.name)
+
+    def ceiling_milli(self, project: Project) -> int:
+        """What a pod may cost if nobody else wants anything; may be negative."""
+        return quota.ceiling_milli(project) - self.held_milli(project.name)
+
+    def _times(self, name: ProjectName) -> float:
+        share = self.shares_milli[name]
+        return self.held_milli(name) / share if share else float("inf")
+
+
+class ModelShareState(FairShareState):
+    """The same of one model: for pods that can run on no other."""
+
+    def __init__(self, whole: FairShareState, pool: Pool) -> None:
+        super().__init__(
+            whole._snapshot, whole._releasing, whole._blocks, whole.pools, whole._shares
+        )
+        self.shares_milli = whole._shares.by_model[pool]
+        self._whole, self._pool = whole, pool
+        self._keeps_shares = whole._keeps_shares
+
+    def held_milli(self, name: ProjectName) -> int:
+        """What a project will hold of the model once those that leave are gone."""
+        return self._held_of(name, self._pool)
+
+    def missing_milli(self, name: ProjectName) -> int:
+        """How far a project is below its fair share of the model, and of GPUs; not negative."""
+        return min(super().missing_milli(name), self._whole.missing_milli(name))
+
+    def spare_milli(self, name: ProjectName) -> int:
+        """How much of the model can be taken from a project; not negative.
+
+        From one whose quota does not name the model only what it holds above its quota of GPUs.
+        """
+        named = self.projects[name].quota_by_model.get(self._pool)
+        floor = max(self.shares_milli[name] if self._keeps_shares else 0, named or 0)
+        spare = max(0, self._taken_of(name, self._pool) - floor)
+        return spare if named is not None else min(spare, self._whole.spare_milli(name))
+
+    def stand(self, name: ProjectName) -> str:
+        """See ``FairShareState``."""
+        held, share = self.held_milli(name), self.shares_milli[name]
+        return (
+            f"project {name} holds {gpus(held)} of {self._pool}, its fair share is"
+            f" {gpu_from_milli(share)}"
+        )

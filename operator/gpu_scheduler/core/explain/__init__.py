@@ -1,0 +1,1 @@
+"""Why a job waits: a reason, and a sentence with numbers."""

@@ -1,0 +1,90 @@
+"""Why a gang finds no place although its project may have it.
+
+"36 placeable" is found out by placing as many members as possible at the end of the cycle; that
+is done for a bounded number of gangs, the others are told what is free. Called by ``reasons``.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gpu_scheduler.core.explain.group_words import together
+from gpu_scheduler.core.explain.peer_reasons import PeerExplainer
+from gpu_scheduler.core.fit.placement import Placer, milli_of
+from gpu_scheduler.core.model import wording
+from gpu_scheduler.core.model.decision import Reason, Verdict
+from gpu_scheduler.core.model.units import gpu_from_milli
+from gpu_scheduler.core.queue.pod_group import Member, PodGroup
+
+MOST_TRIED = 32  # gangs that are placed as far as possible, for one sentence each
+
+OfPod = Callable[[Member], Verdict]  # why a single pod finds no place
+
+
+class GangShortage:
+    """Explains gangs within one cycle, after its last placement."""
+
+    def __init__(self, placer: Placer, of_peers: PeerExplainer | None, of_pod: OfPod) -> None:
+        self._placer, self._snapshot = placer, placer.snapshot
+        self._of_peers, self._of_pod = of_peers, of_pod
+        self._tried = 0
+
+    def explain(self, group: PodGroup) -> Verdict:
+        """What is in its way: a member that would not even start alone, or all of it."""
+        alone = self._placer.fits_alone
+        lone = next((member for member in group.members if not alone(member)), None)
+        if lone is not None:
+            reason, message = self._of_pod(lone)
+            return reason, f"{together(group)}: {message}"
+        least = group.needs.least_milli
+        parts = [f"{self._free(group)} free"] if least else []
+        self._tried += 1
+        if self._tried <= MOST_TRIED:
+            most = self._placer.most(group)
+            part = gpu_from_milli(milli_of(most)) if least else wording.pods(len(most))
+            parts.append(f"{part} placeable")
+        if (ruled := self._by_rules(group)) is not None:
+            return ruled[0], f"{together(group)}; {ruled[1]}"
+        text = f"{together(group)}; {', '.join(parts) or 'not all fit'}"
+        topology = group.needs.topology
+        if topology is not None:
+            text += f" in one {topology.key.rsplit('/', 1)[-1]}"
+        return Reason.WAITING_FOR_GANG, text
+
+    def _by_rules(self, group: PodGroup) -> Verdict | None:
+        """What rules about other pods have to do with it, where they alone are in the way."""
+        peers, of_peers = self._placer.peers, self._of_peers
+        if peers is None or of_peers is None or self._tried > MOST_TRIED:
+            return None
+        if all(peers.forbidden(*member) is None for member in group.members):
+            return None
+        if self._placer.place_but_for_rules(group) is None:
+            return None
+        most = self._placer.most(group)
+        there = {member[0].uid for member, _, _ in most}
+        left = [member for member in group.members if member[0].uid not in there]
+        if not left:
+            return None  # whom it wants to be near came only after it had been tried
+        mark = peers.counts.mark()
+        for (pod, _), node, _ in most:
+            peers.add(pod, node)
+        anywhere = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
+        found = of_peers.explain(*left[0], anywhere)
+        peers.counts.rollback(mark)
+        if found is None:
+            return None
+        return found[0], f"{len(most)} of {wording.pods(len(group.members))} fit; {found[1]}"
+
+    def _free(self, group: PodGroup) -> str:
+        """What is free on devices that members could use."""
+        snapshot = self._snapshot
+        cluster = snapshot.cluster
+        devices = {
+            cluster.first[n] + offset
+            for demand in group.needs.counts
+            for n in demand.usable
+            if snapshot.node_free_milli[n]
+            for offset in demand.chooser.eligible(snapshot.kind[n])
+        }
+        milli = sum(cluster.free_milli[device] for device in devices)
+        return f"{gpu_from_milli(milli)} {'is' if milli == 1000 else 'are'}"

@@ -1,0 +1,112 @@
+"""Who holds what a pod waits for, and when a time limit frees it.
+
+Said of the first few jobs of a project only, and from a bounded number of nodes: sentences about
+thousands of waiting jobs must not change whenever any pod ends. Called by ``reasons``.
+"""
+
+from collections.abc import Callable, Iterable
+
+from gpu_scheduler.core.model import wording
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Reservation
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
+from gpu_scheduler.core.model.snapshot import Snapshot
+
+MOST_NODES = 32  # looked at for one sentence
+NEVER = float("inf")
+
+
+def of_devices(
+    demand: Demand, avoid: frozenset[str], snapshot: Snapshot, running_pods: RunningPods
+) -> str:
+    """The jobs on devices that would do: 'held by a/x (until 12:05Z at the latest), a/y'."""
+    nodes = demand.usable[:MOST_NODES]
+    return _held_by(pods_on(nodes, demand, avoid, snapshot, running_pods), _until, snapshot.cluster)
+
+
+def pods_on(
+    nodes: Iterable[int],
+    demand: Demand,
+    avoid: frozenset[str],
+    snapshot: Snapshot,
+    running_pods: RunningPods,
+) -> list[RunningPod]:
+    """The pods on those devices of some nodes that would do."""
+    cluster = snapshot.cluster
+    found: list[RunningPod] = []
+    for n in nodes:
+        node = cluster.nodes[n].name
+        if node in avoid:
+            continue
+        offsets = demand.chooser.eligible(snapshot.kind[n])
+        would_do = {cluster.dev_id[cluster.first[n] + offset] for offset in offsets}
+        found += [
+            pod
+            for pod in running_pods.on(node)
+            if any(grant.device in would_do for grant in pod.grants)
+        ]
+    return found
+
+
+def of_project(project: ProjectName, running_pods: RunningPods, cluster: Cluster) -> str:
+    """The jobs that hold a project's share: 'held by a/x (2), a/y (0.5, until … at the latest)'."""
+    pods = [pod for pod in running_pods.of(project) if pod.grants]
+    return _held_by(pods, _part, cluster)
+
+
+def until(start: float | None) -> str:
+    """When reserved room is complete, as far as that is known."""
+    return f", complete by {wording.at(start)} at the latest" if start is not None else ""
+
+
+def others(holds: Iterable[Reservation], demand: Demand, snapshot: Snapshot) -> str:
+    """For whom room is kept on nodes that a pod could use."""
+    holds = tuple(holds)
+    if not holds:
+        return ""
+    cluster = snapshot.cluster
+    names = {cluster.nodes[n].name for n in demand.usable}
+    kept = (hold for hold in holds if hold.node in names)
+    found = sorted({f"{cluster.name_of(hold.job)} on {hold.node}" for hold in kept})
+    return f"; room is kept for {wording.names(found)}" if found else ""
+
+
+def is_open(hold: Reservation, cluster: Cluster, node: int | None) -> bool:
+    """Whether some of the room that is kept is free; ``node``: its number."""
+    kept = {grant.device for grant in hold.grants}
+    if node is None or not kept:
+        return not kept
+    devices = range(cluster.first[node], cluster.first[node + 1])
+    return any(cluster.free_milli[d] > 0 and cluster.dev_id[d] in kept for d in devices)
+
+
+def _held_by(
+    pods: Iterable[RunningPod], about: Callable[[list[RunningPod]], str], cluster: Cluster
+) -> str:
+    jobs: dict[str, list[RunningPod]] = {}
+    for pod in pods:
+        jobs.setdefault(cluster.name_of(pod.job), []).append(pod)
+    if not jobs:
+        return ""
+    ranked = sorted(jobs.items(), key=lambda item: (_first_end(item[1]), item[0]))
+    told = [f"{job}{about(each)}" for job, each in ranked[: wording.MOST_NAMES]]
+    return f"; held by {wording.names(told, of=len(ranked))}"
+
+
+def _first_end(pods: list[RunningPod]) -> float:
+    return min(NEVER if pod.ends is None else pod.ends for pod in pods)
+
+
+def _until(pods: list[RunningPod]) -> str:
+    end = _first_end(pods)
+    if any(pod.leaving for pod in pods):
+        return " (ending)"
+    return "" if end == NEVER else f" (until {wording.at(end)} at the latest)"
+
+
+def _part(pods: list[RunningPod]) -> str:
+    when = _until(pods).strip(" ()")
+    held = wording.cpu(sum(pod.milli for pod in pods))
+    return f" ({held}, {when})" if when else f" ({held})"

@@ -1,0 +1,242 @@
+"""Why a group waits: the most specific reason that applies, and a sentence with numbers.
+
+What can never be was said when the group was made. The rest is asked at the end of a cycle, about
+what is free then, so the same question in the next cycle has the same answer unless something
+changed. Groups that are alike are asked about once. Called by ``plan`` for each waiting job.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from gpu_scheduler.core.explain import occupied_by
+from gpu_scheduler.core.explain.gang_shortage import GangShortage
+from gpu_scheduler.core.explain.group_words import cost
+from gpu_scheduler.core.explain.peer_reasons import PeerExplainer
+from gpu_scheduler.core.explain.shortage import shortage
+from gpu_scheduler.core.explain.unsatisfiable import missing
+from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
+from gpu_scheduler.core.fairness.pools import Pool, Pools
+from gpu_scheduler.core.fit.feasibility import Feasibility
+from gpu_scheduler.core.fit.placement import Placement, Placer, milli_of
+from gpu_scheduler.core.model import quota, wording
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationKind, Verdict
+from gpu_scheduler.core.model.request import Project, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPods
+from gpu_scheduler.core.model.units import gpu_from_milli
+from gpu_scheduler.core.queue.pod_group import Member, Needs, PodGroup
+
+MOST_TOLD = 3  # jobs of a project that are told who holds what they wait for
+_NEVER_BORROWS = "(weight 0: it never borrows)"
+_NOT_NOW = "and cannot borrow now: pods inside their quota wait for the same nodes"
+
+
+class Explainer:
+    """Explains waits within one cycle, after its last placement."""
+
+    def __init__(
+        self,
+        placer: Placer,
+        pools: Pools,
+        feasibility: Feasibility,
+        running_pods: RunningPods,
+        holds: Sequence[Reservation],
+        cluster: Cluster,
+    ) -> None:
+        """``cluster``: before the cycle."""
+        self._placer, self._snapshot, self._pools = placer, placer.snapshot, pools
+        self._feasibility, self._running_pods = feasibility, running_pods
+        self._within = Budget(placer.snapshot, pools, above=False)
+        self._beyond = Budget(placer.snapshot, pools, above=True)
+        self._holds = {hold.pod: hold for hold in holds}
+        self.kept = {hold.job for hold in holds}
+        """Jobs for which room is kept."""
+        # Room on GPUs that are taken anyway keeps nobody out now: many need not be told of it.
+        self._open: list[Reservation] = []
+        self._taken: list[Reservation] = []
+        for hold in holds:
+            number = self._snapshot.number_of(hold.node)
+            is_open = occupied_by.is_open(hold, cluster, number)
+            (self._open if is_open else self._taken).append(hold)
+        self._verdicts: dict[tuple[Needs, ProjectName], Verdict] = {}
+        self._shortages: dict[tuple[object, ...], Verdict] = {}
+        peers = placer.peers
+        self._of_peers = PeerExplainer(placer.snapshot, peers) if peers is not None else None
+        self._of_gangs = GangShortage(placer, self._of_peers, self._of_pod)
+        self._held: dict[tuple[object, ...], str] = {}
+
+    def explain(self, group: PodGroup, position: int) -> Verdict:
+        """Why this group did not start; ``position``: of its job within the project."""
+        if self._holds:
+            holds = [self._holds[uid] for uid in group.uids if uid in self._holds]
+            if holds:
+                return Reason.WAITING_FOR_GPU, _kept(group, holds)
+        key = group.needs, group.project.name
+        verdict = self._verdicts.get(key) if group.complete else None
+        if verdict is None:
+            verdict = self._never(group) or self._incomplete(group) or self._for_now(group)
+            if group.complete:
+                self._verdicts[key] = verdict
+        reason, message = verdict
+        if position > MOST_TOLD:
+            return verdict
+        return reason, message + self._held_by(reason, group)
+
+    def _for_now(self, group: PodGroup) -> Verdict:
+        found = self._waits_for_quota(group)
+        if found is not None:
+            return found
+        if group.job.gang is None:
+            return self._of_pod(group.members[0])
+        return self._of_gangs.explain(group)
+
+    def _held_by(self, reason: Reason, group: PodGroup) -> str:
+        """Who holds what is waited for, and for whom it is kept then."""
+        (pod, demand), name = group.members[0], group.project.name
+        if reason is Reason.WAITING_FOR_QUOTA:
+            key: tuple[object, ...] = (name,)
+            if key not in self._held:
+                self._held[key] = occupied_by.of_project(
+                    name, self._running_pods, self._snapshot.cluster
+                )
+        elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG):
+            key = (demand, pod.avoid)
+            if key not in self._held:
+                kept = occupied_by.others(self._taken, demand, self._snapshot)
+                self._held[key] = kept + occupied_by.of_devices(
+                    demand, pod.avoid, self._snapshot, self._running_pods
+                )
+        else:
+            return ""
+        return self._held[key]
+
+    def _never(self, group: PodGroup) -> Verdict | None:
+        if group.never is Reason.UNSATISFIABLE:
+            for pod, demand in group.members:
+                if not demand.could:
+                    role = f"role {pod.role} " if pod.role else ""
+                    return group.never, role + missing(demand.chooser, self._snapshot)
+            return group.never, self._placer.domains.refusal(group)
+        if group.never is Reason.EXCEEDS_QUOTA:
+            project, most = group.project, wording.ceiling(group.project)
+            if group.needs.least_milli <= quota.ceiling_milli(project):
+                models = sorted(self._feasibility.beyond_models(group))
+                both = " or " if len(group.members) == 1 else " and "
+                named = both.join(f"{_quota_of(project, model)} of {model}" for model in models)
+                most = f"its quota {named} {_NEVER_BORROWS}"
+            return (
+                group.never,
+                f"needs {cost(group)}; project {project.name} can never hold more than {most}",
+            )
+        return None
+
+    def _incomplete(self, group: PodGroup) -> Verdict | None:
+        gang = group.job.gang
+        if gang is None or group.complete:
+            return None
+        exist = gang.size - gang.missing + len(group.members)
+        return Reason.WAITING_FOR_GANG, f"{exist} of {gang.size} pods of the gang exist"
+
+    def _waits_for_quota(self, group: PodGroup) -> Verdict | None:
+        project, least = group.project, group.needs.least_milli
+        if not least:
+            return None
+        holds = gpu_from_milli(self._snapshot.allocated_milli(project.name))
+        who = f"project {project.name} holds"
+        needs = f"needs {cost(group)}"
+        above, ceiling = self._beyond.room_milli(project), wording.ceiling(project)
+        if least > above:
+            return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {holds} of {ceiling}"
+        model_budget = self._beyond.model_budget(project)
+        short = (
+            model_budget.short_of(group.needs.counts.items()) if model_budget is not None else None
+        )
+        if short:
+            models = self._of_models(project, short)
+            return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {models} {_NEVER_BORROWS}"
+        placement = self._placer.place(group, quota.UNBOUNDED)
+        if placement is None:
+            return None  # the quota is not what it lacks
+        charge = milli_of(placement)
+        if charge > above:
+            where = self._where(group, placement)
+            return Reason.WAITING_FOR_QUOTA, f"needs {where}; {who} {holds} of {ceiling}"
+        if charge <= self._within.room_milli(project):
+            return self._waits_for_models(group, placement)
+        its = f"its quota {gpu_from_milli(project.quota_milli)}"
+        return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {holds} of {its} {_NOT_NOW}"
+
+    def _where(self, group: PodGroup, placement: Placement) -> str:
+        """What a group costs where it would fit."""
+        charge = gpu_from_milli(milli_of(placement))
+        if group.job.gang is not None:
+            return f"{cost(group)}, {charge} where it would fit"
+        name = self._snapshot.cluster.nodes[placement[0][1]].name
+        return f"{wording.needs(group.members[0][1].pod_kind)}, {charge} on {name}"
+
+    def _waits_for_models(self, group: PodGroup, placement: Placement) -> Verdict | None:
+        """Where it is inside the quota of GPUs, and would fit if there were none of models."""
+        project = group.project
+        model_budget = self._within.model_budget(project)
+        if model_budget is None or self._placer.place(
+            group, quota.UNBOUNDED, model_budget=model_budget
+        ):
+            return None
+        models = model_budget.short_of(group.needs.counts.items()) or self._beyond_budget(
+            model_budget, placement
+        )
+        if not models:
+            return None  # they would do, but not in the order in which members are tried
+        why = _NOT_NOW if project.weight else _NEVER_BORROWS
+        return (
+            Reason.WAITING_FOR_QUOTA,
+            f"needs {cost(group)}; project {project.name} holds"
+            f" {self._of_models(project, models)} {why}",
+        )
+
+    def _beyond_budget(self, model_budget: ModelBudget, placement: Placement) -> frozenset[Pool]:
+        costs: Counter[Pool] = Counter()
+        for _, _, choice in placement:
+            for _, device, milli, _ in choice.picks:
+                costs[self._pools.of_device(device)] += milli
+        return frozenset(
+            pool for pool, cost in costs.items() if cost > model_budget.left_milli(pool)
+        )
+
+    def _of_models(self, project: Project, models: frozenset[Pool]) -> str:
+        """What a project holds of models that its quota names."""
+        return " and ".join(
+            f"{gpu_from_milli(self._pools.held_milli(project.name, model))} of its quota"
+            f" {_quota_of(project, model)} of {model}"
+            for model in sorted(models & project.quota_by_model.keys())
+        )
+
+    def _of_pod(self, member: Member) -> Verdict:
+        """Why one pod finds no place."""
+        pod, demand = member
+        peers = self._placer.peers
+        if self._of_peers and peers and peers.forbidden(pod, demand) is not None:
+            found = self._of_peers.explain(pod, demand, self._placer.open_to(member))
+            if found is not None:
+                return found
+        key = (demand, pod.avoid)
+        if key not in self._shortages:
+            reason, message = shortage(demand, pod.avoid, self._snapshot)
+            kept = occupied_by.others(self._open, demand, self._snapshot)
+            self._shortages[key] = reason, message + kept
+        return self._shortages[key]
+
+
+def _kept(group: PodGroup, holds: list[Reservation]) -> str:
+    """What a group for which room is kept waits for."""
+    needs = wording.needs(group.members[0][1].pod_kind)
+    if group.job.gang is not None:
+        needs = cost(group)
+    nodes = wording.names(sorted({hold.node for hold in holds}))
+    if holds[0].kind is ReservationKind.FREED:
+        return f"needs {needs}; room on {nodes} is kept for it and pods there are ending"
+    return f"needs {needs}; room on {nodes} is reserved for it{occupied_by.until(holds[0].start)}"
+
+
+def _quota_of(project: Project, model: Pool) -> str:
+    return gpu_from_milli(project.quota_by_model.get(model, 0))

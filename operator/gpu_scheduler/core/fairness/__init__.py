@@ -1,0 +1,1 @@
+"""Quota, limits and fair shares: what each project may take."""

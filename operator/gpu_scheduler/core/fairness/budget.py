@@ -1,0 +1,143 @@
+"""What projects may still take, under one of two rules: inside their quota, or by borrowing.
+
+A vector: milli-GPU in all, and of each model for which there are guarantees. Charged is what pods
+hold that have not ended, and what this cycle placed. Read by all that places pods, and by the
+reasons.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations
+
+from gpu_scheduler.core.fairness.pools import Pool, Pools
+from gpu_scheduler.core.model import quota
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.quota import UNBOUNDED
+from gpu_scheduler.core.model.request import Project, ProjectName
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.queue.pod_group import Needs
+
+MOST_MODELS = 6  # looked at together
+NO_SHARES: Mapping[ProjectName, int] = {}
+
+
+class Budget:
+    """What projects may take inside their quota, or (``above``) by borrowing."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        pools: Pools,
+        *,
+        above: bool,
+        shares_milli: Mapping[ProjectName, int] = NO_SHARES,
+    ) -> None:
+        """``shares_milli``: more than that nobody borrows; who is not named, as much as may be."""
+        self._pools, self.above, self._shares_milli = pools, above, shares_milli
+        self._held = snapshot.cluster.allocated_milli
+        self._most: dict[ProjectName, int] = {}
+
+    def room_milli(self, project: Project, held_milli: int | None = None) -> int:
+        """What a project may take of any GPU, given what it holds (None = now); not negative."""
+        most = self._most.get(project.name)
+        if most is None:
+            of = quota.ceiling_milli if self.above else quota.inside_milli
+            share = self._shares_milli.get(project.name, UNBOUNDED)
+            most = self._most[project.name] = min(of(project), share)
+        held = self._held.get(project.name, 0) if held_milli is None else held_milli
+        return most - held if most > held else 0
+
+    def covers(self, project: Project, needs: Needs, mine_milli: int = 0) -> bool:
+        """Whether a group may cost what it costs at least.
+
+        ``mine_milli``: what its project is charged already for room that is kept for it.
+        """
+        held = self._held.get(project.name, 0) - mine_milli
+        if needs.least_milli > self.room_milli(project, held):
+            return False
+        model_budget = self.model_budget(project)
+        return model_budget is None or not model_budget.short_of(needs.counts.items())
+
+    def model_budget(self, project: Project) -> "ModelBudget | None":
+        """What the pods of a group may cost together by model; None = anything."""
+        if not project.quota_by_model or (self.above and project.weight > 0):
+            return None
+        return ModelBudget(self._pools, lambda pool: self._left(project, pool))
+
+    def _left(self, project: Project, pool: Pool) -> int:
+        most = project.quota_by_model.get(pool)
+        if most is None:
+            return UNBOUNDED
+        return max(0, most - self._pools.held_milli(project.name, pool))
+
+
+class ModelBudget:
+    """What is left for a project of each model, as of the moment at which it is asked."""
+
+    def __init__(self, pools: Pools, left_milli: Callable[[Pool], int]) -> None:
+        self._pools, self.left_milli = pools, left_milli
+
+    def spending(self, demands: Iterable[Demand]) -> "ModelSpending":
+        """Pods with these demands are about to be placed for trial, one by one, in this order."""
+        return ModelSpending(self._pools, self.left_milli, demands)
+
+    def short_of(self, counts: Iterable[tuple[Demand, int]]) -> frozenset[Pool]:
+        """Models of which less is left than pods ask for that can run on no others.
+
+        Empty where that is so of no few models: then they may fit if the right devices are free.
+        """
+        counts = tuple(counts)
+        for demand, _ in counts:  # a pod on one device has that of one model
+            several = sum(request.count for request in demand.pod_kind.devices) > 1
+            if not several and demand.least_milli > self.most_milli(demand):
+                return self._pools.of(demand)
+        asks = [(self._pools.of(demand), demand.least_milli * n) for demand, n in counts]
+        named = {pool for pools, _ in asks for pool in pools if self._bound(pool)}
+        for size in range(1, min(len(named), MOST_MODELS) + 1):
+            for some in map(frozenset, combinations(sorted(named), size)):
+                asked = sum(milli for pools, milli in asks if pools <= some)
+                if asked > sum(self.left_milli(pool) for pool in some):
+                    return some
+        return frozenset()
+
+    def most_milli(self, demand: Demand) -> int:
+        """The most that a pod may cost, on the model of which most is left."""
+        return max(map(self.left_milli, self._pools.of(demand)), default=UNBOUNDED)
+
+    def _bound(self, pool: Pool) -> bool:
+        return self.left_milli(pool) < UNBOUNDED
+
+
+class ModelSpending:
+    """What the pods of a group cost by model, and what is kept for those that have no choice."""
+
+    def __init__(
+        self, pools: Pools, left_milli: Callable[[Pool], int], demands: Iterable[Demand]
+    ) -> None:
+        self._pools, self._left_milli = pools, left_milli
+        self._spent: Counter[Pool] = Counter()
+        self._kept: Counter[Pool] = Counter()
+        for demand in demands:
+            self._kept[pools.only(demand)] += demand.least_milli
+
+    def turn_of(self, demand: Demand) -> None:
+        """The next pod is to be placed: nothing is kept for it any longer."""
+        self._kept[self._pools.only(demand)] -= demand.least_milli
+
+    def may(self, choice: Choice) -> bool:
+        """Whether the pod may have these devices."""
+        return all(
+            self._spent[pool] + milli + (self._kept[pool] if pool else 0) <= self._left_milli(pool)
+            for pool, milli in self._costs(choice).items()
+        )
+
+    def spend(self, choice: Choice) -> None:
+        """The pod gets these devices."""
+        self._spent.update(self._costs(choice))
+
+    def _costs(self, choice: Choice) -> Counter[Pool]:
+        costs: Counter[Pool] = Counter()
+        for _, device, milli, _ in choice.picks:
+            costs[self._pools.of_device(device)] += milli
+        return costs

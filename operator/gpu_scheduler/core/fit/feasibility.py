@@ -1,0 +1,40 @@
+"""What can never be: pods that no node could hold, and more than a project can ever have.
+
+Said of each group when it is made, and carried with it: such a group asks for nothing, is never
+tried and waits until the cluster or its project changes. Called by ``pod_group``.
+"""
+
+from gpu_scheduler.core.fairness.budget import ModelBudget
+from gpu_scheduler.core.fairness.pools import Pool, Pools
+from gpu_scheduler.core.fit.placement import Placer
+from gpu_scheduler.core.model import quota
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.queue.pod_group import PodGroup
+
+
+class Feasibility:
+    """Judges the groups of one cycle."""
+
+    def __init__(self, placer: Placer, pools: Pools) -> None:
+        self._placer, self._pools = placer, pools
+
+    def never(self, group: PodGroup) -> Reason | None:
+        """Why a group can never start; None when it may."""
+        needs = group.needs
+        if not all(demand.could for demand in needs.counts):
+            return Reason.UNSATISFIABLE
+        if group.job.gang is not None and self._placer.domains.refusal(group):
+            return Reason.UNSATISFIABLE
+        if needs.least_milli > quota.ceiling_milli(group.project):
+            return Reason.EXCEEDS_QUOTA
+        return Reason.EXCEEDS_QUOTA if self.beyond_models(group) else None
+
+    def beyond_models(self, group: PodGroup) -> frozenset[Pool]:
+        """Models of which a project names less than a group needs, if it never borrows."""
+        project = group.project
+        if project.weight or not project.quota_by_model:
+            return frozenset()
+        named = ModelBudget(
+            self._pools, lambda pool: project.quota_by_model.get(pool, quota.UNBOUNDED)
+        )
+        return named.short_of(group.needs.counts.items())

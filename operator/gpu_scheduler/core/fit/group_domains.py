@@ -1,0 +1,107 @@
+"""The topology domains in which a group may be placed: which, and in what order.
+
+A domain is given by the nodes that are left out. Those come first that would have the least GPU
+left, then by name. Called by ``placement`` and ``solver``.
+"""
+
+from collections.abc import Container, Iterator
+
+import numpy as np
+
+from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.model.arrays import Flags, Ints
+from gpu_scheduler.core.nodes.topology import Division
+from gpu_scheduler.core.queue.pod_group import PodGroup
+
+MOST_DOMAINS = 64  # tried for one gang: half with the least free GPU, half with the most
+
+
+class GroupDomains:
+    """The domains of one cycle, for groups."""
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._snapshot = session, session.snapshot
+        self._free: Ints | None = None  # milli per node, as of the first `_seen` changes
+        self._seen = 0
+
+    def masks(
+        self, group: PodGroup, barred: Flags | None, *, hopeful: bool = True
+    ) -> Iterator[Flags | None]:
+        """The nodes to leave out, one domain after the other; ``hopeful``: that may hold it."""
+        topology = group.needs.gang.topology
+        if topology is None:
+            yield barred
+            return
+        division = self._session.domains.by(topology.key)
+        for domain in self._domains(group, division, barred, hopeful):
+            outside: Flags = division.of_node != domain
+            yield outside if barred is None else outside | barred
+        if not topology.required:
+            yield barred
+
+    def allowed(self, group: PodGroup, division: Division) -> Container[int]:
+        """The domains that members which run already leave to the others."""
+        nodes = self._snapshot.numbers_of(group.needs.gang.nodes)
+        return division.values_at(nodes) if nodes else range(len(division.names))
+
+    def inside(self, group: PodGroup, nodes: Flags) -> Flags:
+        """Those of some nodes that are in a domain in which the group may be."""
+        topology = group.needs.topology
+        if topology is None:
+            return nodes
+        division = self._session.domains.by(topology.key)
+        allowed = self.allowed(group, division)
+        found: Flags = nodes & np.isin(
+            division.of_node, [d for d in range(len(division.names)) if d in allowed]
+        )
+        return found
+
+    def refusal(self, group: PodGroup) -> str:
+        """Why its members can never be together on these nodes; empty when they may."""
+        topology = group.needs.topology
+        if topology is None or not group.needs.gang.nodes:
+            return self._session.possible.refusal(group.needs)
+        division = self._session.domains.by(topology.key)
+        allowed = self.allowed(group, division)
+        domains = [d for d in range(len(division.names)) if d in allowed]
+        return self._session.possible.refusal(group.needs, domains)
+
+    def hold_all(self, group: PodGroup, nodes: set[int]) -> bool:
+        """Whether these nodes are in one domain, if they have to be."""
+        topology = group.needs.topology
+        if topology is None:
+            return True
+        division = self._session.domains.by(topology.key)
+        found = {int(division.of_node[n]) for n in nodes}
+        allowed = self.allowed(group, division)
+        return len(found) == 1 and all(domain in allowed for domain in found)
+
+    def _domains(
+        self, group: PodGroup, division: Division, barred: Flags | None, hopeful: bool
+    ) -> list[int]:
+        """Domains in which each member finds a node and the GPUs suffice in sum, tightest first."""
+        size, allowed = len(division.names), self.allowed(group, division)
+        inside = division.of_node >= 0
+        if barred is not None:
+            inside = inside & ~barred
+        of_node = division.of_node[inside]
+        free = np.bincount(of_node, weights=self._free_milli()[inside], minlength=size)
+        fits = free >= (group.needs.least_milli if hopeful else 0)
+        for demand in group.needs.counts if hopeful else ():
+            open_nodes = self._session.table.open(demand)[inside]
+            fits &= np.bincount(of_node[open_nodes], minlength=size) > 0
+        order = np.argsort(free, kind="stable")
+        found = [d for d in order[fits[order]].tolist() if d in allowed]
+        if len(found) > MOST_DOMAINS:
+            found = found[: MOST_DOMAINS // 2] + found[-(MOST_DOMAINS // 2) :]
+        return found if hopeful else found[::-1][:8]
+
+    def _free_milli(self) -> Ints:
+        snapshot = self._snapshot
+        if self._free is None:
+            self._free = np.array(snapshot.node_free_milli, dtype=np.int64)
+        else:
+            for node in snapshot.changed[self._seen :]:
+                self._free[node] = snapshot.node_free_milli[node]
+        self._seen = len(snapshot.changed)
+        return self._free

@@ -1,0 +1,354 @@
+"""Places for all pods of a group at once, or none.
+
+Members are put on the snapshot one by one, each on the best node for it, and taken off again: the
+answer is a placement, the snapshot stays as it was. A gang that stays apart takes whole devices
+while it is tried, so no two members meet on one. With a topology the domains are tried one by one,
+those first that would have the least GPU left, then by name. Called by every step of the plan.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import inf
+
+import numpy as np
+
+from gpu_scheduler.core.fairness.budget import ModelBudget, ModelSpending
+from gpu_scheduler.core.fit.group_domains import GroupDomains
+from gpu_scheduler.core.fit.scores import NOBODY, Candidates
+from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.model.arrays import Flags
+from gpu_scheduler.core.model.decision import Assignment, Grant
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.quota import UNBOUNDED
+from gpu_scheduler.core.model.request import Gang, PodKind, PodUID, ProjectName, WaitingPod
+from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod
+from gpu_scheduler.core.model.snapshot import Picks
+from gpu_scheduler.core.queue.pod_group import Member, Order, PodGroup
+
+Placement = list[tuple[Member, int, Choice]]  # member, node, devices
+
+_NOBODY = ProjectName("")
+
+
+class Placer:
+    """Tries groups on the snapshot of one cycle, and starts them there."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.snapshot = session.snapshot
+        self.peers = session.peers
+        self.domains = GroupDomains(session)
+        self._table = session.table
+        self._candidates = Candidates(session.snapshot, session.table)
+        self._usable: dict[Demand, frozenset[int]] = {}
+
+    def place(
+        self,
+        group: PodGroup,
+        room_milli: int,
+        barred: Flags | None = None,
+        model_budget: ModelBudget | None = None,
+    ) -> Placement | None:
+        """Places for all members on nodes that are not barred, for at most ``room_milli``.
+
+        ``model_budget``: what they may cost by model; None = no matter.
+        """
+        needs = group.needs
+        if needs.least_milli > room_milli:
+            return None
+        if model_budget is not None and model_budget.short_of(needs.counts.items()):
+            return None
+        if group.job.gang is None:
+            return self._place_lone(group.members[0], room_milli, barred, model_budget)
+        for mask in self.domains.masks(group, barred):
+            for order in group.orders():
+                found = self._run(group, order, room_milli, mask, model_budget)
+                if len(found) == len(order):
+                    return found
+        return None
+
+    def _place_lone(
+        self,
+        member: Member,
+        room_milli: int,
+        barred: Flags | None,
+        model_budget: ModelBudget | None,
+    ) -> Placement | None:
+        """The same for one pod: one look at the scores."""
+        pod, demand = member
+        if self.peers is not None:
+            barred = _either(barred, self.peers.forbidden(pod, demand))
+        if demand.exact and model_budget is None and not pod.avoid:
+            hit = self._table.best(demand, barred)
+        else:
+            limit = None if demand.exact else room_milli
+            may = None if model_budget is None else model_budget.spending(()).may
+            hit = self._candidates.best(demand, barred, pod.avoid, limit, may)
+        return None if hit is None else [(member, *hit)]
+
+    def place_but_for_rules(self, group: PodGroup) -> Placement | None:
+        """The same if pods had no rules about each other, whatever it costs."""
+        peers, self.peers = self.peers, None
+        found = self.place(group, UNBOUNDED)
+        self.peers = peers
+        return found
+
+    def place_at(
+        self,
+        group: PodGroup,
+        room_milli: int,
+        nodes: Mapping[PodUID, int],
+        model_budget: ModelBudget | None = None,
+    ) -> Placement | None:
+        """The same, each member on a node of its own choice."""
+        if any(pod.uid not in nodes for pod, _ in group.members):
+            return None
+        used = {nodes[pod.uid] for pod, _ in group.members}
+        if not self.domains.hold_all(group, used):
+            return None
+        snapshot, found, cost = self.snapshot, Placement(), 0
+        mark, seats = snapshot.mark(), self._seats()
+        spending = (
+            None
+            if model_budget is None
+            else model_budget.spending(demand for _, demand in group.members)
+        )
+        self._keep_off(group.needs.gang)
+        for member in group.members:
+            node = nodes[member[0].uid]
+            choice = self.fits(member, node)
+            cost += choice.milli if choice else 0
+            if choice is None or cost > room_milli or not _affords(spending, member[1], choice):
+                break
+            self._take(group.needs.gang, member, node, choice)
+            found.append((member, node, choice))
+        self._rollback(mark, seats)
+        return found if len(found) == len(group.members) else None
+
+    def most(self, group: PodGroup) -> Placement:
+        """As many members as find a place at once: in the domain where that is most GPU."""
+        best: Placement = []
+        for mask in self.domains.masks(group, None, hopeful=False):
+            found = self._run(group, group.members, None, mask, None)
+            if (milli_of(found), len(found)) > (milli_of(best), len(best)):
+                best = found
+        return best
+
+    def fits(self, member: Member, node: int) -> Choice | None:
+        """The devices that a pod would get on a node now; None where it may not or cannot go."""
+        if not self.may_go(member, node) or not self.snapshot.has_room(node, member[1].pod_kind):
+            return None
+        return member[1].chooser.choose(node)
+
+    def may_go(self, member: Member, node: int) -> bool:
+        """Whether a node takes such pods now, and the pod need not keep away from it."""
+        pod, demand = member
+        if node not in self._usable_by(demand):
+            return False
+        if pod.avoid and self.snapshot.cluster.nodes[node].name in pod.avoid:
+            return False
+        return self.peers is None or self.peers.allows(pod, demand, node)
+
+    def may_after(self, placement: Placement, gone: Iterable[RunningPod]) -> bool:
+        """Whether pods may go to their places once these are gone, on whom they may depend."""
+        if self.peers is None:
+            return True
+        places = [(pod, demand, node) for (pod, demand), node, _ in placement]
+        find = self.snapshot.number_of
+        return self.peers.would_hold(places, [(pod.uid, find(pod.node)) for pod in gone])
+
+    def nowhere(self, group: PodGroup) -> bool:
+        """Whether other pods keep a lone pod away from all nodes, full or not."""
+        if self.peers is None or len(group.members) > 1:
+            return False
+        return self.peers.nowhere(*group.members[0])
+
+    def fits_alone(self, member: Member) -> bool:
+        """Whether a member would find a place now if it were alone."""
+        pod, demand = member
+        return self._candidates.best(demand, self._forbidden(member), pod.avoid) is not None
+
+    def place_one(
+        self, pod_kind: PodKind, most_milli: int, model_budget: ModelBudget | None
+    ) -> tuple[int, Choice] | None:
+        """The best place for a pod of a pod kind that no rules about others concern."""
+        may = None if model_budget is None else model_budget.spending(()).may
+        return self._candidates.best(
+            self._session.demands.of(pod_kind), None, NOBODY, most_milli, may
+        )
+
+    def open_to(self, member: Member) -> Flags:
+        """[nodes] Whether they have the room for a pod now, whatever rules about others say."""
+        found = self._session.table.open(member[1])
+        found[self.snapshot.numbers_of(member[0].avoid)] = False
+        return found
+
+    def start(self, group: PodGroup, placement: Placement) -> None:
+        """Put all members on the snapshot; ``assignments`` of the group says where."""
+        self._session.queues.started.append(group)
+        if len(placement) == 1:
+            group.assignments = (self._put(group, *placement[0]),)
+            return
+        places = {member[0].uid: self._put(group, member, node, c) for member, node, c in placement}
+        group.assignments = tuple(places[uid] for uid in group.uids if uid in places)
+
+    def _put(self, group: PodGroup, member: Member, node: int, choice: Choice) -> Assignment:
+        pod, snapshot = member[0], self.snapshot
+        snapshot.take(node, pod.pod_kind, choice.picks, group.job.project)
+        if self.peers is not None:
+            self.peers.add(pod, node)
+        ids = snapshot.cluster.dev_id
+        grants = tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in choice.picks])
+        return Assignment(group.job.key, pod.uid, snapshot.cluster.nodes[node].name, grants)
+
+    def nodes_of(self, group: PodGroup) -> Flags:
+        """[nodes] Where members that want GPUs could ever be, as rules about others stand now."""
+        found: Flags = np.zeros(len(self.snapshot.kind), dtype=np.bool_)
+        for pod, demand in {
+            (id(d), p.avoid, id(p.peers)): (p, d) for p, d in group.members
+        }.values():
+            if not demand.least_milli:
+                continue
+            could = np.zeros_like(found)
+            could[demand.could] = True
+            could[self.snapshot.numbers_of(pod.avoid)] = False
+            forbidden = self._forbidden((pod, demand))
+            if forbidden is not None:
+                could &= ~forbidden
+            found |= could
+        return self.domains.inside(group, found)
+
+    def _usable_by(self, demand: Demand) -> frozenset[int]:
+        nodes = self._usable.get(demand)
+        if nodes is None:
+            nodes = self._usable[demand] = frozenset(demand.usable)
+        return nodes
+
+    def _run(
+        self,
+        group: PodGroup,
+        order: Order,
+        room_milli: int | None,
+        mask: Flags | None,
+        model_budget: ModelBudget | None,
+    ) -> Placement:
+        """Members one by one, to the first without a place; without a bound all that find one."""
+        snapshot, found = self.snapshot, Placement()
+        rest = sum(demand.least_milli for _, demand in order)
+        hopeless: set[tuple[int, int, frozenset[str]]] = set()
+        spending = (
+            None if model_budget is None else model_budget.spending(demand for _, demand in order)
+        )
+        mark, seats = snapshot.mark(), self._seats()
+        self._keep_off(group.needs.gang)
+        for member in order:
+            pod, demand = member
+            if hopeless and (id(demand), id(pod.peers), pod.avoid) in hopeless:
+                continue
+            rest -= demand.least_milli
+            limit = None if demand.exact or room_milli is None else room_milli - rest
+            may = None
+            if spending is not None:
+                spending.turn_of(demand)
+                may = spending.may
+            barred = _either(mask, self._forbidden(member))
+            hit = self._candidates.best(demand, barred, pod.avoid, limit, may)
+            if hit is None:
+                if room_milli is not None:
+                    break
+                hopeless.add((id(demand), id(pod.peers), pod.avoid))
+                continue
+            found.append((member, *hit))
+            if len(order) == 1:
+                break
+            if spending is not None:
+                spending.spend(hit[1])
+            if room_milli is not None:
+                room_milli -= hit[1].milli
+            self._take(group.needs.gang, member, *hit)
+        self._rollback(mark, seats)
+        return found
+
+    def _forbidden(self, member: Member) -> Flags | None:
+        """[nodes] Where a member may not go because of other pods."""
+        return None if self.peers is None else self.peers.forbidden(*member)
+
+    def _seats(self) -> int:
+        """A point to which pods that are put on nodes can be taken off again."""
+        return 0 if self.peers is None else self.peers.counts.mark()
+
+    def _rollback(self, mark: int, seats: int) -> None:
+        self.snapshot.rollback(mark)
+        if self.peers is not None:
+            self.peers.counts.rollback(seats)
+
+    def _take(self, gang: Gang, member: Member, node: int, choice: Choice) -> None:
+        picks = self._whole(choice.picks) if gang.distinct else choice.picks
+        self.snapshot.take(node, member[1].pod_kind, picks, _NOBODY, 0)
+        if self.peers is not None:
+            self.peers.add(member[0], node)
+
+    def _whole(self, picks: Picks) -> Picks:
+        """All that is free on the devices that are picked."""
+        cluster = self.snapshot.cluster
+        devices = {pick[1] for pick in picks}
+        return tuple((0, d, cluster.free_milli[d], cluster.free_mib[d]) for d in devices)
+
+    def _keep_off(self, gang: Gang) -> None:
+        """Leave nothing on the devices of members that run."""
+        if not gang.distinct or not gang.devices:
+            return
+        cluster = self.snapshot.cluster
+        for node in self.snapshot.numbers_of(gang.nodes):
+            devices = range(cluster.first[node], cluster.first[node + 1])
+            mine = [(0, d, 0, 0) for d in devices if cluster.dev_id[d] in gang.devices]
+            self.snapshot.block(node, self._whole(tuple(mine)))
+
+
+def _either(one: Flags | None, other: Flags | None) -> Flags | None:
+    """What is left out by one of two."""
+    if one is None or other is None:
+        return other if one is None else one
+    found: Flags = one | other
+    return found
+
+
+def _affords(spending: ModelSpending | None, demand: Demand, choice: Choice) -> bool:
+    """Whether the next member may have these devices, which it then has."""
+    if spending is None:
+        return True
+    spending.turn_of(demand)
+    affords = spending.may(choice)
+    spending.spend(choice)
+    return affords
+
+
+def milli_of(placement: Placement) -> int:
+    """What a placement costs."""
+    return sum(choice.milli for _, _, choice in placement)
+
+
+def running_pods_of(group: PodGroup) -> EvictionGroup:
+    """The pods of a group that starts, as if they had been there, started last of all."""
+    pods = {pod.uid: pod for pod, _ in group.members}
+    return tuple(_running_pod(group, pods[place.pod], place) for place in group.assignments)
+
+
+def _running_pod(group: PodGroup, pod: WaitingPod, place: Assignment) -> RunningPod:
+    job = group.job
+    return RunningPod(
+        pod.uid,
+        pod.name,
+        job.key,
+        group.project.name,
+        place.node,
+        place.grants,
+        pod.pod_kind.cpu_milli,
+        pod.pod_kind.memory_bytes,
+        pod.pod_kind.ephemeral_bytes,
+        job.interactive,
+        job.priority,
+        since=inf,
+        gang=job.gang is not None,
+        pod_kind=pod.pod_kind,
+    )

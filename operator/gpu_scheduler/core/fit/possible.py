@@ -1,0 +1,191 @@
+"""Whether a gang could ever start: counted on empty nodes, domain by domain.
+
+Counts are upper bounds, so a gang that is refused here really cannot start; one that passes may
+still find no place because of a mixture that the counts do not see. Per demand: how many of its
+pods the nodes hold. For all that want at least so many whole GPUs: as many each. In sum: CPU,
+memory, pod slots. Called before a gang is tried, remembered as long as the nodes stay.
+"""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from gpu_scheduler.core.model import wording
+from gpu_scheduler.core.model.arrays import Flags, Ints
+from gpu_scheduler.core.model.assign import share
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import accepts
+from gpu_scheduler.core.model.products import means, spelt
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.nodes.topology import Division, Domains
+from gpu_scheduler.core.queue.pod_group import Needs, Signature
+
+MOST_KNOWN = 10_000  # signatures remembered
+
+
+class Possible:
+    """Refusals of gangs, by signature."""
+
+    def __init__(self, snapshot: Snapshot, domains: Domains) -> None:
+        self._snapshot, self._domains = snapshot, domains
+        nodes = snapshot.cluster.nodes
+        self._all = Division("", ("",), np.zeros(len(nodes), dtype=np.int64))
+        self._has = {
+            "CPU": np.array([node.cpu_milli for node in nodes], dtype=np.int64),
+            "memory": np.array([node.memory_bytes for node in nodes], dtype=np.int64),
+            "pod slots": np.array([node.pods for node in nodes], dtype=np.int64),
+        }
+        self._slots: dict[tuple[Demand, bool], Ints] = {}
+        self._known: dict[Signature, str] = {}
+
+    def refusal(self, needs: Needs, allowed: Iterable[int] | None = None) -> str:
+        """Why no domain can ever hold the gang; empty when one may.
+
+        ``allowed``: the only domains that come into question; None = all.
+        """
+        known = self._known.get(needs.signature)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[needs.signature] = self._refusal(needs, allowed)
+        return known
+
+    def _refusal(self, needs: Needs, allowed: Iterable[int] | None) -> str:
+        topology = needs.topology
+        if topology is None:
+            lack = self._lack(needs, self._all, 0)
+            return f"the gang can never start: the cluster {lack}" if lack else ""
+        division = self._domains.by(topology.key)
+        if not division.names:
+            alike = self._domains.alike(topology.key)
+            meant = f"; labels that look alike: {wording.names(alike)}" if alike else ""
+            return f"no node has the label {topology.key}, which the topology asks for{meant}"
+        lacks = []
+        for domain in sorted(allowed) if allowed is not None else range(len(division.names)):
+            lack = self._lack(needs, division, domain)
+            if not lack:
+                return ""
+            lacks.append(f"{division.word} {division.names[domain]} {lack}")
+        return f"no {division.word} can ever hold the gang: {wording.names(lacks, '; ')}"
+
+    def _lack(self, needs: Needs, division: Division, domain: int) -> str:
+        """What a domain lacks; empty when nothing."""
+        mask: Flags = division.of_node == domain
+        lacks = []
+        for demand, count in needs.counts.items():
+            holds = int(self._slots_of(demand, needs.gang.distinct)[mask].sum())
+            if holds < count:
+                lacks.append(self._words(demand, count, holds, mask))
+        if lacks:
+            return " and ".join(dict.fromkeys(lacks))
+        return self._whole(needs, mask) or self._beside(needs, mask)
+
+    def _words(self, demand: Demand, count: int, holds: int, mask: Flags) -> str:
+        pod_kind, snapshot = demand.pod_kind, self._snapshot
+        if pod_kind.models:
+            accepting = np.array(
+                [any(accepts(pod_kind, device) for device in kind) for kind in snapshot.kinds],
+                dtype=np.bool_,
+            )
+            if not accepting[np.array(snapshot.kind, dtype=np.int64)[mask]].any():
+                return f"has no {' or '.join(self._spelt(model) for model in pod_kind.models)}"
+        pods = "pod" if count == 1 else "pods"
+        what = f"{count} {pods} that need{'s' if count == 1 else ''} {wording.needs(pod_kind)}"
+        if pod_kind.cpu_milli:
+            what += f" and {wording.cpu(pod_kind.cpu_milli)} CPU"
+        return f"holds {holds} of the {what}" if holds else f"holds none of the {what}"
+
+    def _spelt(self, model: str) -> str:
+        """A model as the product names in the cluster spell it."""
+        for kind in self._snapshot.kinds:
+            for device in kind:
+                if means(model, device.model):
+                    return spelt(model, device.model)
+        return model
+
+    def _whole(self, needs: Needs, mask: Flags) -> str:
+        """Pods that need at least so many whole GPUs, against nodes with as many."""
+        asks = [(_whole_gpus(demand), demand, n) for demand, n in needs.counts.items()]
+        for least in sorted({gpus for gpus, _, _ in asks if gpus}, reverse=True):
+            some = [(demand, n) for gpus, demand, n in asks if gpus >= least]
+            most = np.zeros(len(self._snapshot.kinds), dtype=np.int64)
+            for kind in range(len(most)):
+                devices = {o for demand, _ in some for o in demand.chooser.eligible(kind)}
+                most[kind] = len(devices) // least
+            could = np.zeros(len(mask), dtype=np.bool_)
+            for demand, _ in some:
+                could[demand.could] = True
+            kinds = np.array(self._snapshot.kind, dtype=np.int64)[mask & could]
+            holds, count = int(most[kinds].sum()), sum(n for _, n in some)
+            if holds < count:
+                each = f"{wording.gpu_count(least)}{'' if len(some) == 1 else ' or more'}"
+                return f"holds {holds} of the {count} pods that need {each} each"
+        return ""
+
+    def _beside(self, needs: Needs, mask: Flags) -> str:
+        could = np.zeros(len(mask), dtype=np.bool_)
+        wants = {"CPU": 0, "memory": 0, "pod slots": 0}
+        for demand, count in needs.counts.items():
+            could[demand.could] = True
+            wants["CPU"] += count * demand.pod_kind.cpu_milli
+            wants["memory"] += count * demand.pod_kind.memory_bytes
+            wants["pod slots"] += count
+        words: dict[str, Callable[[int], str]] = {
+            "CPU": wording.cpu,
+            "memory": wording.memory,
+            "pod slots": str,
+        }
+        for what, want in wants.items():
+            has = int(self._has[what][mask & could].sum())
+            if has < want:
+                return f"has {words[what](has)} {what} in all of the {words[what](want)} needed"
+        return ""
+
+    def _slots_of(self, demand: Demand, distinct: bool) -> Ints:
+        """[nodes] How many pods of a demand an empty node holds, at most."""
+        key = demand, distinct
+        slots = self._slots.get(key)
+        if slots is None:
+            slots = self._slots[key] = self._count(demand, distinct)
+        return slots
+
+    def _count(self, demand: Demand, distinct: bool) -> Ints:
+        pod_kind, snapshot = demand.pod_kind, self._snapshot
+        found = np.zeros(len(snapshot.kind), dtype=np.int64)
+        at = np.array(demand.could, dtype=np.int64)
+        if not len(at):
+            return found
+        slots = self._has["pod slots"][at]
+        if pod_kind.cpu_milli:
+            slots = np.minimum(slots, self._has["CPU"][at] // pod_kind.cpu_milli)
+        if pod_kind.memory_bytes:
+            slots = np.minimum(slots, self._has["memory"][at] // pod_kind.memory_bytes)
+        if pod_kind.devices:
+            by_kind = [_most_pods(demand, kind, distinct) for kind in range(len(snapshot.kinds))]
+            kinds = np.array(snapshot.kind, dtype=np.int64)[at]
+            slots = np.minimum(slots, np.array(by_kind, dtype=np.int64)[kinds])
+        found[at] = slots
+        return found
+
+
+def _most_pods(demand: Demand, kind: int, distinct: bool) -> int:
+    """How many pods the devices of an empty node of a kind hold, at most."""
+    devices = len(demand.chooser.eligible(kind))
+    requests = demand.pod_kind.devices
+    if distinct:
+        return devices // max(request.count for request in requests)
+    if len(requests) > 1:
+        least = max(1, demand.chooser.least_milli(kind))
+        return devices * DEVICE_MILLI // least
+    shares = [share(requests[0], seat_mib)[0] for seat_mib in _sizes(demand, kind)]
+    return sum(DEVICE_MILLI // milli for milli in shares if milli) // requests[0].count
+
+
+def _sizes(demand: Demand, kind: int) -> list[int]:
+    devices = demand.chooser.devices(kind)
+    return [devices[offset].usable_mib for offset in demand.chooser.eligible(kind)]
+
+
+def _whole_gpus(demand: Demand) -> int:
+    return sum(r.count for r in demand.pod_kind.devices if r.milli == DEVICE_MILLI)

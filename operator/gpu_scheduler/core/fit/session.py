@@ -1,0 +1,108 @@
+"""What a planner keeps between cycles: the snapshot, the demands, the scores and the queues.
+
+A cycle then costs what changed since the last one and not what there is. Invariant: a plan made
+with a session equals one made without, as long as the lists that say what nodes there are
+(``nodes``, ``first``, ``dev_*``) are replaced when that changes, never changed in place.
+Called by ``plan``; the operator and the simulator keep one.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from gpu_scheduler.core.affinity.peer_masks import Peers, peers_of
+from gpu_scheduler.core.affinity.peer_sorts import terms_of
+from gpu_scheduler.core.fit.possible import Possible
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.demand import Demands
+from gpu_scheduler.core.model.peers import AffinityTerm
+from gpu_scheduler.core.model.request import PodKind, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.nodes.node_masks import NodeMasks
+from gpu_scheduler.core.nodes.topology import Domains
+from gpu_scheduler.core.packing.history import History
+from gpu_scheduler.core.packing.mix import Mix
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.packing.table import ScoreTable
+from gpu_scheduler.core.queue.queues import Queues
+
+MOST_SHAPES = 4_000  # distinct ones remembered
+
+
+class Session:
+    """The working state of one planner; ``begin`` brings it up to date."""
+
+    def __init__(self, packing: Packing = Packing.FRAGMENTATION, mix: Mix | None = None) -> None:
+        """``mix`` None: learned from what is placed, beginning with the default."""
+        self._packing = packing
+        self._mix = mix
+        self._history = History()
+        self._table: ScoreTable | None = None
+        self._snapshot: Snapshot | None = None
+        self.demands = Demands(Snapshot(Cluster()))
+        self.domains = Domains(())
+        self._node_masks = NodeMasks(())
+        self.peers: Peers | None = None
+        """The rules about other pods in this cycle; None where no pod has any."""
+        self._possible: Possible | None = None
+        self._terms: AbstractSet[AffinityTerm] = frozenset()
+        self.queues = Queues(self.demands, {})
+
+    def begin(self, cluster: Cluster, jobs: Sequence[WaitingJob] = ()) -> None:
+        """Start a cycle on this cluster; ``jobs``: those that wait."""
+        self._begin(cluster)
+        self.peers = peers_of(self.snapshot, self.domains, self._node_masks, jobs)
+        self._terms = cluster.neighbours.bearers().keys() | terms_of(jobs)
+
+    def _begin(self, cluster: Cluster) -> None:
+        snapshot = self._snapshot
+        if snapshot is None or not snapshot.same_layout(cluster) or len(self.demands) > MOST_SHAPES:
+            self._snapshot = Snapshot(cluster)
+            self.demands = Demands(self._snapshot)
+            self.domains = Domains(cluster.nodes)
+            self._node_masks = NodeMasks(cluster.nodes)
+            self._possible = None
+            self._table = None
+            return
+        snapshot.renew(cluster)
+        self.demands.renew()
+        if self._table is not None:
+            self._table.renew()
+        snapshot.changed.clear()  # nobody else reads it between cycles
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster as of this cycle; only after ``begin``."""
+        assert self._snapshot is not None
+        return self._snapshot
+
+    def queues_of(self, projects: Mapping[ProjectName, Project]) -> Queues:
+        """The queues as the cycle before left them, or new ones."""
+        self.queues = self.queues.renewed(self.demands, projects, self._terms)
+        return self.queues
+
+    @property
+    def table(self) -> ScoreTable:
+        """The scores, made when first asked for."""
+        if self._table is None:
+            mix = self._mix or self._history.mix
+            self._table = ScoreTable(self.snapshot, self._packing, mix)
+        return self._table
+
+    @property
+    def possible(self) -> Possible:
+        """What gangs could ever do on these nodes, made when first asked for."""
+        if self._possible is None:
+            self._possible = Possible(self.snapshot, self.domains)
+        return self._possible
+
+    def note(self, pod_kinds: Iterable[PodKind]) -> None:
+        """Learn from the kinds of the pods that were placed."""
+        if self._mix is not None:
+            return
+        placed = Counter(id(self.demands.of(pod_kind)) for pod_kind in pod_kinds)
+        if not placed:
+            return
+        known = {id(demand): demand.pod_kind for demand in self.demands}
+        if self._history.note({known[number]: count for number, count in placed.items()}):
+            self._table = None

@@ -1,0 +1,1 @@
+"""Which nodes a pod may use, by labels, taints and topology domains."""

@@ -1,0 +1,1 @@
+"""What waits, in which order; kept from cycle to cycle."""

@@ -1,0 +1,210 @@
+"""Each project's waiting groups of pods, in the order in which they are tried.
+
+Kept from cycle to cycle: a job that is the same object as in the cycle before keeps its place and
+its groups, as long as nodes, projects and rules stay; thousands wait, and few come or go. A group
+waits as long as it has no assignments. Invariant: the queues are those that would be made anew.
+Called by ``plan``.
+"""
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from gpu_scheduler.core.affinity.peer_sorts import PeerSorts
+from gpu_scheduler.core.model.demand import Demands
+from gpu_scheduler.core.model.peers import AffinityTerm
+from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.queue.changes import changes
+from gpu_scheduler.core.queue.order import job_rank
+from gpu_scheduler.core.queue.pod_group import PodGroup, Position, Sort
+from gpu_scheduler.core.queue.runs import Judge, Run, Runs
+
+MOST_TERMS = 1_000  # remembered, beside those in force
+MOST_SORTS = 4_000  # remembered, beside two for each job
+FEW = 100  # runs that are put in their places one by one
+NONE: frozenset[Sort] = frozenset()
+NOBODY: frozenset[JobKey] = frozenset()
+_position = attrgetter("position")
+
+
+@dataclass(slots=True)
+class Queue:
+    """What waits of one project: its jobs in order, the groups of a job in theirs."""
+
+    project: Project
+    runs: list[Run] = field(default_factory=list)
+    heads: list[Run] = field(default_factory=list)
+    """The first run of each job."""
+    counts: Counter[Sort] = field(default_factory=Counter)
+    """All groups by their sort, also those that are started."""
+    until: Position | None = None
+    """The groups from there on have their turn later."""
+
+    def groups(
+        self, passed: AbstractSet[Sort] = NONE, kept: AbstractSet[JobKey] = NOBODY
+    ) -> Iterator[PodGroup]:
+        """Those that wait and have their turn, in order.
+
+        Args:
+            passed: sorts to pass over; may grow meanwhile.
+            kept: jobs of which none is passed over.
+        """
+        for run in self.runs:
+            if run.sort in passed and run.job.key not in kept:
+                continue
+            for number in range(run.count):
+                group = run.group(number)
+                if group.assignments:
+                    continue
+                if self.until is not None and group.position >= self.until:
+                    return
+                yield group
+                if run.sort in passed and run.job.key not in kept:
+                    break
+            if len(passed) == len(self.counts) and not kept:
+                return
+
+    def firsts(self) -> Iterator[PodGroup]:
+        """The first of each sort."""
+        seen: set[Sort] = set()
+        for group in self.groups(seen):
+            seen.add(group.sort)
+            yield group
+
+    def place_of(self, job: WaitingJob) -> int:
+        """Of a job that waits: its number in ``heads``."""
+        return bisect_left(self.heads, (*job_rank(job), 0), key=_position)
+
+    def add(self, runs: Sequence[Run]) -> None:
+        """More runs, in order."""
+        for run in runs:
+            self.counts[run.sort] += run.count
+        _put_in(self.runs, runs)
+        _put_in(self.heads, [run for run in runs if run.index == 0])
+
+    def remove(self, runs: Sequence[Run]) -> None:
+        """All runs of some jobs."""
+        for run in runs:
+            self.counts[run.sort] -= run.count
+            if not self.counts[run.sort]:
+                del self.counts[run.sort]
+        _take_out(self.runs, runs)
+        _take_out(self.heads, [run for run in runs if run.index == 0])
+
+    @property
+    def waits(self) -> bool:
+        """Whether there are any."""
+        return any(True for _ in self.groups())
+
+
+def _put_in(line: list[Run], runs: Sequence[Run]) -> None:
+    if len(runs) > FEW:
+        line += runs
+        line.sort(key=_position)
+        return
+    for run in runs:
+        insort(line, run, key=_position)
+
+
+def _take_out(line: list[Run], runs: Sequence[Run]) -> None:
+    if len(runs) > FEW:
+        gone = set(map(id, runs))
+        line[:] = [run for run in line if id(run) not in gone]
+        return
+    for run in runs:
+        del line[bisect_left(line, run.position, key=_position)]
+
+
+class Queues:
+    """The queues on some nodes, with some projects and rules, from cycle to cycle."""
+
+    def __init__(
+        self,
+        demands: Demands,
+        projects: Mapping[ProjectName, Project],
+        terms: AbstractSet[AffinityTerm] = frozenset(),
+    ) -> None:
+        """``terms``: anti-affinity of pods that are there or may come."""
+        self._demands, self._projects, self._terms = demands, dict(projects), terms
+        self._runs = Runs(demands, PeerSorts(terms))
+        self._jobs: list[WaitingJob] = []
+        self._orphans: dict[int, WaitingJob] = {}  # those without a project, by identity
+        self._by_project: dict[ProjectName, Queue] = {}
+        self._by_job: dict[JobKey, list[Run]] = {}
+        self._whole = True
+        self.started: list[PodGroup] = []
+        """Groups that were started since the queues were lined up."""
+
+    def renewed(
+        self,
+        demands: Demands,
+        projects: Mapping[ProjectName, Project],
+        terms: AbstractSet[AffinityTerm] = frozenset(),
+    ) -> "Queues":
+        """These, if what was made so far is of use with such nodes, projects and rules; or new."""
+        if (
+            self._whole
+            and demands is self._demands
+            and projects == self._projects
+            and terms <= self._terms
+        ):
+            return self
+        both = terms | self._terms  # those that went may come again, and tell apart too much
+        return Queues(demands, projects, both if len(both) <= MOST_TERMS else terms)
+
+    def line_up(
+        self, jobs: Sequence[WaitingJob], judge: Judge
+    ) -> tuple[list[Queue], list[WaitingJob]]:
+        """Queues by project name, and the jobs whose project does not exist."""
+        self._whole = False  # what raises leaves nothing to build on
+        for group in self.started:
+            group.assignments = ()
+        self.started.clear()
+        gone, new = changes(self._jobs, jobs)
+        self._leave(gone)
+        self._join(sorted(new, key=job_rank), judge)
+        self._jobs = list(jobs)
+        self._whole = len(self._runs) <= MOST_SORTS + 2 * len(jobs)
+        for queue in self._by_project.values():
+            queue.until = None
+        return (
+            [self._by_project[name] for name in sorted(self._by_project)],
+            sorted(self._orphans.values(), key=job_rank),
+        )
+
+    def groups_of(self, job: JobKey) -> Iterator[PodGroup]:
+        """Those of a job that wait, in order."""
+        for run in self._by_job.get(job, ()):
+            for number in range(run.count):
+                group = run.group(number)
+                if not group.assignments:
+                    yield group
+
+    def _leave(self, gone: Sequence[WaitingJob]) -> None:
+        """These wait no more, or are other objects now."""
+        left: dict[ProjectName, list[Run]] = {}
+        for job in gone:
+            if self._orphans.pop(id(job), None) is None:
+                left.setdefault(job.project, []).extend(self._by_job.pop(job.key))
+        for name, runs in left.items():
+            if runs:
+                self._by_project[name].remove(runs)
+                if not self._by_project[name].runs:
+                    del self._by_project[name]
+
+    def _join(self, new: Sequence[WaitingJob], judge: Judge) -> None:
+        """These wait from now on; in order, as the first of a sort speaks for all."""
+        joined: dict[ProjectName, list[Run]] = {}
+        for job in new:
+            project = self._projects.get(job.project)
+            if project is None:
+                self._orphans[id(job)] = job
+                continue
+            self._by_job[job.key] = self._runs.of(job, project, judge)
+            joined.setdefault(project.name, []).extend(self._by_job[job.key])
+        for name, runs in joined.items():
+            if runs:
+                self._by_project.setdefault(name, Queue(self._projects[name])).add(runs)

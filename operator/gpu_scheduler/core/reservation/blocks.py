@@ -1,0 +1,247 @@
+"""Room that is kept for pods: on which devices, and what of it is blocked at present.
+
+A block takes what it wants from what comes (see ``releasing``), and for the rest blocks what is
+free. Freed room is kept on the devices for which others had to go, so that what was promised to
+several pods keeps fitting; a reservation blocks what there is of it. Kept room is nobody else's,
+except for those who rank before its pod: see ``may_use``. Called by all who keep or use such room.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from gpu_scheduler.core.affinity.peer_masks import Peers
+from gpu_scheduler.core.fit.placement import Placement, milli_of
+from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationKind
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob, WaitingPod
+from gpu_scheduler.core.model.resources import NodeResources
+from gpu_scheduler.core.model.snapshot import Picks, Snapshot
+from gpu_scheduler.core.queue.order import FIRST, JobRank, job_rank
+from gpu_scheduler.core.queue.pod_group import PodGroup
+from gpu_scheduler.core.reservation.releasing import ReleasingResources
+
+Starter = Callable[[PodGroup], bool]  # starts a group where there is room; False = there is none
+_NOTHING: tuple[NodeResources, Picks] = (NodeResources(), ())
+
+
+@dataclass(slots=True)
+class Block:
+    """What is kept for one pod."""
+
+    hold: Reservation
+    group: PodGroup
+    pod: WaitingPod
+    node: int
+    room: NodeResources  # wanted beside GPUs
+    picks: Picks  # wanted
+    borrowed: bool = False  # its project is above its quota with it
+    new: bool = False  # others are evicted for it in this very cycle
+    comes: tuple[NodeResources, Picks] = _NOTHING  # of that, what others leave
+    taken: tuple[NodeResources, Picks] = _NOTHING  # … and what is blocked at present
+    in_force: bool = False
+
+    @property
+    def charge_milli(self) -> int:
+        """What the project is charged as long as the room is kept."""
+        return sum(pick[2] for pick in self.picks)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it is there, or comes."""
+        got, free = self.comes, self.taken
+        return self.room == got[0] + free[0] and all(
+            wanted[2:] == (one[2] + other[2], one[3] + other[3])
+            for wanted, one, other in zip(self.picks, got[1], free[1], strict=True)
+        )
+
+    @property
+    def here(self) -> bool:
+        """Whether all of it is free now."""
+        return self.room == self.taken[0] and self.picks == self.taken[1]
+
+
+class Blocks:
+    """All that is kept in one cycle, by pod."""
+
+    def __init__(
+        self, snapshot: Snapshot, releasing: ReleasingResources, peers: Peers | None, now: float
+    ) -> None:
+        self._snapshot, self._releasing = snapshot, releasing
+        self._peers, self._now = peers, now
+        self.by_pod: dict[PodUID, Block] = {}
+        self.charged_milli: Counter[ProjectName] = Counter()
+        """What projects are charged for room that is only reserved for their pods."""
+        self.charged_by_model: defaultdict[ProjectName, Counter[str]] = defaultdict(Counter)
+        """The same by product."""
+
+    def of(self, kind: ReservationKind) -> list[Block]:
+        """Those of a kind, oldest first."""
+        return [block for block in self.by_pod.values() if block.hold.kind is kind]
+
+    def holds(self) -> tuple[Reservation, ...]:
+        """All of them, freed room first."""
+        return tuple(
+            b.hold
+            for kind in (ReservationKind.FREED, ReservationKind.RESERVED)
+            for b in self.of(kind)
+        )
+
+    def keep(
+        self,
+        group: PodGroup,
+        placement: Placement,
+        kind: ReservationKind,
+        start: float | None = None,
+        *,
+        new: bool = False,
+    ) -> None:
+        """Keep room for all members of a group."""
+        cluster, project = self._snapshot.cluster, group.project
+        held = self._snapshot.allocated_milli(project.name) + milli_of(placement)
+        for (pod, _), node, choice in placement:
+            picks, pod_kind = choice.picks, pod.pod_kind
+            grants = tuple(Grant(c, cluster.dev_id[d], milli, mib) for c, d, milli, mib in picks)
+            hold = Reservation(
+                pod.uid, group.job.key, cluster.nodes[node].name, kind, start, grants
+            )
+            room = NodeResources(
+                pod_kind.cpu_milli, pod_kind.memory_bytes, pod_kind.ephemeral_bytes
+            )
+            borrowed = held > project.quota_milli
+            self.by_pod.pop(pod.uid, None)
+            self.reserve(Block(hold, group, pod, node, room, picks, borrowed, new))
+
+    def reserve(self, block: Block) -> None:
+        """Put a block in force: as much of what it wants as comes, or is free."""
+        c, node = self._snapshot.cluster, block.node
+        block.comes = self._releasing.take(node, block.room, block.picks)
+        rest = block.room - block.comes[0]
+        room = NodeResources(
+            max(0, min(rest.cpu_milli, c.free_cpu_milli[node])),
+            max(0, min(rest.memory_bytes, c.free_memory_bytes[node])),
+            max(0, min(rest.ephemeral_bytes, c.free_ephemeral_bytes[node])),
+        )
+        free: dict[int, tuple[int, int]] = {}
+        picks = []
+        for wanted, come in zip(block.picks, block.comes[1], strict=True):
+            container, device, milli, mib = wanted
+            left = free.get(device, (c.free_milli[device], c.free_mib[device]))
+            part = max(0, min(milli - come[2], left[0])), max(0, min(mib - come[3], left[1]))
+            free[device] = (left[0] - part[0], left[1] - part[1])
+            picks.append((container, device, *part))
+        block.taken = room, tuple(picks)
+        self._snapshot.take(node, *block.taken, block.group.job.project, block.charge_milli)
+        block.in_force = True
+        self._count(block, 1)
+        self.by_pod[block.hold.pod] = block
+
+    def release(self, block: Block) -> None:
+        """Take a block out of force for a while; it keeps its place among the others."""
+        project, charge = block.group.job.project, block.charge_milli
+        self._snapshot.release(block.node, *block.taken, project, charge)
+        self._releasing.give_back(block.node, *block.comes)
+        block.in_force = False
+        self._count(block, -1)
+
+    def let_wait(self, released: Iterable[Block]) -> None:
+        """Who keeps free room of the devices of these waits for what comes there instead."""
+        coming = {pick[1] for block in released for pick in block.comes[1] if any(pick[2:])}
+        for other in list(self.by_pod.values()) if coming else ():
+            free = {pick[1] for pick in other.taken[1] if any(pick[2:])}
+            if other.in_force and other.whole and free & coming:
+                self.release(other)
+                self.reserve(other)
+
+    def restore(self, blocks: Iterable[Block]) -> None:
+        """Put those in force again that are lifted; freed room that is not there any more goes."""
+        blocks = sorted(blocks, key=lambda block: block.hold.kind is ReservationKind.RESERVED)
+        for block in blocks:
+            if not block.in_force:
+                self.reserve(block)
+        broken = {
+            b.group.job.key if b.group.job.gang else b.hold.pod for b in blocks if self._broken(b)
+        }
+        for block in list(self.by_pod.values()) if broken else ():
+            if block.hold.pod in broken or block.group.job.key in broken:
+                self.drop(block)
+
+    def drop(self, block: Block) -> None:
+        """Keep it no longer."""
+        if block.in_force:
+            self.release(block)
+        del self.by_pod[block.hold.pod]
+
+    def jobs(self) -> set[JobKey]:
+        """For whom room is kept."""
+        return {block.group.job.key for block in self.by_pod.values()}
+
+    def last_rank(self, project: ProjectName) -> JobRank:
+        """That of the last job of a project for which room is kept; before all others: none."""
+        jobs = (b.group.job for b in self.by_pod.values() if b.group.job.project == project)
+        return max(map(job_rank, jobs), default=FIRST)
+
+    def of_group(self, group: PodGroup) -> list[Block]:
+        """What is kept for a group."""
+        found = (self.by_pod.get(pod.uid) for pod, _ in group.members)
+        return [block for block in found if block is not None]
+
+    def freed_for(self, group: PodGroup) -> bool:
+        """Whether freed room is kept for a group."""
+        return any(block.hold.kind is ReservationKind.FREED for block in self.of_group(group))
+
+    def open_to(self, job: WaitingJob, *, inside: bool) -> list[Block]:
+        """Those that pods of a job may use; ``inside``: they are inside their quota."""
+        return [b for b in self.by_pod.values() if b.in_force and self.may_use(job, b, inside)]
+
+    def reserved_open_to(self, job: WaitingJob) -> list[Block]:
+        """Those of reservations alone: what comes was freed for somebody, and is waited for."""
+        return [
+            b for b in self.open_to(job, inside=False) if b.hold.kind is ReservationKind.RESERVED
+        ]
+
+    def may_use(self, job: WaitingJob, block: Block, inside: bool) -> bool:
+        """Whether a pod ranks before the one for which room is kept, or ends before that starts."""
+        if job.key == block.group.job.key or block.new:
+            return False
+        if job.project == block.group.job.project:
+            if job_rank(job) < job_rank(block.group.job):
+                return True
+        elif inside and block.borrowed:
+            return True
+        limit, start = job.time_limit_seconds, block.hold.start
+        return limit is not None and start is not None and self._now + limit <= start
+
+    def backfill(
+        self,
+        group: PodGroup,
+        start: Starter,
+        *,
+        inside: bool,
+    ) -> bool:
+        """Start a group in room that is kept for others and that it may use, if it can.
+
+        ``inside``: it is inside its project's quota.
+        """
+        blocks = self.open_to(group.job, inside=inside)
+        if not blocks:
+            return False
+        for block in blocks:
+            self.release(block)
+        started = start(group)
+        self.restore(blocks)
+        return started
+
+    def _broken(self, block: Block) -> bool:
+        return block.hold.kind is ReservationKind.FREED and not block.whole
+
+    def _count(self, block: Block, sign: int) -> None:
+        """Others keep away from where room was freed for a pod; of a reservation: its charge."""
+        if block.hold.kind is ReservationKind.FREED:
+            if self._peers is not None:
+                self._peers.add(block.pod, block.node, sign, held=True)
+            return
+        charge, project = sign * block.charge_milli, block.group.job.project
+        self.charged_milli[project] += charge
+        if block.picks:  # all of one model
+            model = self._snapshot.cluster.dev_model[block.picks[0][1]]
+            self.charged_by_model[project][model] += charge
