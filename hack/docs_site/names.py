@@ -4,7 +4,7 @@ Called by the tests of the site, and by ``look``.
 """
 
 from gpu_scheduler.agent import settings as agent
-from gpu_scheduler.runtime import settings as operator
+from gpu_scheduler.runtime.common import settings as operator
 from reference import crds, metrics, reasons, settings, values
 
 

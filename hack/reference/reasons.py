@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpu_scheduler.api.condition import CONDITIONS
 from gpu_scheduler.api.states import STATES, Group, phases
-from gpu_scheduler.runtime.event_reasons import EVENT_REASONS
+from gpu_scheduler.runtime.status.event_reasons import EVENT_REASONS
 from reference.markdown import code, prose, table
 
 _HEAD = """# Reasons

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from gpu_scheduler.agent import settings as agent
-from gpu_scheduler.runtime import settings as operator
+from gpu_scheduler.runtime.common import settings as operator
 from reference.chart_environment import Source, sources
 from reference.json_schema import limits, type_of
 from reference.markdown import Undescribed, code, entry

@@ -1,8 +1,8 @@
 """One replica of the operator: it stands by, leads, and ends.
 
-It ends when it is told to, when it loses the Lease or when a part fails; whoever restarts it gets
-a fresh stand-by. Whatever ends a leader that still has the Lease, it is given back at once if
-nothing that was written can land after the next leader has looked (``runtime.draining``); otherwise
+It ends when it is told to, when it loses the Lease or when a part fails; whoever restarts it gets a
+fresh stand-by. Whatever ends a leader that still has the Lease, it is given back at once if nothing
+that was written can land after the next leader has looked (``runtime.leading.draining``); otherwise
 the next one waits it out. The line that says why a leader ends has the traceback where that is an
 error.
 """
@@ -22,10 +22,10 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.lease import Elector
-from gpu_scheduler.runtime.draining import drain
-from gpu_scheduler.runtime.leader_label import follow
+from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.leading.draining import drain
+from gpu_scheduler.runtime.leading.leader_label import follow
 from gpu_scheduler.runtime.operator import Operator
-from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener

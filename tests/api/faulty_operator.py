@@ -5,7 +5,7 @@ import signal
 from typing import NoReturn
 
 from gpu_scheduler.main import main
-from gpu_scheduler.runtime.overdue import Overdue
+from gpu_scheduler.runtime.eviction.overdue import Overdue
 
 
 async def fail(_: Overdue) -> NoReturn:

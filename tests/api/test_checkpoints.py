@@ -21,7 +21,7 @@ from tests.api.test_sweep_reports import post
 
 from cluster import Running
 from gpu_scheduler.api.names import CHECKPOINT_URL, CHECKPOINTED, REPORT_URL
-from gpu_scheduler.runtime.checkpoints import EVERY_SECONDS
+from gpu_scheduler.runtime.reports.checkpoints import EVERY_SECONDS
 
 CLAIM: Json = {"volume": {"persistentVolumeClaim": {"claimName": "work"}}}
 FOLDER: Json = {"volume": {"hostPath": {"path": "/scratch", "type": "DirectoryOrCreate"}}}

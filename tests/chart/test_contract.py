@@ -10,7 +10,7 @@ from tests.chart.conftest import CHART, Object, Render
 
 from gpu_scheduler.agent import settings as agent_settings
 from gpu_scheduler.api import names
-from gpu_scheduler.runtime.settings import PREFIX, Settings, load
+from gpu_scheduler.runtime.common.settings import PREFIX, Settings, load
 
 CRDS = Path(__file__).parents[2] / "crds"
 

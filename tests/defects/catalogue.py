@@ -159,7 +159,7 @@ DEFECTS = (
         slip="now = await self._read(meta)",
         harm="A write whose answer was lost arrives after its GPU was given to somebody else: two"
         " pods hold it.",
-        first=("tests/unit/runtime/test_binder.py",),
+        first=("tests/unit/runtime/binding/test_binder.py",),
     ),
     Defect(
         name="one-try-too-few",
@@ -169,9 +169,9 @@ DEFECTS = (
         harm="A pod whose two disruption budgets make the API server fail keeps GPUs that are owed"
         " to others for ever.",
         first=(
-            "tests/unit/runtime/test_evictor.py",
-            "tests/unit/runtime/test_preemption.py",
-            "tests/unit/runtime/test_gang_guard.py",
+            "tests/unit/runtime/eviction/test_evictor.py",
+            "tests/unit/runtime/eviction/test_preemption.py",
+            "tests/unit/runtime/binding/test_gang_guard.py",
         ),
     ),
     Defect(
@@ -180,7 +180,7 @@ DEFECTS = (
         text="        except errors.NotLeader:\n            raise\n",
         slip="",
         harm="A replica that has lost its lease goes on as if it led, and only warns.",
-        first=("tests/unit/runtime/test_poll.py",),
+        first=("tests/unit/runtime/common/test_poll.py",),
     ),
     # state
     Defect(
@@ -189,7 +189,10 @@ DEFECTS = (
         text="known is None or known.version > version",
         slip="known is None or known.version >= version",
         harm="A pod whose placement was refused waits no longer, and is never placed.",
-        first=("tests/unit/state/test_cluster_state.py", "tests/unit/runtime/test_binder.py"),
+        first=(
+            "tests/unit/state/test_cluster_state.py",
+            "tests/unit/runtime/binding/test_binder.py",
+        ),
     ),
     Defect(
         name="models-are-counted-twice",

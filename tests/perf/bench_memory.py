@@ -25,7 +25,7 @@ from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube.paths import NODES
-from gpu_scheduler.runtime import spec_room
+from gpu_scheduler.runtime.informers import spec_room
 
 GPUS = 8  # of a node
 PER_GPU = 4  # pods

@@ -11,9 +11,9 @@ from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
 from gpu_scheduler.core.fit.session import Session
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.runtime.overview import survey
-from gpu_scheduler.runtime.project_status import project_status
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources
+from gpu_scheduler.runtime.status.overview import survey
+from gpu_scheduler.runtime.status.project_status import project_status
 from gpu_scheduler.state.cluster_state import ClusterState
 
 NODES, GPUS, JOBS = 100, 8, 2  # jobs per project, of one GPU each

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-# As ``cli.starting`` has it: 2026-01-01 12:00:00,000 INFO gpu_scheduler.runtime.binder: …
+# As ``cli.starting`` has it: 2026-01-01 12:00:00,000 INFO gpu_scheduler.runtime.binding.binder: …
 _LINE = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) (\w+) ([\w.]+): (.*)$")
 _TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z?")
 _OBJECT = re.compile(r"(?<![\w./-])([a-z][\w.-]*/[a-z0-9](?:[\w.-]*\w)?)(?![\w/])")

@@ -13,7 +13,7 @@ MAY = {
     "kube/lease.py": "renewTime and acquireTime, which no elector compares",
     "agent/heartbeat.py": "renewTime, which the operator does not compare",
     "agent/agent.py": "gpusched_gpu_last_active_timestamp_seconds",
-    "runtime/evictor.py": "dates a condition of a pod that goes",
+    "runtime/eviction/evictor.py": "dates a condition of a pod that goes",
 }
 CLOCKS, READERS = "time|datetime|date", "time|time_ns|now|utcnow|today|localtime|gmtime"
 LIKELY = re.compile(rf"\b({CLOCKS})\.({READERS})\b")

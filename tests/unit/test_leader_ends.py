@@ -13,8 +13,8 @@ from tests.unit.kube.fake_server import FakeServer
 
 from gpu_scheduler import replica
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime import draining
-from gpu_scheduler.runtime.settings import Settings
+from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.leading import draining
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases"
 LEASE = f"{LEASES}/gpu-scheduler-leader"

@@ -9,7 +9,7 @@ from tests.unit.kube.fake_server import Answer, FakeServer
 
 from gpu_scheduler.api.names import LABEL_LEADER
 from gpu_scheduler.replica import run
-from gpu_scheduler.runtime.settings import Settings
+from gpu_scheduler.runtime.common.settings import Settings
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases"
 LEASE = f"{LEASES}/gpu-scheduler-leader"

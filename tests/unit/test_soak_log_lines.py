@@ -4,7 +4,7 @@ from datetime import datetime
 
 from tests.soak.log_lines import LogLines
 
-BINDER, RECONCILE = "gpu_scheduler.runtime.binder", "gpu_scheduler.runtime.reconcile"
+BINDER, RECONCILE = "gpu_scheduler.runtime.binding.binder", "gpu_scheduler.runtime.jobs.reconcile"
 
 
 def log(*said: tuple[int, str, str]) -> str:

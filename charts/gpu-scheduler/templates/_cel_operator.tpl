@@ -97,7 +97,7 @@ which has a parameter and cannot look at everything, sees all of them.
 && {{ include "gpu-scheduler.cel.sameBut" (dict "path" "metadata.labels" "but" "k == 'gpu-scheduler.io/leader'") }})
 {{- end }}
 
-{{/* It tells an agent of its node: one annotation on the agent's pod, as runtime/node_orders.py writes it. */}}
+{{/* It tells an agent of its node: one annotation on the agent's pod, as runtime/binding/node_orders.py writes it. */}}
 {{- define "gpu-scheduler.cel.tells" -}}
 (request.namespace == '{{ .Release.Namespace }}' && has(oldObject.metadata.labels)
 && oldObject.metadata.labels[?'gpu-scheduler.io/component'].orValue('') == 'agent'

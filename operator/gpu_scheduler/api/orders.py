@@ -3,7 +3,7 @@
 The kubelet hands it to the agent as a file, so the agent reads nothing of the API server: a right
 to read, or to patch, could not be confined to one node (docs/adr/0035). No environment, no token,
 no pod of another node is in it. Fields that a reader does not know are skipped; what it cannot do
-without has another version. Written by ``runtime.node_orders``, read by the agent.
+without has another version. Written by ``runtime.binding.node_orders``, read by the agent.
 """
 
 import msgspec

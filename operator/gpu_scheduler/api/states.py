@@ -2,8 +2,8 @@
 
 One table, as data. ``kubectl explain gpujob.status.reason`` and docs/states.md come from it, and so
 do the kinds of Events and whether a job between two pods still reads Running. Which state a job is
-in is decided in ``runtime.states``. Invariant: every reason has exactly one row; only a job that
-runs, or has succeeded, has none.
+in is decided in ``runtime.status.states``. Invariant: every reason has exactly one row; only a job
+that runs, or has succeeded, has none.
 """
 
 import sys

@@ -8,7 +8,12 @@ never looks again. Whether a kind is there the watch of it says, which is tried 
 from typing import Any
 
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.runtime.custom_resources import GPUCLASSES, GPUJOBS, GPUNODES, GPUPROJECTS
+from gpu_scheduler.runtime.informers.custom_resources import (
+    GPUCLASSES,
+    GPUJOBS,
+    GPUNODES,
+    GPUPROJECTS,
+)
 
 _KINDS = {
     GPUJOBS: "GPUJob",

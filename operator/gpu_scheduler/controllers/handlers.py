@@ -15,7 +15,7 @@ from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.controllers.session import Listed, Session
 from gpu_scheduler.kube.transport import Transport
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.custom_resources import (
+from gpu_scheduler.runtime.informers.custom_resources import (
     GPUCLASSES,
     GPUJOBS,
     GPUNODES,

@@ -30,7 +30,7 @@ from gpu_scheduler.kube.listing import UNREADABLE, event_of
 from gpu_scheduler.kube.transport import Transport
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.kube.watches import backoff
-from gpu_scheduler.runtime.bodies import cut
+from gpu_scheduler.runtime.informers.bodies import cut
 
 INACTIVITY_SECONDS = 70.0
 """Longest silence of a watch, as for reflectors."""

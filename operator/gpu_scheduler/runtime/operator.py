@@ -24,64 +24,64 @@ from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod, ResourceQuota
 from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS, lease
 from gpu_scheduler.kube.reflector import Reflector
-from gpu_scheduler.runtime.acceptance import Acceptance
-from gpu_scheduler.runtime.accepting import Accepting
-from gpu_scheduler.runtime.arrivals import Arrivals
-from gpu_scheduler.runtime.aside import Aside, warn
-from gpu_scheduler.runtime.binder import Binder, Writing
-from gpu_scheduler.runtime.changed_nodes import ChangedNodes
-from gpu_scheduler.runtime.checkpoints import Checkpoints
-from gpu_scheduler.runtime.class_status import ClassStatuses
-from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.runtime.device_events import DeviceEvents
-from gpu_scheduler.runtime.event_handlers import (
+from gpu_scheduler.runtime.binding.arrivals import Arrivals
+from gpu_scheduler.runtime.binding.binder import Binder, Writing
+from gpu_scheduler.runtime.binding.failed_placements import FailedPlacements, Patience
+from gpu_scheduler.runtime.binding.gang_guard import GangGuard
+from gpu_scheduler.runtime.binding.gang_writes import GangWrites
+from gpu_scheduler.runtime.binding.node_orders import NodeOrders, NodeVersions
+from gpu_scheduler.runtime.binding.placeholder_pods import holder_pods
+from gpu_scheduler.runtime.binding.starting import Starting
+from gpu_scheduler.runtime.binding.term import Term
+from gpu_scheduler.runtime.common.aside import Aside, warn
+from gpu_scheduler.runtime.common.events import WRITERS, Events
+from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.runtime.common.observations import Observations
+from gpu_scheduler.runtime.common.parts import Parts
+from gpu_scheduler.runtime.common.queue import WorkQueue
+from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.eviction.evictor import Evictor
+from gpu_scheduler.runtime.eviction.left_behind import LeftBehind
+from gpu_scheduler.runtime.eviction.losses import Losses
+from gpu_scheduler.runtime.eviction.overcap import OverCap
+from gpu_scheduler.runtime.eviction.overdue import Overdue
+from gpu_scheduler.runtime.eviction.preemption import Preemption
+from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources
+from gpu_scheduler.runtime.informers.event_handlers import (
     JobHandler,
     NamespaceHandler,
     NodeHandler,
     PodHandler,
 )
-from gpu_scheduler.runtime.events import WRITERS, Events
-from gpu_scheduler.runtime.evictor import Evictor
-from gpu_scheduler.runtime.failed_placements import FailedPlacements, Patience
-from gpu_scheduler.runtime.first_look import FirstLook
-from gpu_scheduler.runtime.gang_guard import GangGuard
-from gpu_scheduler.runtime.gang_writes import GangWrites
-from gpu_scheduler.runtime.heartbeats import Heartbeats
-from gpu_scheduler.runtime.job_statuses import JobStatuses
-from gpu_scheduler.runtime.job_writes import JobWrites
-from gpu_scheduler.runtime.last_plan import LastPlan
-from gpu_scheduler.runtime.left_behind import LeftBehind
-from gpu_scheduler.runtime.looking import Looking
-from gpu_scheduler.runtime.losses import Losses
-from gpu_scheduler.runtime.missing import MissingPods, QuotaHandler
-from gpu_scheduler.runtime.narrowing import Narrowing
-from gpu_scheduler.runtime.node_orders import NodeOrders, NodeVersions
-from gpu_scheduler.runtime.observations import Observations
-from gpu_scheduler.runtime.our_lists import OPTIONAL, PATHS, OurLists
-from gpu_scheduler.runtime.overcap import OverCap
-from gpu_scheduler.runtime.overdue import Overdue
-from gpu_scheduler.runtime.parts import Parts
-from gpu_scheduler.runtime.placeholder_pods import holder_pods
+from gpu_scheduler.runtime.informers.first_look import FirstLook
+from gpu_scheduler.runtime.informers.heartbeats import Heartbeats
+from gpu_scheduler.runtime.informers.our_lists import OPTIONAL, PATHS, OurLists
+from gpu_scheduler.runtime.jobs.acceptance import Acceptance
+from gpu_scheduler.runtime.jobs.accepting import Accepting
+from gpu_scheduler.runtime.jobs.job_writes import JobWrites
+from gpu_scheduler.runtime.jobs.looking import Looking
+from gpu_scheduler.runtime.jobs.missing import MissingPods, QuotaHandler
+from gpu_scheduler.runtime.jobs.narrowing import Narrowing
+from gpu_scheduler.runtime.jobs.reconcile import Reconciler
+from gpu_scheduler.runtime.jobs.refusals import Refusals
+from gpu_scheduler.runtime.jobs.removal import Removal
+from gpu_scheduler.runtime.jobs.role_jobs import RoleJobs
+from gpu_scheduler.runtime.jobs.services import Services
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
-from gpu_scheduler.runtime.pod_conditions import PodConditions
-from gpu_scheduler.runtime.pod_warnings import PodWarnings
-from gpu_scheduler.runtime.preemption import Preemption
-from gpu_scheduler.runtime.project_status import ProjectStatuses
-from gpu_scheduler.runtime.queue import WorkQueue
-from gpu_scheduler.runtime.reconcile import Reconciler
-from gpu_scheduler.runtime.refusals import Refusals
-from gpu_scheduler.runtime.removal import Removal
-from gpu_scheduler.runtime.report_tokens import ReportTokens
-from gpu_scheduler.runtime.report_urls import ReportUrls
-from gpu_scheduler.runtime.role_jobs import RoleJobs
-from gpu_scheduler.runtime.scheduled_events import ScheduledEvents
-from gpu_scheduler.runtime.services import Services
-from gpu_scheduler.runtime.settings import Settings
-from gpu_scheduler.runtime.starting import Starting
-from gpu_scheduler.runtime.states import Known
-from gpu_scheduler.runtime.status_writer import StatusWriter
-from gpu_scheduler.runtime.term import Term
-from gpu_scheduler.runtime.token_reviews import TokenReviews
+from gpu_scheduler.runtime.reports.checkpoints import Checkpoints
+from gpu_scheduler.runtime.reports.report_tokens import ReportTokens
+from gpu_scheduler.runtime.reports.report_urls import ReportUrls
+from gpu_scheduler.runtime.reports.token_reviews import TokenReviews
+from gpu_scheduler.runtime.status.class_status import ClassStatuses
+from gpu_scheduler.runtime.status.device_events import DeviceEvents
+from gpu_scheduler.runtime.status.job_statuses import JobStatuses
+from gpu_scheduler.runtime.status.pod_conditions import PodConditions
+from gpu_scheduler.runtime.status.pod_warnings import PodWarnings
+from gpu_scheduler.runtime.status.project_status import ProjectStatuses
+from gpu_scheduler.runtime.status.scheduled_events import ScheduledEvents
+from gpu_scheduler.runtime.status.states import Known
+from gpu_scheduler.runtime.status.status_writer import StatusWriter
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.sweeps.runtime.pruning import Pruning

@@ -23,10 +23,10 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
 from gpu_scheduler.core.plan_input import PlanInput, Thinner
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.binder import Binder
-from gpu_scheduler.runtime.doubting import expire
-from gpu_scheduler.runtime.last_plan import LastPlan
-from gpu_scheduler.runtime.preemption import Preemption
+from gpu_scheduler.runtime.binding.binder import Binder
+from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.runtime.eviction.preemption import Preemption
+from gpu_scheduler.runtime.jobs.doubting import expire
 from gpu_scheduler.state.cluster_state import ClusterState
 
 log = logging.getLogger(__name__)

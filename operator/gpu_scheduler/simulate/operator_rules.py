@@ -14,7 +14,7 @@ from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS
 from gpu_scheduler.environment import SettingsError
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.command_client import CommandClient
-from gpu_scheduler.runtime import settings
+from gpu_scheduler.runtime.common import settings
 
 OPERATOR_NAMESPACE = "gpu-scheduler"
 _PATH = f"/apis/apps/v1/namespaces/{OPERATOR_NAMESPACE}/deployments"

@@ -16,7 +16,7 @@ from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Node, Pod
-from gpu_scheduler.runtime.custom_resources import CustomResources, gpujob_record
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources, gpujob_record
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError, owner_uid
 from gpu_scheduler.simulate.imagined import again, first_indexes, jobs_of, pod_of
 from gpu_scheduler.state.cluster_state import ClusterState

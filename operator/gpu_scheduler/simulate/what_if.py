@@ -24,7 +24,11 @@ from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.api.validate import read
 from gpu_scheduler.core.model import quantity
 from gpu_scheduler.kube.objects import Node
-from gpu_scheduler.runtime.custom_resources import gpuclass_record, gpujob_record, project_record
+from gpu_scheduler.runtime.informers.custom_resources import (
+    gpuclass_record,
+    gpujob_record,
+    project_record,
+)
 from gpu_scheduler.simulate.cluster_objects import NAMESPACED, Objects, Ref, SimulationError, ref_of
 
 _VERSIONS = {

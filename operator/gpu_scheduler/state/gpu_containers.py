@@ -2,7 +2,7 @@
 
 What a container holds is read from the annotations that the operator wrote; its cap is the one that
 libgpucap obeys, so a live change of the annotation counts at once. Pure; called by
-``runtime.node_orders`` for every event of a pod with an allocation.
+``runtime.binding.node_orders`` for every event of a pod with an allocation.
 """
 
 from collections.abc import Iterable

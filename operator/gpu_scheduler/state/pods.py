@@ -34,7 +34,7 @@ _BYTES_PER_CHAR = 8  # of an allocation, read
 _ENDED = {"Succeeded", "Failed"}
 _MOST_CHARS = 2048  # of a sentence that somebody wrote into a pod's status
 _MOST_RESOURCES = 16  # of the device plugin's, that a pod asks for
-_SAID_BY_US = frozenset(map(str, Reason))  # before a colon, see ``runtime.pod_conditions``
+_SAID_BY_US = frozenset(map(str, Reason))  # before a colon, see ``runtime.status.pod_conditions``
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
 # What is to be said of a pod that has no GPUJob to say so, as it stands there.
 _WARNINGS = tuple(

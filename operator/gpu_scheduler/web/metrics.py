@@ -2,7 +2,7 @@
 
 Gauges about the cluster are computed when they are asked for, at most once a second
 (``exposition``), from the state that is there anyway; nothing is counted twice. Histograms are fed
-as ``runtime.observations.Observations``.
+as ``runtime.common.observations.Observations``.
 """
 
 from collections import Counter
@@ -17,9 +17,9 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.watches import Watches
-from gpu_scheduler.runtime.gang_guard import CAUSES
+from gpu_scheduler.runtime.binding.gang_guard import CAUSES
 from gpu_scheduler.runtime.operator import Operator
-from gpu_scheduler.runtime.token_reviews import RESULTS
+from gpu_scheduler.runtime.reports.token_reviews import RESULTS
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.web.collector import Collector, filled

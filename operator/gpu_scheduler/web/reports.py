@@ -16,9 +16,9 @@ from typing import Protocol
 from aiohttp import web
 
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.runtime.answer import Answer, refusal
 from gpu_scheduler.runtime.operator import Operator
-from gpu_scheduler.runtime.report_tokens import Sender
+from gpu_scheduler.runtime.reports.answer import Answer, refusal
+from gpu_scheduler.runtime.reports.report_tokens import Sender
 from gpu_scheduler.sweeps.core.reports import MAX_REPORT_BYTES
 
 _BODY_SECONDS = 5.0

@@ -23,14 +23,14 @@ SPEAKERS = ("status", "project_status", "class_status", "protection")
 REASON_IS = {"say": 2, "_say": 1, "tell": 1, "warn": 1, "Told": 1}  # which argument of a call
 # Calls that pass on a reason which somebody else has named.
 FORWARDED = {
-    ("runtime/aside.py", "reason"),
-    ("runtime/device_events.py", "reason"),
-    ("runtime/evictor.py", "reason"),
-    ("runtime/job_statuses.py", "bad"),
-    ("runtime/job_statuses.py", "phase"),
-    ("runtime/job_statuses.py", "reason"),
-    ("runtime/pod_conditions.py", "reason"),
-    ("runtime/preemption.py", "reason"),
+    ("runtime/common/aside.py", "reason"),
+    ("runtime/status/device_events.py", "reason"),
+    ("runtime/eviction/evictor.py", "reason"),
+    ("runtime/status/job_statuses.py", "bad"),
+    ("runtime/status/job_statuses.py", "phase"),
+    ("runtime/status/job_statuses.py", "reason"),
+    ("runtime/status/pod_conditions.py", "reason"),
+    ("runtime/eviction/preemption.py", "reason"),
 }
 
 

@@ -23,9 +23,9 @@ from gpu_scheduler.api.names import GROUP, LABEL_SHARE, VERSION
 from gpu_scheduler.controllers import handlers
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.observations import Unobserved
+from gpu_scheduler.runtime.common.observations import Unobserved
+from gpu_scheduler.runtime.common.settings import Settings
 from gpu_scheduler.runtime.operator import Operator
-from gpu_scheduler.runtime.settings import Settings
 
 # Patience is short, so that a history may be.
 SETTINGS = Settings(

@@ -24,7 +24,7 @@ from tests.unit.parts import in_parts
 
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.observations import Unobserved
+from gpu_scheduler.runtime.common.observations import Unobserved
 from gpu_scheduler.runtime.operator import Operator
 
 ORDERS = int(os.environ.get("HISTORIES_ORDERS", "120"))

@@ -10,7 +10,7 @@ from tests.unit.runtime.virtual_loop import virtual
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS
-from gpu_scheduler.runtime.our_lists import PATHS
+from gpu_scheduler.runtime.informers.our_lists import PATHS
 
 GONE = errors.NotFound(404, "", "404 page not found")
 

@@ -21,7 +21,7 @@ from tests.unit.generated.test_histories import SEED
 from tests.unit.runtime.virtual_loop import VirtualLoop, clock
 
 from gpu_scheduler.kube.clock import Clock
-from gpu_scheduler.runtime import status_writer
+from gpu_scheduler.runtime.status import status_writer
 
 HISTORIES = int(os.environ.get("HISTORIES_CLOCKS", "20"))
 PARTS = 2

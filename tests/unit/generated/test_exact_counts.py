@@ -26,7 +26,7 @@ from tests.unit.parts import in_parts
 from tests.unit.runtime.virtual_loop import VirtualLoop
 
 from gpu_scheduler.kube.errors import from_answer
-from gpu_scheduler.runtime import status_writer
+from gpu_scheduler.runtime.status import status_writer
 
 HISTORIES = int(os.environ.get("HISTORIES_OF_COUNTS", "8"))
 PARTS = 2

@@ -23,7 +23,7 @@ from tests.unit.generated.worst import starts_never
 from tests.unit.parts import EXPLORE_SEED, in_parts
 from tests.unit.runtime.virtual_loop import VirtualLoop
 
-from gpu_scheduler.runtime import status_writer
+from gpu_scheduler.runtime.status import status_writer
 
 HISTORIES = int(os.environ.get("HISTORIES", "2000"))
 SEED = int(os.environ.get("HISTORIES_SEED", "1")) if EXPLORE_SEED is None else EXPLORE_SEED

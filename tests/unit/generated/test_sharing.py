@@ -16,7 +16,7 @@ from tests.unit.generated.stage import ROOT
 from tests.unit.generated.test_histories import HISTORIES, SEED
 from tests.unit.runtime.virtual_loop import VirtualLoop, virtual
 
-from gpu_scheduler.runtime import status_writer
+from gpu_scheduler.runtime.status import status_writer
 
 PARTS = 2
 EACH = max(1, HISTORIES // 40 // PARTS)

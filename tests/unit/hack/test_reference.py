@@ -10,7 +10,7 @@ import pytest
 from gpu_scheduler.agent import settings as agent
 from gpu_scheduler.api.condition import CONDITIONS, ConditionType
 from gpu_scheduler.api.states import EDGES, Group
-from gpu_scheduler.runtime import settings as operator
+from gpu_scheduler.runtime.common import settings as operator
 from reference import crds, metrics, reasons, settings, states_picture, values
 from reference.chart_environment import Source, sources
 from reference.markdown import Undescribed, prose

@@ -3,7 +3,7 @@
 import asyncio
 
 from gpu_scheduler.limits.slots import Slots
-from gpu_scheduler.runtime.queue import WorkQueue
+from gpu_scheduler.runtime.common.queue import WorkQueue
 
 
 async def settled() -> None:

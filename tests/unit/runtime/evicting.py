@@ -5,13 +5,13 @@ from typing import Any
 from tests.unit.runtime.virtual_loop import Running, clock
 
 from gpu_scheduler.kube.clock import Clock
-from gpu_scheduler.runtime.aside import Aside
-from gpu_scheduler.runtime.evictor import Evictor
-from gpu_scheduler.runtime.failed_placements import FailedPlacements, Patience
-from gpu_scheduler.runtime.gang_guard import GangGuard
-from gpu_scheduler.runtime.gang_writes import GangWrites
-from gpu_scheduler.runtime.last_plan import LastPlan
-from gpu_scheduler.runtime.losses import Losses
+from gpu_scheduler.runtime.binding.failed_placements import FailedPlacements, Patience
+from gpu_scheduler.runtime.binding.gang_guard import GangGuard
+from gpu_scheduler.runtime.binding.gang_writes import GangWrites
+from gpu_scheduler.runtime.common.aside import Aside
+from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.runtime.eviction.evictor import Evictor
+from gpu_scheduler.runtime.eviction.losses import Losses
 from gpu_scheduler.state.cluster_state import ClusterState
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.runtime.accepting import Accepting
-from gpu_scheduler.runtime.job_writes import JobWrites
-from gpu_scheduler.runtime.queue import WorkQueue
-from gpu_scheduler.runtime.reconcile import Reconciler
-from gpu_scheduler.runtime.refusals import Refusals
-from gpu_scheduler.runtime.removal import Removal
-from gpu_scheduler.runtime.role_jobs import RoleJobs
+from gpu_scheduler.runtime.common.queue import WorkQueue
+from gpu_scheduler.runtime.jobs.accepting import Accepting
+from gpu_scheduler.runtime.jobs.job_writes import JobWrites
+from gpu_scheduler.runtime.jobs.reconcile import Reconciler
+from gpu_scheduler.runtime.jobs.refusals import Refusals
+from gpu_scheduler.runtime.jobs.removal import Removal
+from gpu_scheduler.runtime.jobs.role_jobs import RoleJobs
 from gpu_scheduler.state.cluster_state import ClusterState
 
 

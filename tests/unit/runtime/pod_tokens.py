@@ -8,8 +8,8 @@ from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.virtual_loop import clock
 
 from gpu_scheduler.api.names import REPORT_AUDIENCE
-from gpu_scheduler.runtime.report_tokens import ReportTokens, Sender
-from gpu_scheduler.runtime.token_reviews import TokenReviews
+from gpu_scheduler.runtime.reports.report_tokens import ReportTokens, Sender
+from gpu_scheduler.runtime.reports.token_reviews import TokenReviews
 
 SIGNED, FORGED = "c2lnbmVk", "Zm9yZ2Vk"
 HERE = "10.0.0.1"

@@ -4,17 +4,17 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
+from tests.unit.runtime.binding.test_failed_placements import FakeEvents
 from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.runtime.status_writing import status_writer
-from tests.unit.runtime.test_custom_resources import project_body
-from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock
 from tests.unit.state.builders import gpujob_body, half, make_job, make_pod
 
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, ProjectName
-from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.runtime.preemption import Preempted
+from gpu_scheduler.runtime.eviction.preemption import Preempted
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.state.cluster_state import ClusterState
 
 KEY = JobKey("team-a/job")

@@ -5,11 +5,11 @@ from typing import Any
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.times import utc_now
-from gpu_scheduler.runtime.class_status import ClassStatuses
-from gpu_scheduler.runtime.job_statuses import JobStatuses
-from gpu_scheduler.runtime.project_status import ProjectStatuses
-from gpu_scheduler.runtime.states import Known
-from gpu_scheduler.runtime.status_writer import StatusWriter
+from gpu_scheduler.runtime.status.class_status import ClassStatuses
+from gpu_scheduler.runtime.status.job_statuses import JobStatuses
+from gpu_scheduler.runtime.status.project_status import ProjectStatuses
+from gpu_scheduler.runtime.status.states import Known
+from gpu_scheduler.runtime.status.status_writer import StatusWriter
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 

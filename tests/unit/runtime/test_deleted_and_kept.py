@@ -4,16 +4,20 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import NOT_FOUND
-from tests.unit.runtime.test_custom_resources import gpuclass_body, gpunode_body, project_body
-from tests.unit.runtime.test_reconcile import KEY, Case
-from tests.unit.runtime.test_states import Row, status_of
+from tests.unit.runtime.informers.test_custom_resources import (
+    gpuclass_body,
+    gpunode_body,
+    project_body,
+)
+from tests.unit.runtime.jobs.test_reconcile import KEY, Case
+from tests.unit.runtime.status.test_states import Row, status_of
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import gpujob_body, half, make_gpujob, make_job, make_pod
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.creation import FoundJob, FoundMeta
-from gpu_scheduler.runtime.custom_resources import CustomResources
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources
+from gpu_scheduler.runtime.jobs.creation import FoundJob, FoundMeta
 from gpu_scheduler.state.cluster_state import ClusterState
 
 JOB = "/apis/batch/v1/namespaces/team-a/jobs/job"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, Sent
-from tests.unit.runtime.test_reconcile import KEY, Case
+from tests.unit.runtime.jobs.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import clock, virtual
 from tests.unit.state.builders import make_job
 from tests.unit.state.test_cluster_state import make_cluster_state
@@ -15,8 +15,8 @@ from tests.unit.sweeps.runtime.test_segments import Making
 from gpu_scheduler.api.names import FIRST_TRIAL, LABEL_JOB, NARROWED
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Job
-from gpu_scheduler.runtime.creation import FoundJob, FoundMeta, NotCreatableError, create_job
-from gpu_scheduler.runtime.event_handlers import JobHandler
+from gpu_scheduler.runtime.informers.event_handlers import JobHandler
+from gpu_scheduler.runtime.jobs.creation import FoundJob, FoundMeta, NotCreatableError, create_job
 
 
 class Server(Case):

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient
-from tests.unit.runtime.test_reconcile import KEY, Case
+from tests.unit.runtime.jobs.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_job, make_pod
 from tests.unit.state.test_cluster_state import make_cluster_state, waiting
@@ -13,8 +13,8 @@ from tests.unit.sweeps.runtime.test_results import SECONDS, Store, done
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Meta, Namespace
-from gpu_scheduler.runtime.event_handlers import JobHandler, NamespaceHandler
-from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.informers.event_handlers import JobHandler, NamespaceHandler
 from gpu_scheduler.sweeps.runtime.results import Results
 
 JOB = "/apis/batch/v1/namespaces/team-a/jobs/job"

@@ -16,12 +16,12 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.objects import Lease, LeaseSpec, Meta
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.changed_nodes import ChangedNodes
-from gpu_scheduler.runtime.device_events import DeviceEvents
-from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.evictor import Eviction
-from gpu_scheduler.runtime.heartbeats import Heartbeats
-from gpu_scheduler.runtime.preemption import Preemption
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.eviction.evictor import Eviction
+from gpu_scheduler.runtime.eviction.preemption import Preemption
+from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
+from gpu_scheduler.runtime.informers.heartbeats import Heartbeats
+from gpu_scheduler.runtime.status.device_events import DeviceEvents
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.jobs import epoch_seconds

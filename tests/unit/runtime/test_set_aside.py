@@ -24,7 +24,7 @@ from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.events import Subject
+from gpu_scheduler.runtime.common.events import Subject
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.runtime.test_preemption import EVICT
-from tests.unit.runtime.test_preemption import Case as PreemptionCase
+from tests.unit.runtime.eviction.test_preemption import EVICT
+from tests.unit.runtime.eviction.test_preemption import Case as PreemptionCase
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import half, make_node
 from tests.unit.state.test_shares import asking, state

@@ -5,9 +5,9 @@ from itertools import chain, repeat
 from typing import Any
 
 import pytest
+from tests.unit.runtime.jobs.test_reconcile import Case as ReconcileCase
 from tests.unit.runtime.status_case import INTERVAL, JOB_PATH, KEY, PROJECT_PATH
 from tests.unit.runtime.status_case import Case as StatusCase
-from tests.unit.runtime.test_reconcile import Case as ReconcileCase
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import (
     gpujob_body,
@@ -21,7 +21,7 @@ from tests.unit.state.builders import (
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Job
-from gpu_scheduler.runtime.custom_resources import CustomResources, project_record
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources, project_record
 
 Json = dict[str, Any]
 FORGED: tuple[Json, ...] = (

@@ -12,8 +12,8 @@ from tests.unit.state.builders import make_gpujob, make_project
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.acceptance import Acceptance
-from gpu_scheduler.runtime.queue import WorkQueue
+from gpu_scheduler.runtime.common.queue import WorkQueue
+from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.state.cluster_state import ClusterState
 
 KEY = JobKey("team-a/job")

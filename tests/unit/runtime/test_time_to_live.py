@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, Sent
-from tests.unit.runtime.test_reconcile import ENDED_AT, KEY, Case
+from tests.unit.runtime.jobs.test_reconcile import ENDED_AT, KEY, Case
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_job
 

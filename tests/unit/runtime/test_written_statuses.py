@@ -8,7 +8,7 @@ from tests.unit.state.builders import gpujob_body, half, make_job, make_node, ma
 
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
-from gpu_scheduler.runtime.preemption import Preempted
+from gpu_scheduler.runtime.eviction.preemption import Preempted
 
 
 @virtual

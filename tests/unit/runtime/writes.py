@@ -14,24 +14,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.unit.runtime import (
-    pod_tokens,
+from tests.unit.runtime import pod_tokens, test_time_to_live
+from tests.unit.runtime.binding import (
     test_binder,
-    test_checkpoints,
-    test_evictor,
-    test_missing,
     test_node_orders,
-    test_overdue,
     test_placeholder_pods,
-    test_services,
     test_term,
-    test_time_to_live,
 )
+from tests.unit.runtime.eviction import test_evictor, test_overdue
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, FakeClient, Sent
 from tests.unit.runtime.job_writing import place_unmade
+from tests.unit.runtime.jobs import test_missing, test_services
+from tests.unit.runtime.jobs.test_reconcile import KEY, THERE
+from tests.unit.runtime.jobs.test_reconcile import Case as Reconciling
+from tests.unit.runtime.reports import test_checkpoints
 from tests.unit.runtime.status_case import Case as StatusCase
-from tests.unit.runtime.test_reconcile import KEY, THERE
-from tests.unit.runtime.test_reconcile import Case as Reconciling
 from tests.unit.runtime.virtual_loop import clock
 from tests.unit.state.builders import half, make_job, make_pod
 from tests.unit.state.test_placeholders import make_holder
@@ -41,11 +38,11 @@ from tests.unit.sweeps.runtime.cases import Case as SweepCase
 import gpu_scheduler
 from gpu_scheduler.api.parts import parts
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.runtime.acceptance import Refused
-from gpu_scheduler.runtime.creation import FoundJob, FoundMeta
-from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.leader_label import follow
-from gpu_scheduler.runtime.template_judge import TemplateJudge
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.jobs.acceptance import Refused
+from gpu_scheduler.runtime.jobs.creation import FoundJob, FoundMeta
+from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
+from gpu_scheduler.runtime.leading.leader_label import follow
 from gpu_scheduler.sweeps.runtime.results import Results
 
 CODE = Path(gpu_scheduler.__file__).parent
@@ -406,32 +403,32 @@ def making_a_service_again(answer: Any) -> Scene:
     return Scene(case.client, [case.services.run()], to("POST", "/services"), told)
 
 
-MAKING, CHANGING = "runtime/creation.py", "runtime/job_writes.py:_write"
+MAKING, CHANGING = "runtime/jobs/creation.py", "runtime/jobs/job_writes.py:_write"
 SCENES: dict[Callable[[Any], Scene], str] = {
     creating_a_job: f"{MAKING}:create_job",
     creating_a_service: f"{MAKING}:create_service",
     putting_a_job_right: f"{MAKING}:_put_right",
     changing_a_job: CHANGING,
     suspending_a_job: CHANGING,
-    deleting_a_finished_gpujob: "runtime/removal.py:_delete",
-    ending_a_pod_of_a_kept_job: "runtime/removal.py:_end_pods",
-    trying_a_template: "runtime/template_judge.py:_ask",
-    trying_a_pod: "runtime/acceptance.py:_dry_run",
-    placing_a_pod: "runtime/binder.py:_try",
-    touching_a_pod: "runtime/binder.py:_touch",
-    evicting_a_pod: "runtime/evictor.py:_send",
-    marking_a_pod: "runtime/evictor.py:_send",
-    hurrying_a_pod: "runtime/overdue.py:_hurry",
-    writing_a_status: "runtime/status_writer.py:_send",
-    saying_an_event: "runtime/events.py:_write",
-    taking_the_term: "runtime/term.py:_write",
-    trying_the_term: "runtime/term.py:_ask",
-    creating_a_holder: "runtime/placeholder_pods.py:_create",
-    deleting_a_holder: "runtime/placeholder_pods.py:_delete",
-    telling_an_agent: "runtime/node_orders.py:_tell_one",
-    labelling_the_leader: "runtime/leader_label.py:_keep",
-    noting_a_checkpoint: "runtime/checkpoints.py:_write",
-    reviewing_a_token: "runtime/token_reviews.py:_ask",
+    deleting_a_finished_gpujob: "runtime/jobs/removal.py:_delete",
+    ending_a_pod_of_a_kept_job: "runtime/jobs/removal.py:_end_pods",
+    trying_a_template: "runtime/jobs/template_judge.py:_ask",
+    trying_a_pod: "runtime/jobs/acceptance.py:_dry_run",
+    placing_a_pod: "runtime/binding/binder.py:_try",
+    touching_a_pod: "runtime/binding/binder.py:_touch",
+    evicting_a_pod: "runtime/eviction/evictor.py:_send",
+    marking_a_pod: "runtime/eviction/evictor.py:_send",
+    hurrying_a_pod: "runtime/eviction/overdue.py:_hurry",
+    writing_a_status: "runtime/status/status_writer.py:_send",
+    saying_an_event: "runtime/common/events.py:_write",
+    taking_the_term: "runtime/binding/term.py:_write",
+    trying_the_term: "runtime/binding/term.py:_ask",
+    creating_a_holder: "runtime/binding/placeholder_pods.py:_create",
+    deleting_a_holder: "runtime/binding/placeholder_pods.py:_delete",
+    telling_an_agent: "runtime/binding/node_orders.py:_tell_one",
+    labelling_the_leader: "runtime/leading/leader_label.py:_keep",
+    noting_a_checkpoint: "runtime/reports/checkpoints.py:_write",
+    reviewing_a_token: "runtime/reports/token_reviews.py:_ask",
     telling_a_trial_to_stop: "sweeps/runtime/pruning.py:_mark",
     storing_results: "sweeps/runtime/results.py:_send",
     making_a_service_again: f"{MAKING}:create_service",

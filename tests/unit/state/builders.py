@@ -9,7 +9,7 @@ from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, NARROWED, SCHED
 from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
-from gpu_scheduler.runtime.custom_resources import gpujob_record
+from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.projects import ProjectRecord
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.unit.state.builders import make_assignment
 
 from gpu_scheduler.core.model.request import JobKey, NodeFilter, PodKind, PodUID
-from gpu_scheduler.runtime.width import told, widest
+from gpu_scheduler.runtime.jobs.width import told, widest
 from gpu_scheduler.state.awaited import AwaitedPod, AwaitedPods
 
 KEY = JobKey("team-a/job")

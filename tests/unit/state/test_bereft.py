@@ -20,7 +20,7 @@ from gpu_scheduler.core.eviction.victims import candidates
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.event_handlers import JobHandler
+from gpu_scheduler.runtime.informers.event_handlers import JobHandler
 from gpu_scheduler.state.cluster_state import ClusterState
 
 POD, TEAM, KEY = PodUID("uid-job-0"), ProjectName("team-a"), JobKey("team-a/job")

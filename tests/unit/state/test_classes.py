@@ -8,7 +8,11 @@ from tests.unit.state.builders import gpujob_body
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.model.catalogue import GPUKind
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey
-from gpu_scheduler.runtime.custom_resources import CustomResources, gpuclass_record, gpujob_record
+from gpu_scheduler.runtime.informers.custom_resources import (
+    CustomResources,
+    gpuclass_record,
+    gpujob_record,
+)
 from gpu_scheduler.state.classes import ClassBook
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord

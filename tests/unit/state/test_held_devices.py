@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.custom_resources import CustomResources
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.state.cluster_state import ClusterState
 
 SLOTS, CARD_MIB = 3, 40960

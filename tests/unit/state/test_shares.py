@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.request import (
     WaitingJob,
 )
 from gpu_scheduler.kube.objects import OwnerReference, Pod
-from gpu_scheduler.runtime.overview import survey
+from gpu_scheduler.runtime.status.overview import survey
 from gpu_scheduler.state.cluster_state import ClusterState
 
 HALF = {ASKED: "0:gpu-scheduler.io/gpu=0.5"}

@@ -10,7 +10,7 @@ from tests.unit.state.cluster_states import facts, free, make_cluster_state
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.custom_resources import CustomResources
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import Device, from_gpunode, ids_by_name
 

@@ -5,16 +5,16 @@ from typing import Any, cast
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.runtime.fake_client import FakeClient
-from tests.unit.runtime.test_custom_resources import project_body
+from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
 from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.clock import Clock
-from gpu_scheduler.runtime.custom_resources import gpujob_record
+from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
+from gpu_scheduler.runtime.informers.our_lists import PATHS
 from gpu_scheduler.runtime.operator import Operator
-from gpu_scheduler.runtime.our_lists import PATHS
-from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.web.metrics import Metrics, without_reason
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]

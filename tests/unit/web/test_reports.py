@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
-from gpu_scheduler.runtime.answer import Answer
-from gpu_scheduler.runtime.report_tokens import Sender
+from gpu_scheduler.runtime.reports.answer import Answer
+from gpu_scheduler.runtime.reports.report_tokens import Sender
 from gpu_scheduler.sweeps.core.reports import MAX_REPORT_BYTES
 from gpu_scheduler.web import reports as module
 from gpu_scheduler.web.admin import app as admin_app

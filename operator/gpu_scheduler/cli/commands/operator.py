@@ -13,7 +13,7 @@ def command(context: click.Context, json_logs: bool) -> None:
     import uvloop
 
     from gpu_scheduler.replica import run
-    from gpu_scheduler.runtime.settings import load
+    from gpu_scheduler.runtime.common.settings import load
 
     settings, connection = configured(load, json_lines=json_logs)
     context.exit(uvloop.run(run(settings, connection)))

@@ -1,7 +1,7 @@
 """What the planner answers: values only; carrying them out happens elsewhere.
 
 Reasons are API: users script against them and tests assert them. What each means stands in
-``api.states``; which of several a job gets, in ``runtime.states``.
+``api.states``; which of several a job gets, in ``runtime.status.states``.
 """
 
 from collections.abc import Mapping, Sequence

@@ -20,9 +20,9 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.evictor import Eviction, Evictor
-from gpu_scheduler.runtime.poll import poll_for_ever
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.poll import poll_for_ever
+from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage

@@ -13,8 +13,8 @@ from math import isfinite, nan
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.limits.rate_limiter import RateLimiter
-from gpu_scheduler.runtime.answer import Answer, refusal
-from gpu_scheduler.runtime.report_tokens import ReportTokens, Sender
+from gpu_scheduler.runtime.reports.answer import Answer, refusal
+from gpu_scheduler.runtime.reports.report_tokens import ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.sweeps.core.objective import Objective

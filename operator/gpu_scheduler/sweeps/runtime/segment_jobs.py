@@ -8,9 +8,9 @@ from typing import Any
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.runtime.acceptance import Acceptance
-from gpu_scheduler.runtime.creation import create_job, found_again
-from gpu_scheduler.runtime.job_writes import JobWrites
+from gpu_scheduler.runtime.jobs.acceptance import Acceptance
+from gpu_scheduler.runtime.jobs.creation import create_job, found_again
+from gpu_scheduler.runtime.jobs.job_writes import JobWrites
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment

@@ -13,10 +13,10 @@ from typing import Any
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.drift import changes
-from gpu_scheduler.runtime.accepting import Accepting
-from gpu_scheduler.runtime.doubting import cannot_be_made
-from gpu_scheduler.runtime.job_writes import STAYS
-from gpu_scheduler.runtime.width import narrows, pods_at_once, told, width_of
+from gpu_scheduler.runtime.jobs.accepting import Accepting
+from gpu_scheduler.runtime.jobs.doubting import cannot_be_made
+from gpu_scheduler.runtime.jobs.job_writes import STAYS
+from gpu_scheduler.runtime.jobs.width import narrows, pods_at_once, told, width_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths

@@ -6,12 +6,12 @@ from typing import NoReturn
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.runtime.acceptance import Acceptance
-from gpu_scheduler.runtime.accepting import Accepting
-from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.job_writes import JobWrites
-from gpu_scheduler.runtime.queue import WorkQueue
-from gpu_scheduler.runtime.settings import Settings
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.queue import WorkQueue
+from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.jobs.acceptance import Acceptance
+from gpu_scheduler.runtime.jobs.accepting import Accepting
+from gpu_scheduler.runtime.jobs.job_writes import JobWrites
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.sweeps.runtime.loading import Loading

@@ -3,10 +3,10 @@
 from typing import Any
 
 import orjson
+from tests.unit.runtime.binding.test_failed_placements import FakeEvents
 from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.pod_tokens import judges, of
-from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import clock
 from tests.unit.state.builders import half, make_gpujob, make_node, make_pod, make_project
 from tests.unit.sweeps.runtime.cases import segment_job
@@ -15,8 +15,8 @@ from gpu_scheduler.api.names import CONDITION_PRUNED
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.answer import Answer
-from gpu_scheduler.runtime.report_tokens import Sender
+from gpu_scheduler.runtime.reports.answer import Answer
+from gpu_scheduler.runtime.reports.report_tokens import Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.unit.runtime.binding.test_failed_placements import FakeEvents
 from tests.unit.runtime.evicting import Evicting, FakePreemption, last_plan
 from tests.unit.runtime.fake_client import FakeClient, FakeTerm
-from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_assignment, make_pod
 from tests.unit.sweeps.runtime.cases import KEY, Case, trial_pod
 
 from gpu_scheduler.api.names import ALLOCATION, GATE, HPARAMS, TRIAL
 from gpu_scheduler.jobs.place import Pin
-from gpu_scheduler.runtime.binder import Binder, Writing
+from gpu_scheduler.runtime.binding.binder import Binder, Writing
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.sweeps.runtime.start import Start
 from gpu_scheduler.sweeps.search.studies import Studies

@@ -9,7 +9,7 @@ from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.sweeps.runtime.pruned import Case, told, uid
 
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.runtime.report_tokens import Sender
+from gpu_scheduler.runtime.reports.report_tokens import Sender
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.runtime.reports import BURST, PER_SECOND
 

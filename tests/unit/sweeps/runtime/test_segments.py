@@ -13,8 +13,8 @@ from tests.unit.sweeps.runtime.cases import KEY, Case, segment_job
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.acceptance import Accepted, Refused
-from gpu_scheduler.runtime.accepting import Accepting
+from gpu_scheduler.runtime.jobs.acceptance import Accepted, Refused
+from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.segments import Segment

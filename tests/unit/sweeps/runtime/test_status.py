@@ -6,8 +6,8 @@ from typing import Any
 from tests.unit.sweeps.runtime.cases import Case
 
 from gpu_scheduler.api.gpujob import Phase
-from gpu_scheduler.runtime.states import Known
-from gpu_scheduler.runtime.status import gpujob_status
+from gpu_scheduler.runtime.status.job_status import gpujob_status
+from gpu_scheduler.runtime.status.states import Known
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.runtime.record import Sweep
 from gpu_scheduler.sweeps.runtime.status import judged

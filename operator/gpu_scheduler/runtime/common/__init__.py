@@ -1,0 +1,1 @@
+"""What several of the leader's loops use: Events, polls, queues, limits, settings."""

@@ -1,0 +1,155 @@
+"""Objects that the planner cannot work with, set aside so that all others are planned.
+
+One that changed is tried again at once, any other after a time that doubles from one minute to
+thirty. What failed in the trial goes aside again without another search, so a trial costs the
+others one plan. Kept in memory: a new leader finds the same culprits in its first cycle. Filled by
+``planning``; the status says so on the object.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from gpu_scheduler.core.blame import Kind, Suspect
+from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.state.cluster_state import ClusterState
+
+_SECONDS = Backoff(60.0, 1800.0)
+REASON = "SetAside"
+_MOST_CHARS = 300  # of an exception, in a sentence
+
+Say = Callable[[Subject, str, str], None]
+"""Object, reason and message of a warning."""
+
+
+def warn(events: Events) -> Say:
+    """Warnings as Events."""
+    return lambda subject, reason, message: events.say(subject, "Warning", reason, message)
+
+
+@dataclass(slots=True)
+class _Entry:
+    why: str
+    content: object  # of the object when it was set aside
+    until: float  # monotonic seconds
+    times: int  # that it was set aside before this one
+
+
+class Aside:
+    """Which objects are set aside, and why."""
+
+    def __init__(self, state: ClusterState, say: Say, *, clock: Callable[[], float]) -> None:
+        """``say`` is told of each object once it is set aside; ``clock``: monotonic seconds."""
+        self._state, self._say, self._clock = state, say, clock
+        self._entries: dict[Suspect, _Entry] = {}
+
+    def gone(self) -> set[Suspect]:
+        """What is not planned with now; those that are to be tried again are not among them."""
+        now = self._clock()
+        for suspect, entry in tuple(self._entries.items()):
+            content = self._content(suspect)
+            if content is None:
+                self.clear((suspect,))
+            elif content != entry.content:
+                entry.content, entry.until = content, now
+        return {suspect for suspect, entry in self._entries.items() if entry.until > now}
+
+    def trial(self, gone: Collection[Suspect]) -> set[Suspect]:
+        """What is tried again, where ``gone`` is not planned with."""
+        return self._entries.keys() - gone
+
+    def put(self, suspect: Suspect, error: BaseException) -> None:
+        """Set an object aside, for longer each time."""
+        before = self._entries.get(suspect)
+        times = before.times + 1 if before is not None else 0
+        why = _why(error)
+        content = self._content(suspect)
+        until = self._clock() + _SECONDS.delay_seconds(times)
+        self._entries[suspect] = _Entry(why, content, until, times)
+        self._touch(suspect)
+        if subject := self._subject(suspect):
+            self._say(subject, REASON, why)
+
+    def clear(self, suspects: Collection[Suspect]) -> None:
+        """Nothing is wrong with these any more."""
+        for suspect in suspects:
+            if self._entries.pop(suspect, None) is not None:
+                self._touch(suspect)
+
+    def next_trial(self) -> float | None:
+        """When the next one is to be tried again, monotonic seconds."""
+        return min((entry.until for entry in self._entries.values()), default=None)
+
+    def job(self, key: JobKey) -> str:
+        """Why a job is set aside; empty when it is not."""
+        return self._of(Kind.JOB, key)
+
+    def project(self, name: ProjectName) -> str:
+        """Why a project is set aside; empty when it is not."""
+        return self._of(Kind.PROJECT, name)
+
+    def nodes(self) -> list[str]:
+        """Nodes that are set aside, by name."""
+        return sorted(each.name for each in self._entries if each.kind is Kind.NODE)
+
+    def counts(self) -> dict[str, int]:
+        """How many are set aside, by kind."""
+        return {kind.value: sum(s.kind is kind for s in self._entries) for kind in Kind}
+
+    def _of(self, kind: Kind, name: str) -> str:
+        entry = self._entries.get(Suspect(kind, name))
+        return entry.why if entry is not None else ""
+
+    def _content(self, suspect: Suspect) -> object:
+        """What of the object makes it worth another trial when it changes; None: it is gone."""
+        state = self._state
+        if suspect.kind is Kind.JOB:
+            job = state.work(JobKey(suspect.name))
+            if job is not None:
+                return job.uid, job.generation
+            return suspect.name if _holds_without_a_job(state, suspect.name) else None
+        if suspect.kind is Kind.PROJECT:
+            record = state.projects.records.get(ProjectName(suspect.name))
+            return (record.uid, record.generation) if record is not None else None
+        return state.ledger.node(suspect.name)
+
+    def _subject(self, suspect: Suspect) -> Subject | None:
+        state = self._state
+        if suspect.kind is Kind.NODE:
+            return Subject("Node", "", suspect.name, suspect.name)  # the uid that kubectl looks for
+        if suspect.kind is Kind.PROJECT:
+            record = state.projects.records.get(ProjectName(suspect.name))
+            uid = record.uid if record is not None else ""
+            return Subject("GPUProject", "", suspect.name, uid)
+        key = JobKey(suspect.name)
+        job = state.gpujobs.get(key)
+        if job is not None or key not in state.groups or state.waiting.has_pods(key):
+            return Subject.of_job(job) if job is not None else None  # who waits says it anyway
+        return Subject.of_pod(next(state.records(key)))
+
+    def _touch(self, suspect: Suspect) -> None:
+        """What is said of it may have changed."""
+        state = self._state
+        state.replan(wake=False)
+        key = JobKey(suspect.name)
+        if suspect.kind is Kind.JOB and state.work(key) is not None:
+            state.touch(key)
+
+
+def _holds_without_a_job(state: ClusterState, key: str) -> bool:
+    """Whether this names a pod without a GPUJob, as ``state.running_pods`` does, that is there."""
+    namespace, _, rest = key.partition("/")
+    name = rest.removeprefix("pod ")
+    return any(p.name == name and p.namespace == namespace for p in state.pods.values())
+
+
+def _why(error: BaseException) -> str:
+    text = str(error)
+    said = text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
+    return (
+        f"set aside: the scheduler could not work with this object ({type(error).__name__}: "
+        f"{said}); all others go on. Change it, or delete it and make it again; it is tried again "
+        "once it changes, and from time to time. This is a defect of the scheduler: please report "
+        "it with the operator's log"
+    )

@@ -1,0 +1,1 @@
+"""From what the watches deliver to the records of the state."""

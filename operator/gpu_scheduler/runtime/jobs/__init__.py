@@ -1,0 +1,1 @@
+"""From an accepted GPUJob to its Jobs and Services, and their end."""

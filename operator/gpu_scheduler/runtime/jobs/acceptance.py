@@ -1,0 +1,318 @@
+"""Whether a GPUJob can be accepted: what the CRD's rules cannot see.
+
+Has the pod template judged (``template_judge``), looks up what it refers to, chooses the write
+path, and, in a namespace in which pods were refused of late, lets the API server judge a pod by a
+dry run, so that a mistake is a sentence in the GPUJob's status and not a Job that never creates a
+pod. Roles are judged one by one. Called by ``accepting``, by ``missing``, and for Jobs that are
+made.
+"""
+
+import time
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_scheduler.api.gpujob import GPUJobSpec, Isolation
+from gpu_scheduler.api.names import CAP_CONTAINER, PRIORITY_CLASS
+from gpu_scheduler.api.parts import Part, parts
+from gpu_scheduler.api.requests import device_requests
+from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.jobs import write_path
+from gpu_scheduler.jobs.cap import CapImage, users_field
+from gpu_scheduler.jobs.conflicts import problems
+from gpu_scheduler.jobs.priority import class_to_check, preempts
+from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.report_token import reports
+from gpu_scheduler.jobs.template import pod_template
+from gpu_scheduler.jobs.users_path import source, users_words
+from gpu_scheduler.jobs.write_path import WritePath, claim_need
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.paths import core, of_group
+from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
+from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.sweeps.core.segments import Segment
+
+_CACHE_SECONDS = 30.0
+_DOUBT_SECONDS = 600.0  # after a refusal, in which pods of its namespace are tried in advance
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A Job to create. ``role``: which; empty where the GPUJob has no roles."""
+
+    job: Mapping[str, Any]
+    path: WritePath
+    role: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why not: a sentence that names the field and what would be right.
+
+    ``for_now``: a ResourceQuota is used up, and the Job controller will try again.
+    """
+
+    message: str
+    for_now: bool = False
+
+
+class Acceptance:
+    """Judges GPUJobs."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        placement: str,
+        runtime_class: str,
+        namespace: str = "",
+        isolation: str = Isolation.FRAMEWORK,
+        cap_image: CapImage | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            client: for look-ups and dry runs.
+            placement: auto, bind or gate.
+            runtime_class: of GPU pods; empty: never set.
+            namespace: the operator's, in which templates are tried.
+            isolation: of GPUJobs that say nothing about it.
+            cap_image: what brings libgpucap; without it nothing is ever put into a pod.
+            clock: monotonic seconds.
+        """
+        self._isolation, self._cap_image = isolation, cap_image
+        self._client, self._placement, self._clock = client, placement, clock
+        self._runtime_class = runtime_class
+        self._exists: dict[str, tuple[float, bool]] = {}
+        self._doubted: dict[str, float] = {}  # namespaces, until when
+        self._templates = TemplateJudge(client, namespace, clock=clock)
+
+    def doubt(self, namespace: str) -> None:
+        """Pods of a namespace are refused: for a while one of each job is tried in advance."""
+        now = self._clock()
+        self._doubted = {ns: until for ns, until in self._doubted.items() if until > now}
+        self._doubted[namespace] = now + _DOUBT_SECONDS
+
+    def doubts(self, namespace: str) -> bool:
+        """Whether a pod of each job of a namespace is tried."""
+        return self._doubted.get(namespace, 0.0) > self._clock()
+
+    async def judge(
+        self, job: GPUJobRecord, project: ProjectName, made: Container[str] = ()
+    ) -> tuple[Accepted, ...] | Refused:
+        """Render the Jobs; where pods of the namespace were refused, try a pod of each.
+
+        Args:
+            job: the GPUJob.
+            project: whose it is.
+            made: roles whose Jobs exist: the API server has taken their templates.
+
+        Raises:
+            ApiError: the API server could not be asked; try again.
+        """
+        if job.spec is None:
+            raise ValueError(f"{job.key} has no readable spec")
+        if job.spec.isolation is Isolation.INTERPOSER and self._cap_image is None:
+            return Refused(
+                "spec.isolation: interposer is switched off in this installation (chart value "
+                "isolation.interposer); leave the field out, or set it to framework"
+            )
+        for part in parts(job.spec):
+            if refused := self._conflict(job.spec, part):
+                return refused
+            if part.role in made:
+                continue
+            if found := await self._templates.problems(part.spec):
+                return Refused("; ".join(users_words(job.spec, part.role, each) for each in found))
+        rendered = await self.rendered(job, project)
+        for accepted in rendered:
+            if refused := await self._preemption(job.spec, accepted):
+                return refused
+        if self.doubts(job.namespace):
+            refused = await self.refusal(job, project)
+            if refused is not None and not refused.for_now:
+                self.doubt(job.namespace)
+                return refused
+        return rendered
+
+    def forget(self, job: GPUJobRecord) -> None:
+        """A Job of these templates was refused: they are judged anew."""
+        for part in parts(job.spec) if job.spec is not None else ():
+            self._templates.forget(part.spec)
+
+    async def refusal(
+        self, job: GPUJobRecord, project: ProjectName, rendered: Sequence[Accepted] = ()
+    ) -> Refused | None:
+        """What the API server says now to the pods of a job that was accepted; None: yes.
+
+        ``rendered``: its Jobs, where somebody has rendered them just now.
+
+        Raises:
+            ApiError: the API server could not be asked.
+        """
+        if job.spec is None:
+            return None
+        for_now = None
+        for accepted in rendered or await self.rendered(job, project):
+            refused = await self._dry_run(job, job.spec, accepted)
+            if refused is not None and not refused.for_now:
+                return refused
+            for_now = for_now or refused
+        return for_now
+
+    def _conflict(self, spec: GPUJobSpec, part: Part) -> Refused | None:
+        if part.spec.template is None:
+            return None
+        found = problems(
+            part.spec.template.get("spec") or {},
+            [request.container for request in device_requests(part.spec)],
+            interposer=self._cap_image_of(spec) is not None,
+            checkpoint=spec.checkpoint,
+            reports=reports(spec),
+        )
+        if not found:
+            return None
+        said = f"{found[0].field}: {found[0].message}"
+        return Refused(said.replace("spec.template", source(spec, part.role), 1))
+
+    def _cap_image_of(self, spec: GPUJobSpec) -> CapImage | None:
+        wanted = spec.isolation or self._isolation
+        return self._cap_image if wanted == Isolation.INTERPOSER else None
+
+    async def rendered(
+        self, job: GPUJobRecord, project: ProjectName, segment: Segment | None = None
+    ) -> tuple[Accepted, ...]:
+        """The Jobs as they would be created now, in the order of the roles; of a sweep one."""
+        if job.spec is None:
+            raise ValueError(f"{job.key} has no readable spec")
+        found = []
+        for part in parts(job.spec):
+            path = (
+                WritePath(self._placement)
+                if self._placement != "auto"
+                else await self._choose(job.namespace, part.spec)
+            )
+            inputs = RenderInput(
+                name=job.name,
+                namespace=job.namespace,
+                uid=job.uid,
+                spec=job.spec,
+                role=part.role,
+                segment=segment,
+                project=project,
+                path=path,
+                runtime_class=self._runtime_class,
+                cap_image=self._cap_image_of(job.spec),
+                has_runtime_class=await self._runtime_class_exists(),
+                has_priority_class=await self._has(
+                    of_group("scheduling.k8s.io", "v1", "priorityclasses", name=PRIORITY_CLASS)
+                ),
+            )
+            found.append(Accepted(render(inputs), path, part.role))
+        return tuple(found)
+
+    async def _choose(self, namespace: str, spec: GPUJobSpec) -> WritePath:
+        pod_spec = pod_template(spec)["spec"]
+        needs = {}
+        for name in write_path.claims(pod_spec):
+            found = await self._claim_need(namespace, name)
+            if found is not None:
+                needs[name] = found
+        return write_path.choose(pod_spec, needs)[0]
+
+    async def _claim_need(self, namespace: str, name: str) -> str | None:
+        try:
+            claim = await self._client.get(core("persistentvolumeclaims", namespace, name))
+            volume_name = claim["spec"].get("volumeName")
+            volume = (
+                await self._client.get(core("persistentvolumes", name=volume_name))
+                if volume_name
+                else None
+            )
+        except errors.NotFound:
+            return None
+        return claim_need(claim, volume)
+
+    async def _runtime_class_exists(self) -> bool:
+        if not self._runtime_class:
+            return False
+        return await self._has(
+            of_group("node.k8s.io", "v1", "runtimeclasses", name=self._runtime_class)
+        )
+
+    async def _has(self, path: str) -> bool:
+        asked, known = self._exists.get(path, (-_CACHE_SECONDS, False))
+        if self._clock() - asked < _CACHE_SECONDS:
+            return known
+        try:
+            await self._client.get(path)
+            known = True
+        except errors.NotFound:
+            known = False
+        self._exists[path] = (self._clock(), known)
+        return known
+
+    async def _preemption(self, spec: GPUJobSpec, accepted: Accepted) -> Refused | None:
+        name = class_to_check(accepted.path, accepted.job["spec"]["template"]["spec"])
+        if not name:
+            return None
+        try:
+            found = await self._client.get(
+                of_group("scheduling.k8s.io", "v1", "priorityclasses", name=name)
+            )
+        except errors.NotFound:
+            return None  # which the dry run says
+        if not preempts(found):
+            return None
+        return Refused(
+            f"{source(spec, accepted.role)}.spec.priorityClassName: {name} would let these pods, "
+            "which kube-scheduler binds, preempt others on the node of their GPU; leave the field "
+            "out, or name a PriorityClass with preemptionPolicy Never"
+        )
+
+    async def _dry_run(
+        self, job: GPUJobRecord, spec: GPUJobSpec, accepted: Accepted
+    ) -> Refused | None:
+        template = accepted.job["spec"]["template"]
+        # A name of its own each time would make every refusal another one, for it stands in it.
+        meta = {**template.get("metadata", {}), "name": f"{job.name}-dry-run"}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}
+        where = source(spec, accepted.role)
+        try:
+            await self._client.create(core("pods", job.namespace), pod, dry_run=True)
+        except errors.Forbidden as error:
+            said = error.message.removeprefix(f'pods "{meta["name"]}" is forbidden: ')
+            if "exceeded quota" in said:
+                return Refused(
+                    f"namespace {job.namespace}: {said}. Its pods are made once others of the "
+                    "namespace have ended, or an administrator raises the ResourceQuota (kubectl "
+                    f"describe resourcequota -n {job.namespace})",
+                    for_now=True,
+                )
+            return Refused(f"{where}: no pod of this template may be created: {said}")
+        except (errors.Unprocessable, errors.BadRequest) as error:
+            causes = error.details.causes
+            if causes:
+                field = causes[0].field.removeprefix("spec.")
+                if any(c["name"] == CAP_CONTAINER for c in _first(template["spec"])):
+                    field = users_field(field)
+                below = "" if field.startswith("metadata.") else "spec."
+                place = (
+                    f"{where}.{below}{field}"
+                    if where.endswith("template")
+                    else f"{where} ({field})"
+                )
+                return Refused(f"{place}: {causes[0].message}")
+            return Refused(f"{where}: the API server refuses such a pod: {error.message}")
+        except errors.Conflict:
+            return None  # somebody's pod is called so; that is looked at last
+        except errors.NotFound:
+            return None  # the namespace is going away
+        return None
+
+
+def _first(pod_spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The first init container, where there is one."""
+    return (pod_spec.get("initContainers") or ())[:1]

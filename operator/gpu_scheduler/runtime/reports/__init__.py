@@ -1,0 +1,1 @@
+"""What programs in pods report over HTTP, and whether they are believed."""

@@ -1,0 +1,1 @@
+"""What objects say of themselves: status, conditions, Events."""

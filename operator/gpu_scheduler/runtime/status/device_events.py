@@ -1,0 +1,71 @@
+"""Events when a device falls ill or is used past us: on its GPUNode, and on jobs that share it.
+
+Jobs, and pods without one, learn of illness by their condition; strangers on a device are no fault
+of theirs and no condition, but whoever sits beside one should know. Each change is told once; what
+an operator finds when it starts is no change. Called by the intake.
+"""
+
+from collections.abc import Iterator
+
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.devices import Device
+from gpu_scheduler.state.pods import Stage
+
+UNHEALTHY, FOREIGN = "DeviceUnhealthy", "ForeignProcesses"
+Devices = tuple[Device, ...]
+
+
+def news(before: Devices, after: Devices) -> Iterator[tuple[Device, str]]:
+    """Devices with a new trouble, and which kind it is."""
+    known = {device.id: device for device in before}
+    for device in after:
+        old = known.get(device.id)
+        if not device.healthy and (old is None or old.healthy):
+            yield device, UNHEALTHY
+        if set(device.intruders) - set(old.intruders if old else ()):
+            yield device, FOREIGN
+
+
+class DeviceEvents:
+    """Tells of devices' troubles."""
+
+    def __init__(self, state: ClusterState, events: Events) -> None:
+        """``events``: where they are told."""
+        self._state, self._events = state, events
+
+    def changed(self, node: str, uid: str, before: Devices, after: Devices) -> None:
+        """The devices of GPUNode ``node`` were others before."""
+        for device, reason in news(before, after):
+            try:
+                self._tell(node, uid, device, reason)
+            except Exception:
+                unexpected("device_events", f"{device.id} of {node}")
+
+    def _tell(self, node: str, uid: str, device: Device, reason: str) -> None:
+        if reason == FOREIGN:
+            strangers = ", ".join(device.intruders)
+            message = (
+                f"{device.id} of {node} has processes without a share of it: {strangers}; "
+                "it takes no new pods"
+            )
+        else:
+            message = f"{device.id} of {node} {device.trouble}; it takes no new pods"
+        self._events.say(Subject("GPUNode", "", node, uid), "Warning", reason, message)
+        if reason == FOREIGN:
+            for subject in self._holders(node, device):
+                self._events.say(subject, "Warning", reason, message)
+
+    def _holders(self, node: str, device: Device) -> list[Subject]:
+        """GPUJobs with a pod on the device, and pods without one."""
+        found: dict[Subject, None] = {}
+        for pod in self._state.pods.values():
+            if pod.node != node or pod.stage is Stage.ENDED or pod.allocation is None:
+                continue
+            held = self._state.ledger.resolved(node, pod.allocation.grants)
+            if not any(g.device == device.id for g in held):
+                continue
+            job = self._state.gpujob_of(pod)
+            found[Subject.of_job(job) if job is not None else Subject.of_pod(pod)] = None
+        return list(found)

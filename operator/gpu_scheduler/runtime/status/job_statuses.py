@@ -1,0 +1,180 @@
+"""What all GPUJobs are to say, and the Events that a user should see in ``kubectl describe``.
+
+What one says is worked out in ``status``, when its turn to write has come.
+"""
+
+from collections.abc import Callable, Iterable
+
+from gpu_scheduler.api.condition import ConditionType, Told
+from gpu_scheduler.api.gpujob import FINISHED, Phase
+from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.api.states import event_kind
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.eviction.preemption import Preemption
+from gpu_scheduler.runtime.informers.custom_resources import GPUJOBS
+from gpu_scheduler.runtime.status.job_status import gpujob_status
+from gpu_scheduler.runtime.status.protection import Watched
+from gpu_scheduler.runtime.status.states import Known
+from gpu_scheduler.runtime.status.status_writer import merged
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import GPUJobRecord
+
+# On the way to a running pod: each lasts for some milliseconds, unless something is wrong, or the
+# Job controller has much to do.
+_PASSING = frozenset(
+    {
+        Reason.CREATING_JOB,
+        Reason.CREATING_PODS,
+        Reason.WAITING_FOR_PLAN,
+        Reason.PLACING,
+        Reason.STARTING,
+    }
+)
+
+
+def turned_bad(before: Told, after: Told) -> list[tuple[str, str]]:
+    """Reason and message of what agents warn of, as far as the status did not say so before."""
+    known = {
+        (c.get("type"), c.get("status"), c.get("reason")) for c in before.get("conditions") or ()
+    }
+    return [
+        (c["reason"], c.get("message", ""))
+        for c in after.get("conditions") or ()
+        if c["type"] in (ConditionType.PROTECTED, ConditionType.DEVICES_HEALTHY)
+        and c["status"] == "False"
+        and (c["type"], c["status"], c["reason"]) not in known
+    ]
+
+
+class JobStatuses:
+    """``Statuses`` of the writer."""
+
+    kind = GPUJOBS
+
+    def __init__(
+        self,
+        state: ClusterState,
+        events: Events,
+        preemption: Preemption,
+        known: Callable[[GPUJobRecord], Known],
+        *,
+        numbers: Callable[[int], Iterable[JobKey]] = lambda most: (),
+        finished: Callable[[JobKey], None],
+        now: Callable[[], str],
+    ) -> None:
+        """``known``: what the operator's parts know of a job; ``now`` dates conditions.
+
+        ``preemption`` forgets a job that has its pods again, ``finished`` is told of each job whose
+        end was written; ``numbers``: some of the jobs that may wait with other numbers.
+        """
+        self._state, self._events, self._preemption = state, events, preemption
+        self._known, self._finished, self._now = known, finished, now
+        self._numbers = numbers
+        self._watched = Watched(state.agents.reports, state.nodes.sick_devices)
+
+    def touched(self) -> Iterable[str]:
+        """See ``Statuses``."""
+        return self._state.take_touched()
+
+    def trifles(self, most: int) -> Iterable[str]:
+        """See ``Statuses``."""
+        return self._numbers(most)
+
+    def uid(self, key: str) -> str | None:
+        """See ``Statuses``."""
+        job = self._state.gpujobs.get(JobKey(key))
+        return None if job is None else job.uid
+
+    def namespace(self, key: str) -> str:
+        """See ``Statuses``."""
+        return key.partition("/")[0]
+
+    def is_dear(self, key: str) -> bool:
+        """See ``Statuses``."""
+        job = self._state.gpujobs.get(JobKey(key))
+        return job is not None and job.too_large
+
+    def is_silent(self, key: str) -> bool:
+        """See ``Statuses``."""
+        job = self._state.gpujobs.get(JobKey(key))
+        return job is not None and not job.shown.get("phase")
+
+    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
+        """See ``Statuses``."""
+        job = self._state.gpujobs[JobKey(key)]
+        path = of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
+        return merged(path, uid, patch)
+
+    def prepare(self) -> None:
+        """Nothing: each is worked out by itself."""
+
+    def status(self, key: str) -> tuple[Told, Told]:
+        """See ``Statuses``."""
+        state, job = self._state, self._state.gpujobs[JobKey(key)]
+        status = gpujob_status(
+            job,
+            state.jobs_of(job.key),
+            state.records(job.key),
+            project=state.projects.owner(job.namespace),
+            now=self._now(),
+            known=self._known(job),
+            watched=self._watched,
+        )
+        if status.preempted_by is None:
+            self._preemption.forget(job.key)
+        if strangers := state.job_book.to_tell(job):
+            self._events.say(Subject.of_job(job), "Warning", "StrangeJob", strangers)
+        after = status.to_json()
+        if after == job.shown != job.status:  # an earlier write that had no answer
+            self.written(key, job.shown, after)
+        return job.shown, after
+
+    def is_trifle(self, patch: Told) -> bool:
+        """See ``Statuses``."""
+        return patch.keys() == {"queuePosition"}
+
+    def is_passing(self, key: str, after: Told) -> bool:
+        """See ``Statuses``; what somebody else wrote is put right at once."""
+        job, reason = self._state.gpujobs[JobKey(key)], after.get("reason")
+        passes = reason == Reason.FINISHING or (
+            after.get("phase") == Phase.PENDING and reason in _PASSING
+        )
+        return passes and job.shown == job.status
+
+    def written(self, key: str, before: Told, after: Told) -> None:
+        """Keep it, and tell those who wait for it.
+
+        What the watch has shown since the write was sent may be older than that, or an earlier
+        write that arrived later: then it is looked at again.
+        """
+        job = self._state.gpujobs.get(JobKey(key))
+        if job is None:
+            return
+        said, job.status, job.stored = job.status, after, False
+        if job.shown is before:
+            job.shown = after
+        elif job.shown != after:
+            self._state.touch(job.key)
+        self._report(Subject.of_job(job), said, after)
+        if after.get("phase") != said.get("phase"):
+            self._state.projects.touch(job.namespace)  # it counts the jobs that run
+        if job.finished:
+            self._finished(job.key)
+
+    def _report(self, subject: Subject, before: Told, after: Told) -> None:
+        reason, phase, message = (str(after.get(k) or "") for k in ("reason", "phase", "message"))
+        told = reason == Reason.PREEMPTED  # when it was decided, with more detail
+        kind = event_kind(reason)
+        if kind and reason != (before.get("reason") or "") and not told:
+            self._events.say(subject, kind, reason, message)
+        if after.get("firstFailure") and not before.get("firstFailure"):
+            self._events.say(subject, "Warning", "PodFailed", after["firstFailure"])
+        if phase != before.get("phase") and phase in FINISHED:
+            kind = "Warning" if phase == Phase.FAILED else "Normal"
+            self._events.say(subject, kind, phase, message or "every index is done")
+        for bad, why in turned_bad(before, after):
+            self._events.say(subject, "Warning", bad, why)

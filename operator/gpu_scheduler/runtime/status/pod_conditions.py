@@ -1,0 +1,150 @@
+"""Why a pod waits, on the pod: PodScheduled=False with the sentence of the plan, and one Event.
+
+People look at ``kubectl describe pod`` first, and autoscalers at this condition. The reason is
+Unschedulable only where another node would help, so that none is bought for who waits for a quota.
+A pod that is placed at once is told nothing: only who has waited for some seconds costs a write,
+and another one when the reason is another. ``Statuses`` of the writer.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from gpu_scheduler.api.condition import Told
+from gpu_scheduler.api.states import event_kind
+from gpu_scheduler.core.model.decision import Reason, Wait
+from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.core.model.wording import clip
+from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.kube import paths
+from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.projects import no_project
+
+WAITS_SECONDS = 2.0  # before anything is said
+_MOST_CHARS = 1024  # of a message
+_ANOTHER_NODE_HELPS = frozenset(
+    {
+        Reason.FRAGMENTED,
+        Reason.WAITING_FOR_GPU,
+        Reason.WAITING_FOR_RESOURCES,
+        Reason.UNSATISFIABLE,
+    }
+)
+UNSCHEDULABLE = "Unschedulable"
+
+
+class PodConditions:
+    """``Statuses`` of waiting pods; keys are their uids."""
+
+    kind = "pods"
+
+    def __init__(
+        self,
+        state: ClusterState,
+        events: Events,
+        waits: Callable[[], Mapping[JobKey, Wait]],
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], str],
+    ) -> None:
+        """``waits``: why jobs wait; ``clock``: monotonic seconds; ``now`` dates conditions."""
+        self._state, self._events, self._waits = state, events, waits
+        self._clock, self._now = clock, now
+        self._due: dict[PodUID, float] = {}  # who is not told yet, the first first
+
+    def touched(self) -> Iterable[str]:
+        """See ``Statuses``: those that still wait after a while."""
+        now = self._clock()
+        for key in self._state.take_touched_pods():
+            for waiting in self._state.waiting.uids(key):
+                self._due.setdefault(waiting, now + WAITS_SECONDS)
+        due: list[str] = []
+        for uid, at in self._due.items():
+            if at > now:
+                break
+            due.append(uid)
+        for each in due:
+            del self._due[PodUID(each)]
+        return due
+
+    def trifles(self, most: int) -> Iterable[str]:
+        """See ``Statuses``: none is."""
+        return ()
+
+    def uid(self, key: str) -> str | None:
+        """See ``Statuses``."""
+        pod = self._state.pods.get(PodUID(key))
+        waits = pod is not None and pod.stage is Stage.WAITING
+        return key if waits and key not in self._state.assumed else None
+
+    def namespace(self, key: str) -> str:
+        """See ``Statuses``."""
+        pod = self._state.pods.get(PodUID(key))
+        return pod.namespace if pod is not None else ""
+
+    def is_dear(self, key: str) -> bool:
+        """See ``Statuses``: no pod is."""
+        return False
+
+    def is_silent(self, key: str) -> bool:
+        """See ``Statuses``: none goes before others."""
+        return False
+
+    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
+        """See ``Statuses``."""
+        pod = self._state.pods[PodUID(key)]
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "lastTransitionTime": self._now(),
+            **after,
+        }
+        # Conditions merge by type in a strategic merge patch: all others stay as they are.
+        body = {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}
+        path = paths.pod(pod.namespace, pod.name, "status")
+        return Write("PATCH", path, body, STRATEGIC_MERGE_PATCH)
+
+    def prepare(self) -> None:
+        """Nothing: each is worked out by itself."""
+
+    def status(self, key: str) -> tuple[Told, Told]:
+        """See ``Statuses``: reason and message of the condition."""
+        pod = self._state.pods[PodUID(key)]
+        there = pod.unscheduled
+        before = {"reason": there.reason, "message": there.message} if there is not None else {}
+        reason, message = self._why(pod)
+        if not reason:
+            return before, before
+        told = UNSCHEDULABLE if reason in _ANOTHER_NODE_HELPS else reason
+        return before, {"reason": told, "message": clip(f"{reason}: {message}", _MOST_CHARS)}
+
+    def is_trifle(self, patch: Told) -> bool:
+        """See ``Statuses``: numbers alone."""
+        return patch.keys() == {"message"}
+
+    def is_passing(self, key: str, after: Told) -> bool:
+        """See ``Statuses``: they have waited already."""
+        return False
+
+    def written(self, key: str, before: Told, after: Told) -> None:
+        """Tell it in an Event, too; a GPUJob's pods are told of on their job."""
+        pod = self._state.pods.get(PodUID(key))
+        if pod is None or pod.share is None or before.get("reason") == after["reason"]:
+            return
+        reason, _, message = str(after["message"]).partition(": ")
+        self._events.say(Subject.of_pod(pod), event_kind(reason) or "Normal", reason, message)
+
+    def _why(self, pod: PodRecord) -> tuple[str, str]:
+        """Reason and sentence; empty where it is about to be planned."""
+        job = self._state.work_of(pod)
+        if job is None:
+            return "", ""
+        if job.complaint:
+            return Reason.INVALID, job.complaint
+        if self._state.projects.owner(pod.namespace) is None:
+            return Reason.INVALID, no_project(job.namespace)
+        wait, doubt = self._waits().get(job.key), self._state.waiting.doubts.of(job.key)
+        if doubt is not None and not (doubt.quiet and wait is None):
+            return doubt.said(wait)
+        return (wait.reason, wait.message) if wait is not None else ("", "")

@@ -1,0 +1,122 @@
+"""What a GPUProject's status says: a pure function of what the operator knows.
+
+Asked by the status writer for every project whenever a plan may have changed, hence cheap: sums
+that the state keeps, and one pass over all waiting jobs.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from gpu_scheduler.api.condition import Condition, ConditionType, Told, condition
+from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
+from gpu_scheduler.core.model.request import ProjectName, WaitingJob
+from gpu_scheduler.core.model.units import gpu_from_milli
+from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.runtime.informers.custom_resources import GPUPROJECTS
+from gpu_scheduler.runtime.status.overview import Overview, survey
+from gpu_scheduler.runtime.status.status_writer import BookStatuses
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.owners import Claim
+from gpu_scheduler.state.projects import ProjectRecord
+
+
+def project_status(
+    record: ProjectRecord,
+    *,
+    allocated_milli: int,
+    fair_share_milli: int = 0,
+    waiting: Iterable[WaitingJob],
+    running_jobs: int,
+    conflicts: tuple[Claim, ...],
+    broken: str = "",
+    aside: str = "",
+    by_model: Sequence[ModelHoldings] = (),
+    before: Told,
+    now: str,
+) -> GPUProjectStatus:
+    """The status that a project should have (``before``: the one it has, as JSON).
+
+    ``broken``: why it may not get its quota although it asks for it. ``by_model``: what it holds of
+    models that its quota names. ``aside``: why the planner has set it aside.
+    """
+    jobs = list(waiting)
+    pending = sum(pod.pod_kind.nominal_milli for job in jobs for pod in job.pods)
+    return GPUProjectStatus(
+        observed_generation=record.generation,
+        allocated_gpu=gpu_from_milli(allocated_milli),
+        borrowed_gpu=gpu_from_milli(max(0, allocated_milli - record.project.quota_milli)),
+        fair_share_gpu=gpu_from_milli(fair_share_milli),
+        by_model=list(by_model),
+        pending_gpu=gpu_from_milli(pending),
+        jobs=JobCounts(running=running_jobs, pending=len(jobs)),
+        conditions=_conditions(record, conflicts, broken, aside, before, now),
+    )
+
+
+class ProjectStatuses(BookStatuses):
+    """What all GPUProjects are to say; ``Statuses`` of the writer."""
+
+    kind = GPUPROJECTS
+
+    def __init__(self, state: ClusterState, plan: LastPlan, *, now: Callable[[], str]) -> None:
+        """``now`` dates conditions."""
+        super().__init__(state.projects)
+        self._state, self._plan, self._now = state, plan, now
+        self._seen: tuple[int, Mapping[ProjectName, int]] = (-1, {})
+        self._overview: Overview | None = None
+
+    def touched(self) -> Iterable[str]:
+        """All of them, if a plan may have changed; none before the first one."""
+        seen = (self._state.version, self._plan.shares_milli)
+        if not self._plan.cycles:
+            return ()
+        if seen != self._seen:
+            self._seen = seen
+            self.book.touched.update(self.book.records)
+        return self.book.take_touched()
+
+    def prepare(self) -> None:
+        """One look for all projects that are due."""
+        self._overview = survey(self._state, self._plan.shares_by_model_milli, self._plan.waits)
+
+    def status(self, key: str) -> tuple[Told, Told]:
+        """See ``Statuses``."""
+        name, before = ProjectName(key), self.book.statuses.get(key, {})
+        record: ProjectRecord = self.book.records[key]
+        overview = self._overview or survey(self._state)
+        status = project_status(
+            record,
+            allocated_milli=overview.allocated_milli.get(name, 0),
+            fair_share_milli=self._plan.shares_milli.get(name, 0),
+            waiting=overview.waiting.get(name, ()),
+            running_jobs=overview.running.get(name, 0),
+            broken=overview.promise.broken(record.project),
+            by_model=overview.by_model.get(name, ()),
+            conflicts=self.book.conflicts(name),
+            aside=self._plan.aside.project(name),
+            before=before,
+            now=self._now(),
+        )
+        return before, status.to_json()
+
+
+def _conditions(
+    record: ProjectRecord,
+    conflicts: tuple[Claim, ...],
+    broken: str,
+    aside: str,
+    before: Told,
+    now: str,
+) -> list[Condition]:
+    problem = record.problem or "; ".join(
+        f"spec.namespaces: {c.name} belongs to GPUProject {c.owner} already; remove it here "
+        "or there"
+        for c in conflicts[:5]
+    )
+    broken = "" if record.problem else broken
+    wanted = [
+        ("Accepted", not problem, "Invalid" if problem else "Accepted", problem),
+        (ConditionType.QUOTA_COVERED, not broken, "Overcommitted" if broken else "Covered", broken),
+    ]
+    if aside:
+        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", aside))
+    return [condition(*w, judged=(record.generation, now), before=before) for w in wanted]

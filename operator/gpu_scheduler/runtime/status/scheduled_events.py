@@ -1,0 +1,82 @@
+"""The Event ``Scheduled`` of pods that ask by themselves: where each went, and what it got there.
+
+Every scheduler leaves one. It is the least important write of all: it waits while placements are on
+their way, one after the other goes out, so many a second, and what is too much is dropped. Of a pod
+behind our gate kube-scheduler says it, of a GPUJob's pods their job does. Fed by the binder.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import NoReturn
+
+from gpu_scheduler.core.model import wording
+from gpu_scheduler.core.model.decision import Assignment, Grant
+from gpu_scheduler.core.model.units import gpu_from_milli
+from gpu_scheduler.jobs.gate import gated
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.state.shares import share_of
+
+REASON = "Scheduled"
+NOT_ENFORCED = "NotEnforced"  # a key of another scheduler was taken, and does nothing
+PAUSE_SECONDS = 0.05  # between two: 20 a second
+MOST = 1000  # that wait to be written
+
+
+class ScheduledEvents:
+    """Writes them in the background."""
+
+    def __init__(
+        self,
+        events: Events,
+        idle: Callable[[], asyncio.Event],
+        *,
+        on: bool = True,
+        now: Callable[[], str],
+    ) -> None:
+        """``idle``: set while no placement is on its way; ``on``: False = nothing is written."""
+        self._events, self._idle, self._on, self._now = events, idle, on, now
+        self._todo: deque[tuple[Subject, str, str, str]] = deque()  # reason, message, when
+        self._some = asyncio.Event()
+
+    def placed(self, decision: Assignment, pod: Pod) -> None:
+        """A pod was placed; ``pod``: as it was before."""
+        share = share_of(pod)
+        if not self._on or share is None or len(self._todo) >= MOST:
+            return
+        meta, at = pod.metadata, self._now()
+        subject = Subject("Pod", meta.namespace, meta.name, meta.uid)
+        if not gated(pod):
+            said = f"Successfully assigned {subject.namespace}/{subject.name} to {decision.node}"
+            self._todo.append((subject, REASON, f"{said}: {shares(decision.grants)}", at))
+        if share.request is not None and share.request.unenforced:
+            keys = wording.names(share.request.unenforced)
+            message = f"{keys}: devices are shared in time, and nobody is held to this"
+            self._todo.append((subject, NOT_ENFORCED, message, at))
+        if self._todo:
+            self._some.set()
+
+    async def run(self) -> NoReturn:
+        """Write for ever; ends with NotLeader when the fence closes."""
+        while True:
+            await self._some.wait()
+            await self._idle().wait()
+            subject, reason, message, at = self._todo.popleft()
+            if not self._todo:
+                self._some.clear()
+            await self._events.write(subject, "Normal", reason, message, at=at)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+
+def shares(grants: Iterable[Grant]) -> str:
+    """What of which device: '0.5 of device GPU-1 (20480 MiB)', one after the other."""
+    milli: dict[str, int] = {}
+    mib: dict[str, int] = {}
+    for grant in grants:
+        milli[grant.device] = milli.get(grant.device, 0) + grant.milli
+        mib[grant.device] = mib.get(grant.device, 0) + grant.mib
+    return ", ".join(
+        f"{gpu_from_milli(each)} of device {device} ({mib[device]} MiB)"
+        for device, each in milli.items()
+    )
