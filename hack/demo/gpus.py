@@ -11,7 +11,7 @@ from typing import Any
 from demo.bars import Gpu
 from gpu_scheduler.api.allocation import parse
 from gpu_scheduler.api.names import ALLOCATION, LABEL_JOB
-from gpu_scheduler.state.devices import from_gpunode, from_labels
+from gpu_scheduler.state.nodes.devices import from_gpunode, from_labels
 
 FAKE = "kwok.x-k8s.io/node"
 Object = Mapping[str, Any]

@@ -22,7 +22,7 @@ from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation, share
 from gpu_scheduler.jobs.share_form import lacks
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.shares import share_of
+from gpu_scheduler.state.pods.shares import share_of
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 NAMESPACES = "/api/v1/namespaces"

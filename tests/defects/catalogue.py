@@ -201,7 +201,7 @@ DEFECTS = (
         slip="",
         harm="After each change of a node a project seems to hold more of a model than it does, and"
         " gets no more of it.",
-        first=("tests/unit/state/test_unlisted.py", "tests/unit/state/test_ledger.py"),
+        first=("tests/unit/state/nodes/test_unlisted.py", "tests/unit/state/nodes/test_ledger.py"),
     ),
     Defect(
         name="one-pod-too-many",
@@ -213,7 +213,7 @@ DEFECTS = (
         first=(
             "tests/unit/state/test_full_nodes.py",
             "tests/unit/state/test_decisions.py",
-            "tests/unit/state/test_awaited.py",
+            "tests/unit/state/queue/test_awaited.py",
         ),
     ),
     Defect(
@@ -222,7 +222,7 @@ DEFECTS = (
         text="missing=max(size - len(done) - len(placed), waiting)",
         slip="missing=max(size - len(placed), waiting)",
         harm="A gang of which some members have finished waits for ever for a place for them.",
-        first=("tests/unit/state/test_gangs.py",),
+        first=("tests/unit/state/queue/test_gangs.py",),
     ),
     # agent
     Defect(

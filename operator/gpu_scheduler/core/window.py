@@ -1,4 +1,4 @@
-"""How many pods of a job the GPUs could hold if they were empty. Called by ``state.window``."""
+"""How many pods of a job the GPUs could hold if they were empty."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

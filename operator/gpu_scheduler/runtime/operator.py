@@ -83,7 +83,7 @@ from gpu_scheduler.runtime.status.scheduled_events import ScheduledEvents
 from gpu_scheduler.runtime.status.states import Known
 from gpu_scheduler.runtime.status.status_writer import StatusWriter
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 from gpu_scheduler.sweeps.runtime.reports import Reports
 from gpu_scheduler.sweeps.runtime.sweeping import Sweeping

@@ -28,8 +28,8 @@ from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.simulate.imagined import placed
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
-from gpu_scheduler.state.jobs import epoch_seconds
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.jobs.job import epoch_seconds
+from gpu_scheduler.state.pods.pod import PodRecord
 
 MOST_CYCLES = 50  # that change something
 MOST_LOOKS = 500  # others

@@ -14,8 +14,8 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.simulate.cluster_cycles import Outcome
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
-from gpu_scheduler.state.jobs import job_key
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.jobs.job import job_key
+from gpu_scheduler.state.pods.pod import PodRecord
 
 
 @dataclass(frozen=True, slots=True)

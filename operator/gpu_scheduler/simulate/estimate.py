@@ -17,8 +17,8 @@ from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.simulate.cluster_cycles import Outcome, plan_until_stable
 from gpu_scheduler.simulate.holders import Waiting
 from gpu_scheduler.simulate.planned import Planned
-from gpu_scheduler.state.jobs import epoch_seconds
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.jobs.job import epoch_seconds
+from gpu_scheduler.state.pods.pod import PodRecord
 
 Json = dict[str, Any]
 

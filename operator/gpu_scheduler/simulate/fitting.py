@@ -27,7 +27,7 @@ from gpu_scheduler.simulate.imagined import first_indexes, pod_of
 from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, Rules
 from gpu_scheduler.simulate.planned import Planned, plan_scene
 from gpu_scheduler.simulate.simulated_cluster import NEW, SimulatedCluster, add_gpujob, scene_of
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 Json = dict[str, Any]
 

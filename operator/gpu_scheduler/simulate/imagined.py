@@ -30,8 +30,8 @@ from gpu_scheduler.kube.objects import (
     Required,
 )
 from gpu_scheduler.simulate.cluster_objects import SimulationError
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.slim import INDEX
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.pods.slim import INDEX
 
 
 def jobs_of(job: GPUJobRecord, project: ProjectName) -> list[Body]:

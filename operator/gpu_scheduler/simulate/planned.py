@@ -16,7 +16,7 @@ from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, Rules
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster, scene_of
-from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.jobs.job import epoch_seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from gpu_scheduler.runtime.informers.custom_resources import CustomResources, gp
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError, owner_uid
 from gpu_scheduler.simulate.imagined import again, first_indexes, jobs_of, pod_of
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.pods import Stage
-from gpu_scheduler.state.projects import no_project
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.jobs.projects import no_project
+from gpu_scheduler.state.pods.pod import Stage
 
 T = TypeVar("T")
 NEW, AGAIN = "new", "again"  # ends of the names of pods that do not exist

@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
-from gpu_scheduler.state import devices
-from gpu_scheduler.state.agents import Reports
-from gpu_scheduler.state.awaited import AwaitedPod
-from gpu_scheduler.state.charging import charge
-from gpu_scheduler.state.classes import ClassRecord, resolve_models
+from gpu_scheduler.state.affinity.peers import peers_of
 from gpu_scheduler.state.cluster_view import ClusterView
-from gpu_scheduler.state.doubts import About
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
-from gpu_scheduler.state.peers import peers_of
-from gpu_scheduler.state.pods import PodRecord, Stage, without_stranger
-from gpu_scheduler.state.projects import ProjectRecord
+from gpu_scheduler.state.jobs.doubts import About
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, job_record
+from gpu_scheduler.state.jobs.projects import ProjectRecord
+from gpu_scheduler.state.nodes import devices
+from gpu_scheduler.state.nodes.agents import Reports
+from gpu_scheduler.state.nodes.charging import charge
+from gpu_scheduler.state.nodes.classes import ClassRecord, resolve_models
+from gpu_scheduler.state.pods.pod import PodRecord, Stage, without_stranger
+from gpu_scheduler.state.queue.awaited import AwaitedPod
 
 
 class ClusterState(ClusterView):

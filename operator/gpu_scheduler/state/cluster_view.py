@@ -16,26 +16,26 @@ from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.quota import ceiling_milli
 from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.beginnings import Beginnings
-from gpu_scheduler.state.bereft import BereftPods
-from gpu_scheduler.state.classes import ClassBook
-from gpu_scheduler.state.counting import PodCount, counted, shrinks, width
+from gpu_scheduler.state.affinity.neighbours import NeighbourBook
 from gpu_scheduler.state.decisions import Decisions
-from gpu_scheduler.state.gangs import gang_of
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
-from gpu_scheduler.state.ledger import Ledger
-from gpu_scheduler.state.moves import Moves
-from gpu_scheduler.state.neighbours import NeighbourBook
-from gpu_scheduler.state.node_book import NodeBook
-from gpu_scheduler.state.own_jobs import JobBook
-from gpu_scheduler.state.pod_book import PodBook
-from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.projects import ProjectBook
-from gpu_scheduler.state.running_pods import RunningPodBook
-from gpu_scheduler.state.shares import ShareGroups
-from gpu_scheduler.state.unmade import UnmadePod, unmade_pods
-from gpu_scheduler.state.waiting import PendingPods
-from gpu_scheduler.state.window import most_unmade
+from gpu_scheduler.state.jobs.beginnings import Beginnings
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.own_jobs import JobBook
+from gpu_scheduler.state.jobs.projects import ProjectBook
+from gpu_scheduler.state.nodes.classes import ClassBook
+from gpu_scheduler.state.nodes.ledger import Ledger
+from gpu_scheduler.state.nodes.node_book import NodeBook
+from gpu_scheduler.state.pods.bereft import BereftPods
+from gpu_scheduler.state.pods.counting import PodCount, counted, shrinks, width
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
+from gpu_scheduler.state.pods.pod_book import PodBook
+from gpu_scheduler.state.pods.shares import ShareGroups
+from gpu_scheduler.state.queue.gangs import gang_of
+from gpu_scheduler.state.queue.moves import Moves
+from gpu_scheduler.state.queue.running_pods import RunningPodBook
+from gpu_scheduler.state.queue.unmade import UnmadePod, unmade_pods
+from gpu_scheduler.state.queue.waiting import PendingPods
+from gpu_scheduler.state.queue.window import most_unmade
 
 
 class ClusterView:
@@ -51,7 +51,7 @@ class ClusterView:
         """Start knowing nothing.
 
         Args:
-            holders_in: see ``state.pods.record``.
+            holders_in: see ``state.pods.pod.record``.
             consolidation: pods may move.
             now: epoch seconds, only ever more; None: what is shown is no cluster of this moment,
                 and its stamps are right.

@@ -10,11 +10,11 @@ from dataclasses import replace
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.fit import matches
 from gpu_scheduler.core.model.request import JobKey, PodUID
-from gpu_scheduler.state.awaited import AwaitedPod, AwaitedPods
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.ledger import Charge, Ledger
-from gpu_scheduler.state.neighbours import NeighbourBook
-from gpu_scheduler.state.waiting import PendingPods
+from gpu_scheduler.state.affinity.neighbours import NeighbourBook
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.nodes.ledger import Charge, Ledger
+from gpu_scheduler.state.queue.awaited import AwaitedPod, AwaitedPods
+from gpu_scheduler.state.queue.waiting import PendingPods
 
 
 class Decisions:

@@ -20,8 +20,8 @@ from gpu_scheduler.kube.watches import Watches
 from gpu_scheduler.runtime.binding.gang_guard import CAUSES
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.reports.token_reviews import RESULTS
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.pods.pod import Stage
 from gpu_scheduler.web.collector import Collector, filled
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)

@@ -9,7 +9,7 @@ from tests.unit.state.builders import gpujob_body, make_pod
 from gpu_scheduler.api import names
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
-from gpu_scheduler.state.shares import share_of
+from gpu_scheduler.state.pods.shares import share_of
 
 LONG = "x" * 5000
 

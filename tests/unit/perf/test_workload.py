@@ -15,7 +15,7 @@ from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share_form import lacks
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.shares import share_of
+from gpu_scheduler.state.pods.shares import share_of
 
 
 def test_the_pods_that_ask_are_those_that_the_operator_binds() -> None:

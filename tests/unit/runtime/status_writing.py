@@ -11,7 +11,7 @@ from gpu_scheduler.runtime.status.project_status import ProjectStatuses
 from gpu_scheduler.runtime.status.states import Known
 from gpu_scheduler.runtime.status.status_writer import StatusWriter
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 
 def status_writer(

@@ -14,7 +14,7 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.objects import Node, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.devices import from_gpunode
+from gpu_scheduler.state.nodes.devices import from_gpunode
 
 POLICIES = pytest.mark.parametrize("packing", list(Packing))
 HUGE = ("10P", "9E", "9223372036854775807", "16Ei", "1e300", "9" * 40)

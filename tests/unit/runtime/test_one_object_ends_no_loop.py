@@ -23,8 +23,8 @@ from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
 from gpu_scheduler.runtime.informers.heartbeats import Heartbeats
 from gpu_scheduler.runtime.status.device_events import DeviceEvents
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.devices import Device
-from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.jobs.job import epoch_seconds
+from gpu_scheduler.state.nodes.devices import Device
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 
 

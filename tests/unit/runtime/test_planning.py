@@ -20,7 +20,7 @@ from gpu_scheduler.core.model.promises import FAIR, Memory
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.jobs.job import epoch_seconds
 
 KEY = make_gpujob().key
 

@@ -17,7 +17,7 @@ from tests.unit.state.builders import (
     make_pod,
     make_project,
 )
-from tests.unit.state.test_shares import asking
+from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan

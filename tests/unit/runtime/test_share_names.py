@@ -9,7 +9,7 @@ from tests.unit.runtime.eviction.test_preemption import EVICT
 from tests.unit.runtime.eviction.test_preemption import Case as PreemptionCase
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import half, make_node
-from tests.unit.state.test_shares import asking, state
+from tests.unit.state.pods.test_shares import asking, state
 
 from gpu_scheduler.api.names import GANG_SIZE, LABEL_GANG
 from gpu_scheduler.core.fit.session import Session
@@ -17,7 +17,7 @@ from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.objects import OwnerReference, Pod
-from gpu_scheduler.state.shares import group_name, share_of
+from gpu_scheduler.state.pods.shares import group_name, share_of
 
 HASH = {"pod-template-hash": "5d4f8"}
 

@@ -31,7 +31,7 @@ from tests.unit.runtime.reports import test_checkpoints
 from tests.unit.runtime.status_case import Case as StatusCase
 from tests.unit.runtime.virtual_loop import clock
 from tests.unit.state.builders import half, make_job, make_pod
-from tests.unit.state.test_placeholders import make_holder
+from tests.unit.state.nodes.test_placeholders import make_holder
 from tests.unit.sweeps.runtime import pruned, test_results
 from tests.unit.sweeps.runtime.cases import Case as SweepCase
 

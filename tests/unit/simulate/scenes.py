@@ -10,7 +10,7 @@ from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.simulate.cluster_objects import Objects, Ref
 from gpu_scheduler.simulate.explanation import Subject, explain
-from gpu_scheduler.state.slim import INDEX
+from gpu_scheduler.state.pods.slim import INDEX
 
 NOW = "2026-01-01T01:00:00Z"
 CREATED = "2026-01-01T00:00:00Z"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.simulate.test_what_if import What, as_json, cluster, gpujob, nodes, project, running
 from tests.unit.state.builders import half
-from tests.unit.state.test_shares import asking
+from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.api.names import ASK_TYPE, ASKED, GANG_SIZE, LABEL_GANG, LABEL_PATH
 from gpu_scheduler.core.model.promises import STRICT

@@ -22,7 +22,7 @@ from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
 from gpu_scheduler.simulate.cluster_report import Report
 from gpu_scheduler.simulate.cluster_table import WIDTH, table
 from gpu_scheduler.simulate.sharing.rules import RULES
-from gpu_scheduler.state.slim import INDEX
+from gpu_scheduler.state.pods.slim import INDEX
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -10,8 +10,8 @@ from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.projects import ProjectRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.jobs.projects import ProjectRecord
 
 GIB = 1 << 30
 USABLE_MIB = 40960

@@ -22,7 +22,7 @@ from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.kube.objects import OwnerReference
 from gpu_scheduler.kube.objects import Pod as Object
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.projects import ProjectRecord
+from gpu_scheduler.state.jobs.projects import ProjectRecord
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from tests.unit.state.cluster_states import facts, free, make_cluster_state, wai
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.devices import Device
+from gpu_scheduler.state.nodes.devices import Device
 
 POD = PodUID("uid-job-0")
 NVIDIA = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]

@@ -2,12 +2,12 @@
 
 import pytest
 from tests.unit.state.builders import half, make_job, make_pod
-from tests.unit.state.test_unmade import KEY, accepted
+from tests.unit.state.queue.test_unmade import KEY, accepted
 
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.state.ledger import Charge, Ledger
+from gpu_scheduler.state.nodes.ledger import Charge, Ledger
 
 MOST = 110  # pods of a node of ``builders``
 

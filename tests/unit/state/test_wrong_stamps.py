@@ -17,7 +17,7 @@ from tests.unit.state.builders import (
 from gpu_scheduler.core.model.request import PodUID, WaitingJob
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import record
+from gpu_scheduler.state.pods.pod import record
 
 NOON = 1_767_268_800.0  # 2026-01-01T12:00:00Z
 POD = PodUID("uid-job-0")

@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.runtime.fake_client import FakeClient
 from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
-from tests.unit.state.test_shares import asking
+from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.clock import Clock

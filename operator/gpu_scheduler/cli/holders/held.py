@@ -14,8 +14,8 @@ from gpu_scheduler.api.names import LABEL_JOB, LABEL_PROJECT
 from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, text
 
 if TYPE_CHECKING:
-    from gpu_scheduler.state.agents import Reports
-    from gpu_scheduler.state.devices import Device
+    from gpu_scheduler.state.nodes.agents import Reports
+    from gpu_scheduler.state.nodes.devices import Device
 
 WHOLE_MILLI = 1000
 
@@ -110,8 +110,8 @@ def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) 
     A device that a pod holds and no node has any more is there too, with what is known of it.
     """
     from gpu_scheduler.api.allocation import of_pod
-    from gpu_scheduler.state.agents import reports_from_gpunode
-    from gpu_scheduler.state.devices import from_gpunode, from_labels, ids_by_name
+    from gpu_scheduler.state.nodes.agents import reports_from_gpunode
+    from gpu_scheduler.state.nodes.devices import from_gpunode, from_labels, ids_by_name
 
     by_node: dict[str, tuple[Device, ...]] = {}
     reports: dict[str, Reports] = {}

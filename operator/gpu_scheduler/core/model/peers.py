@@ -2,7 +2,7 @@
 
 The rules are Kubernetes' own, the required ones only. Pods alike to all such rules are one
 ``PodPeers``, whatever their number: labels that differ from pod to pod of the same owner are left
-out, and no rule here may name them. Made by ``state.peers``; judged by ``peer_masks``.
+out, and no rule here may name them. Made by ``state.affinity.peers``; judged by ``peer_masks``.
 """
 
 from collections.abc import Iterable, Mapping

@@ -37,9 +37,9 @@ from gpu_scheduler.runtime.binding.term import Term, refuses_term
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS, MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.doubts import elsewhere_first
-from gpu_scheduler.state.pods import Stage
-from gpu_scheduler.state.slim import slim
+from gpu_scheduler.state.jobs.doubts import elsewhere_first
+from gpu_scheduler.state.pods.pod import Stage
+from gpu_scheduler.state.pods.slim import slim
 
 log = logging.getLogger(__name__)
 

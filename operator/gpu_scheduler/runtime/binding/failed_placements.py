@@ -28,9 +28,9 @@ from gpu_scheduler.runtime.jobs import doubting
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.containers import time_limit
-from gpu_scheduler.state.doubts import elsewhere_first
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.doubts import elsewhere_first
+from gpu_scheduler.state.pods.containers import time_limit
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 _DEADLINE = "DeadlineExceeded"
 _CHECK_SECONDS = 2.0

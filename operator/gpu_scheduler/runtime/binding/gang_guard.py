@@ -20,9 +20,9 @@ from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.gangs import holds
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.pods.pod import PodRecord
+from gpu_scheduler.state.queue.gangs import holds
 
 _CHECK_SECONDS = 1.0
 

@@ -26,13 +26,13 @@ from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.gpu_containers import (
+from gpu_scheduler.state.pods.gpu_containers import (
     container_ids,
     ephemeral_containers,
     gpu_containers,
 )
-from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.shares import group_name
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
+from gpu_scheduler.state.pods.shares import group_name
 
 log = logging.getLogger(__name__)
 

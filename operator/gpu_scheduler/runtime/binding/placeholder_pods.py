@@ -23,8 +23,8 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.common.settings import Settings
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.placeholders import Slot, changes, needed
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.nodes.placeholders import Slot, changes, needed
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
 

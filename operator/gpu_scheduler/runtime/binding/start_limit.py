@@ -2,7 +2,7 @@
 
 from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.pods.pod import PodRecord
 
 
 def start_limit_seconds(state: ClusterState, pod: PodRecord) -> int:

@@ -2,7 +2,7 @@
 
 Why not, is read off their Events where the pod itself does not say; one that has not started for
 the time that its project allows gives its GPUs back, uncharged, and its job is in doubt
-(``state.doubts``): it is tried again after a back-off, so that others go first. Whose init
+(``state.jobs.doubts``): it is tried again after a back-off, so that others go first. Whose init
 container runs is not late. A new leader counts from the pod's own start time, and tries a job again
 at once. Fed by every pod event; asked by the status.
 """
@@ -28,8 +28,8 @@ from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor, Told
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.status.states import on_its_node
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.containers import Trouble
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.pods.containers import Trouble
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
 

@@ -138,7 +138,7 @@ class Aside:
 
 
 def _holds_without_a_job(state: ClusterState, key: str) -> bool:
-    """Whether this names a pod without a GPUJob, as ``state.running_pods`` does, that is there."""
+    """A pod without a GPUJob, named as ``state.queue.running_pods`` does, that is there."""
     namespace, _, rest = key.partition("/")
     name = rest.removeprefix("pod ")
     return any(p.name == name and p.namespace == namespace for p in state.pods.values())

@@ -25,8 +25,8 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.bounded import digest
 from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.limits.turns import Turns
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.pods.pod import PodRecord
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.runtime.common.aside import Aside
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.pods.pod import Stage
 
 _MOST_REFUSALS = 2  # told of one job
 

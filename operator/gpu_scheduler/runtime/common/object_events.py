@@ -12,8 +12,8 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core
-from gpu_scheduler.state.containers import KUBELET_CHARS, Trouble, line
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.pods.containers import KUBELET_CHARS, Trouble, line
+from gpu_scheduler.state.pods.pod import PodRecord
 
 log = logging.getLogger(__name__)
 

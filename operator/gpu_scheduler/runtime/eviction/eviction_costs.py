@@ -19,9 +19,9 @@ from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.containers import finished_at
-from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
+from gpu_scheduler.state.pods.containers import finished_at
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 # The time of a checkpoint may be in whole seconds, and come sooner than the watch.
 _SLACK_SECONDS = 1.0

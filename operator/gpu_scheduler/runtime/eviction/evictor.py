@@ -28,7 +28,7 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.events import Events, Subject
 from gpu_scheduler.runtime.eviction.losses import Losses
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.pods.pod import PodRecord
 
 log = logging.getLogger(__name__)
 

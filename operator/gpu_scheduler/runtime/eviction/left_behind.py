@@ -1,4 +1,4 @@
-"""For how long pods whose owner is gone are counted on to go: ``state.bereft``.
+"""For how long pods whose owner is gone are counted on to go: ``state.pods.bereft``.
 
 The garbage collector takes them, a few in a second where thousands of GPUJobs are deleted at once.
 Who has not begun to go a minute after it was last seen to take one, or ten minutes after the pod

@@ -9,7 +9,7 @@ pod event; asked by the status.
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 
 class Losses:

@@ -11,8 +11,8 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.verify import PodDevices, overbooked
 from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor, Told, and_then
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import epoch_seconds
-from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.jobs.job import epoch_seconds
+from gpu_scheduler.state.pods.pod import Stage
 
 
 def evictions(state: ClusterState) -> Iterator[Eviction]:

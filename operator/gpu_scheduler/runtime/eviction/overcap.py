@@ -16,9 +16,9 @@ from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor, Told, and_then
-from gpu_scheduler.state.agents import Report
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.nodes.agents import Report
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 PATIENCE_SECONDS = 60.0
 DEFAULT = "default"

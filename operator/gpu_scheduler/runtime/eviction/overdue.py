@@ -22,8 +22,8 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import epoch_seconds
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.job import epoch_seconds
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
 

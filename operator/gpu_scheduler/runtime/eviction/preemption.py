@@ -27,8 +27,8 @@ from gpu_scheduler.runtime.eviction import overbooked
 from gpu_scheduler.runtime.eviction.eviction_costs import EvictionCosts
 from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.gangs import holds
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
+from gpu_scheduler.state.queue.gangs import holds
 
 log = logging.getLogger(__name__)
 

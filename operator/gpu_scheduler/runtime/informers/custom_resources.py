@@ -26,13 +26,13 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.informers.bodies import MOST_FINALIZERS, said_of_size
 from gpu_scheduler.runtime.informers.spec_room import SpecRoom
 from gpu_scheduler.runtime.informers.specs import ReadSpec, Specs
-from gpu_scheduler.state import devices
-from gpu_scheduler.state.agents import reports_from_gpunode
-from gpu_scheduler.state.classes import ClassBook, ClassRecord, class_record, resolve_models
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.departed import Departed
-from gpu_scheduler.state.jobs import GPUJobRecord, job_key
-from gpu_scheduler.state.projects import ProjectRecord
+from gpu_scheduler.state.jobs.departed import Departed
+from gpu_scheduler.state.jobs.job import GPUJobRecord, job_key
+from gpu_scheduler.state.jobs.projects import ProjectRecord
+from gpu_scheduler.state.nodes import devices
+from gpu_scheduler.state.nodes.agents import reports_from_gpunode
+from gpu_scheduler.state.nodes.classes import ClassBook, ClassRecord, class_record, resolve_models
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"

@@ -6,8 +6,8 @@ from typing import Protocol
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Namespace, Node, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import JobRecord
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.job import JobRecord
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.sweeps.runtime.trials import Trials
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gpu_scheduler.runtime.informers.specs import ReadSpec
-from gpu_scheduler.state.projects import no_project
+from gpu_scheduler.state.jobs.projects import no_project
 
 MOST_BYTES = 96 << 20
 MOST_BYTES_WITHOUT_PROJECT = 128 << 10

@@ -30,7 +30,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.sweeps.core.segments import Segment
 
 _CACHE_SECONDS = 30.0

@@ -24,8 +24,8 @@ from gpu_scheduler.runtime.jobs.acceptance import Acceptance, Refused
 from gpu_scheduler.runtime.jobs.creation import NotCreatableError
 from gpu_scheduler.runtime.jobs.doubting import inherit
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.slim import slim, too_heavy
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.pods.slim import slim, too_heavy
 
 _SECONDS = 30.0  # as long as what it depends on is not looked up again
 

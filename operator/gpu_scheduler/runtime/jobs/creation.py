@@ -17,8 +17,8 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.paths import job as job_path
-from gpu_scheduler.state.jobs import GPUJobRecord, job_record
-from gpu_scheduler.state.own_jobs import misfit
+from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
+from gpu_scheduler.state.jobs.own_jobs import misfit
 
 _MOST_CHARS = 200
 

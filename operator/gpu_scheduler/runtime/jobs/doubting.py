@@ -1,4 +1,4 @@
-"""Jobs come into doubt, and out of it: see ``state.doubts``.
+"""Jobs come into doubt, and out of it: see ``state.jobs.doubts``.
 
 Into it by whatever keeps their pods from starting: a refused write (``binder``), kube-scheduler or
 kubelets (``failed_placements``), Jobs and pods that cannot be made (``reconcile``, ``missing``), or
@@ -14,9 +14,9 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.levelled import digest, levelled
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.doubts import About, Delays, on_free_room
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.doubts import About, Delays, on_free_room
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 
 def doubt(

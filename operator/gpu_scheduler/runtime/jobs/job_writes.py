@@ -22,8 +22,8 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.counting import width
-from gpu_scheduler.state.jobs import JobRecord
+from gpu_scheduler.state.jobs.job import JobRecord
+from gpu_scheduler.state.pods.counting import width
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from gpu_scheduler.runtime.jobs import doubting, prerequisites
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.refusals import MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 SEEN_SECONDS = 30.0  # as long as what was seen counts
 _AGAIN = Backoff(2.0, MOST_SECONDS)

@@ -29,10 +29,10 @@ from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS, MOST_SECONDS, Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.counting import width
-from gpu_scheduler.state.doubts import elsewhere_first
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.doubts import elsewhere_first
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.pods.counting import width
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 A pod that ends is followed by the next one, which finds a place most times. Where it does not, or
 where a whole Job lost its places, its width is brought down to the pods that have one, and the Job
 controller deletes the others, those without a node first. From then on until they are gone nothing
-of the job is placed (``state.counting``), so no pod that has just got its place is deleted, however
-slow the controller is and whoever leads. What waits goes on waiting in the planner's queue. Called
-every half second.
+of the job is placed (``state.pods.counting``), so no pod that has just got its place is deleted,
+however slow the controller is and whoever leads. What waits goes on waiting in the planner's queue.
+Called every half second.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,9 @@ from typing import NoReturn
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.counting import knows_what_runs
-from gpu_scheduler.state.jobs import JobRecord
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.job import JobRecord
+from gpu_scheduler.state.pods.counting import knows_what_runs
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 WAIT_SECONDS = 5.0  # that a pod may wait before its Job becomes narrower
 _LOOK_SECONDS = 0.5

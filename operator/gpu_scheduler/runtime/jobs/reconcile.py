@@ -27,8 +27,8 @@ from gpu_scheduler.runtime.jobs.doubting import cannot_be_made
 from gpu_scheduler.runtime.jobs.refusals import Refusals
 from gpu_scheduler.runtime.jobs.removal import Removal
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.projects import no_project
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.jobs.projects import no_project
 
 log = logging.getLogger(__name__)
 

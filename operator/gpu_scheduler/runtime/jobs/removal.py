@@ -22,8 +22,8 @@ from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.runtime.informers.custom_resources import GPUJOBS
 from gpu_scheduler.runtime.jobs.creation import FoundJob, Named
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
-from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, epoch_seconds
+from gpu_scheduler.state.pods.pod import Stage
 
 log = logging.getLogger(__name__)
 

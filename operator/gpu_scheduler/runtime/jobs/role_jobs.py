@@ -23,7 +23,7 @@ from gpu_scheduler.runtime.jobs.doubting import cannot_be_made
 from gpu_scheduler.runtime.jobs.job_writes import STAYS, JobWrites
 from gpu_scheduler.runtime.jobs.width import sizes_of, told, widest
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 
 class RoleJobs:

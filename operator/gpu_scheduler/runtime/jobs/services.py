@@ -28,7 +28,7 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.events import Events, Subject
 from gpu_scheduler.runtime.jobs.creation import NotCreatableError, StaleJobError, create_service
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 log = logging.getLogger(__name__)
 

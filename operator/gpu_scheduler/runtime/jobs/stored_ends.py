@@ -8,7 +8,7 @@ have, or one has failed, and suspend those that have not.
 import logging
 
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 
 log = logging.getLogger(__name__)
 

@@ -9,12 +9,12 @@ write of ours. Called by the Jobs of roles and of sweeps.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpu_scheduler.state.awaited import AwaitedPod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.counting import knows_what_runs
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
-from gpu_scheduler.state.pods import Stage
-from gpu_scheduler.state.unmade import owed
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.pods.counting import knows_what_runs
+from gpu_scheduler.state.pods.pod import Stage
+from gpu_scheduler.state.queue.awaited import AwaitedPod
+from gpu_scheduler.state.queue.unmade import owed
 
 
 def sizes_of(

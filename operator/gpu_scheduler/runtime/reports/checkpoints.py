@@ -24,7 +24,7 @@ from gpu_scheduler.kube.times import micro_timestamp
 from gpu_scheduler.runtime.reports.answer import Answer, refusal
 from gpu_scheduler.runtime.reports.report_tokens import ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.runtime.informers.custom_resources import GPUCLASSES
 from gpu_scheduler.runtime.status.status_writer import BookStatuses
-from gpu_scheduler.state.classes import ClassRecord
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.owners import Claim
+from gpu_scheduler.state.jobs.owners import Claim
+from gpu_scheduler.state.nodes.classes import ClassRecord
 
 
 def stock(cluster: Cluster, catalogue: Catalogue) -> dict[str, tuple[int, int]]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.wording import clip
-from gpu_scheduler.state.containers import Trouble
-from gpu_scheduler.state.jobs import JobRecord
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.jobs.job import JobRecord
+from gpu_scheduler.state.pods.containers import Trouble
+from gpu_scheduler.state.pods.pod import PodRecord
 
 _LIST_CHARS = 60  # of failed indexes
 _FIRST_CHARS = 600

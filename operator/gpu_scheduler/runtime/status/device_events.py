@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.events import Events, Subject
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.devices import Device
-from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.pods.pod import Stage
 
 UNHEALTHY, FOREIGN = "DeviceUnhealthy", "ForeignProcesses"
 Devices = tuple[Device, ...]

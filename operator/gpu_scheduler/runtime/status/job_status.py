@@ -20,9 +20,9 @@ from gpu_scheduler.runtime.status import counting, protection, states
 from gpu_scheduler.runtime.status.counting import Counted, Failed
 from gpu_scheduler.runtime.status.protection import Wanted, Watched
 from gpu_scheduler.runtime.status.states import NOTHING, Facts, Known, Said, is_victim
-from gpu_scheduler.state.agents import compute_percent, worst
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.nodes.agents import compute_percent, worst
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.sweeps.runtime.status import Judged
 
 _PLACEMENTS = 8

@@ -21,7 +21,7 @@ from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.runtime.status.states import Known
 from gpu_scheduler.runtime.status.status_writer import merged
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 # On the way to a running pod: each lasts for some milliseconds, unless something is wrong, or the
 # Job controller has much to do.

@@ -18,7 +18,7 @@ from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, Waiti
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.pods.pod import Stage
 
 SharesByModel = Mapping[str, Mapping[ProjectName, int]]
 NO_SHARES: SharesByModel = {}

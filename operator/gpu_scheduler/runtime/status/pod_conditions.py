@@ -18,8 +18,8 @@ from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.runtime.common.events import Events, Subject
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.projects import no_project
+from gpu_scheduler.state.jobs.projects import no_project
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 WAITS_SECONDS = 2.0  # before anything is said
 _MOST_CHARS = 1024  # of a message

@@ -20,7 +20,7 @@ from gpu_scheduler.runtime.common.events import Events, Subject
 from gpu_scheduler.runtime.status import protection
 from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 OWNER_GONE = "OwnerGone"
 _MOST_CHARS = 1024  # of a message

@@ -15,8 +15,8 @@ from gpu_scheduler.runtime.informers.custom_resources import GPUPROJECTS
 from gpu_scheduler.runtime.status.overview import Overview, survey
 from gpu_scheduler.runtime.status.status_writer import BookStatuses
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.owners import Claim
-from gpu_scheduler.state.projects import ProjectRecord
+from gpu_scheduler.state.jobs.owners import Claim
+from gpu_scheduler.state.jobs.projects import ProjectRecord
 
 
 def project_status(

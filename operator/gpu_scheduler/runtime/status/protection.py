@@ -10,9 +10,9 @@ from typing import Any
 
 from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.core.model.wording import names
-from gpu_scheduler.state.agents import Report, worst
-from gpu_scheduler.state.devices import Device
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.nodes.agents import Report, worst
+from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 Wanted = tuple[str, bool, str, str]  # type, whether it holds, reason, message
 

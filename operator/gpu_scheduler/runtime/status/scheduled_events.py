@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.jobs.gate import gated
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.common.events import Events, Subject
-from gpu_scheduler.state.shares import share_of
+from gpu_scheduler.state.pods.shares import share_of
 
 REASON = "Scheduled"
 NOT_ENFORCED = "NotEnforced"  # a key of another scheduler was taken, and does nothing

@@ -32,7 +32,7 @@ from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.pace import Pace
 from gpu_scheduler.limits.slots import Slots
-from gpu_scheduler.state.owners import OwnerBook
+from gpu_scheduler.state.jobs.owners import OwnerBook
 
 log = logging.getLogger(__name__)
 

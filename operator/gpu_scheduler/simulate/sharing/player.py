@@ -27,7 +27,7 @@ from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.simulate.sharing.workload import Job, Workload
-from gpu_scheduler.state.running_pods import RunningPodBook
+from gpu_scheduler.state.queue.running_pods import RunningPodBook
 
 Decide = Callable[..., Plan]
 

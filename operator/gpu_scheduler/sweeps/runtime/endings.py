@@ -12,7 +12,7 @@ from gpu_scheduler.api.numbering import numbered
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import Pod, Terminated
-from gpu_scheduler.state.containers import failure, statuses
+from gpu_scheduler.state.pods.containers import failure, statuses
 
 _FAILURE_CHARS = 300  # as it is kept with a trial
 

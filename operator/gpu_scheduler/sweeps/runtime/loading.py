@@ -7,7 +7,7 @@ still knows. Called by ``segments``.
 import logging
 
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
 from gpu_scheduler.sweeps.runtime.results import Results
 from gpu_scheduler.sweeps.runtime.salvage import lost, salvage

@@ -24,8 +24,8 @@ from gpu_scheduler.runtime.common.events import Events, Subject
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import epoch_seconds
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.job import epoch_seconds
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.sweep import SweepSpec
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.segments import Segment
 from gpu_scheduler.sweeps.core.space import Parameters, values_of

@@ -16,7 +16,7 @@ from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.runtime.reports.answer import Answer, refusal
 from gpu_scheduler.runtime.reports.report_tokens import ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.reports import BadReportError, Report, parse_report
 from gpu_scheduler.sweeps.runtime.pruning import Pruning

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.sweep_status import RankedTrial, SweepStatus, TrialCounts
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.runtime.record import Sweep, Told
 from gpu_scheduler.sweeps.runtime.status import Judged

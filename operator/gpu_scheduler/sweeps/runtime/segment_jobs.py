@@ -12,7 +12,7 @@ from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.creation import create_job, found_again
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from gpu_scheduler.runtime.jobs.doubting import cannot_be_made
 from gpu_scheduler.runtime.jobs.job_writes import STAYS
 from gpu_scheduler.runtime.jobs.width import narrows, pods_at_once, told, width_of
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths
 from gpu_scheduler.sweeps.core.verdict import Phase
 from gpu_scheduler.sweeps.runtime.loading import Loading

@@ -13,7 +13,7 @@ from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.sweeps.runtime.loading import Loading
 from gpu_scheduler.sweeps.runtime.log_search import SearchThread
 from gpu_scheduler.sweeps.runtime.logs import Logs

@@ -17,8 +17,8 @@ from gpu_scheduler.api.names import HPARAMS, TRIAL
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import JobRecord
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.jobs.job import JobRecord
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.results import Reading, read_message
 from gpu_scheduler.sweeps.core.verdict import FatalExit

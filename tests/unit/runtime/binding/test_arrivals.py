@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.unit.state.builders import half, make_job, make_pod
 from tests.unit.state.cluster_states import free
-from tests.unit.state.test_unmade import KEY, accepted, pods
+from tests.unit.state.queue.test_unmade import KEY, accepted, pods
 
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.kube.objects import Pod

@@ -23,8 +23,8 @@ from tests.unit.state.builders import (
     make_node,
     make_pod,
 )
+from tests.unit.state.pods.test_shares import asking
 from tests.unit.state.test_cluster_state import make_cluster_state
-from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
@@ -34,7 +34,7 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.common.events import Subject
 from gpu_scheduler.runtime.eviction.overbooked import relieve
 from gpu_scheduler.runtime.informers.event_handlers import PodHandler
-from gpu_scheduler.state.devices import Device
+from gpu_scheduler.state.nodes.devices import Device
 
 KEY = make_gpujob().key
 TRACKED = {"metadata": {"finalizers": ["batch.kubernetes.io/job-tracking"]}}

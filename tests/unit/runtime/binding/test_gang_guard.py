@@ -17,7 +17,7 @@ from tests.unit.runtime.fake_client import (
 )
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_assignment
-from tests.unit.state.test_gangs import make_gang, member
+from tests.unit.state.queue.test_gangs import make_gang, member
 
 from gpu_scheduler.core.model.decision import (
     Evict,

@@ -8,7 +8,7 @@ import msgspec
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, FakeClient, Sent
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_node, make_pod
-from tests.unit.state.test_shares import asking
+from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.api.orders import GPUNodeAt, Orders, parse
 from gpu_scheduler.core.model.request import PodUID, Project, ProjectName
@@ -17,7 +17,7 @@ from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.binding.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.projects import ProjectRecord
+from gpu_scheduler.state.jobs.projects import ProjectRecord
 
 AGENTS = "gpu-system"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, NOT_LEADER, FakeClient, Sent
 from tests.unit.state.builders import half, make_pod
-from tests.unit.state.test_placeholders import OURS, make_cluster_state, make_holder
+from tests.unit.state.nodes.test_placeholders import OURS, make_cluster_state, make_holder
 
 from gpu_scheduler.api.names import holder_name
 from gpu_scheduler.jobs.placeholder import PlaceholderSettings

@@ -10,7 +10,7 @@ from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_pod
-from tests.unit.state.test_shares import asking
+from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.kube import errors
@@ -19,9 +19,9 @@ from gpu_scheduler.runtime.binding.starting import Starting
 from gpu_scheduler.runtime.informers.custom_resources import project_record
 from gpu_scheduler.runtime.informers.event_handlers import PodHandler
 from gpu_scheduler.runtime.jobs.doubting import expire
-from gpu_scheduler.state.beginnings import Beginnings
-from gpu_scheduler.state.containers import Trouble
-from gpu_scheduler.state.pods import record
+from gpu_scheduler.state.jobs.beginnings import Beginnings
+from gpu_scheduler.state.pods.containers import Trouble
+from gpu_scheduler.state.pods.pod import record
 
 KEY = make_gpujob().key
 CREATING = [{"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]

@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.evict import mark_pruned
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.eviction.evictor import Eviction, Told
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.pods.pod import PodRecord
 
 KEY = make_gpujob().key
 POD = PodUID("uid-job-0")

@@ -8,13 +8,13 @@ from tests.unit.runtime.binding.test_failed_placements import Case as RecoveryCa
 from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_pod, make_project
-from tests.unit.state.test_agents import OVER, devices
-from tests.unit.state.test_shares import asking
+from tests.unit.state.nodes.test_agents import OVER, devices
+from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.runtime.eviction.overcap import OverCap
 from gpu_scheduler.runtime.informers.custom_resources import project_record
-from gpu_scheduler.state.agents import Report
+from gpu_scheduler.state.nodes.agents import Report
 
 UID = PodUID("uid-job-0")
 

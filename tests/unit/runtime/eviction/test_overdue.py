@@ -14,8 +14,8 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.conflicts import MAX_GRACE_SECONDS
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.eviction.overdue import LATE_SECONDS, Overdue
-from gpu_scheduler.state.beginnings import Beginnings
-from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.jobs.beginnings import Beginnings
+from gpu_scheduler.state.jobs.job import epoch_seconds
 
 POD = PodUID("uid-job-0")
 ENDS = "2026-01-01T12:00:00Z"

@@ -2,12 +2,12 @@
 
 import pytest
 from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
+from tests.unit.state.queue.test_unmade import accepted, place
 from tests.unit.state.test_cluster_state import make_cluster_state, waiting
-from tests.unit.state.test_unmade import accepted, place
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.runtime.informers.event_handlers import JobHandler, NodeHandler, PodHandler
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.pods.pod import PodRecord
 
 KEY = make_gpujob().key
 

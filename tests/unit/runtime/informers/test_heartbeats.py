@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.test_agents import devices
+from tests.unit.state.nodes.test_agents import devices
 from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.kube.objects import Lease

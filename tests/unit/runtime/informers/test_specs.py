@@ -12,7 +12,7 @@ from tests.unit.state.builders import gpujob_body
 from gpu_scheduler.api.validate import read
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
 from gpu_scheduler.runtime.informers.specs import Specs
-from gpu_scheduler.state.classes import ClassBook, ClassRecord
+from gpu_scheduler.state.nodes.classes import ClassBook, ClassRecord
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.unit.state.builders import half, make_job, make_pod
-from tests.unit.state.test_unmade import KEY, accepted, pods
+from tests.unit.state.queue.test_unmade import KEY, accepted, pods
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.runtime.jobs.narrowing import WAIT_SECONDS, Narrowing

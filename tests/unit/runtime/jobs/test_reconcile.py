@@ -25,7 +25,7 @@ from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.jobs.acceptance import Accepted, Refused
 from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
+from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
 
 KEY = JobKey("team-a/job")
 THERE = {"items": [{"metadata": {"uid": "gpujob-uid"}}]}  # GPUJobs

@@ -15,9 +15,9 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.status.class_status import ClassStatuses, class_status, stock
 from gpu_scheduler.runtime.status.status_writer import StatusWriter
-from gpu_scheduler.state.classes import ClassRecord
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.owners import Claim
+from gpu_scheduler.state.jobs.owners import Claim
+from gpu_scheduler.state.nodes.classes import ClassRecord
 
 RECORD = ClassRecord("v100", "", 3, "u", "v100", None, {"m": 4, "s": 1, "a": 4})
 

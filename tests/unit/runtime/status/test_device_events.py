@@ -3,9 +3,9 @@
 import pytest
 from tests.unit.runtime.binding.test_failed_placements import FakeEvents
 from tests.unit.state.builders import half, make_pod
-from tests.unit.state.test_agents import devices
+from tests.unit.state.nodes.test_agents import devices
+from tests.unit.state.pods.test_shares import asking
 from tests.unit.state.test_cluster_state import make_cluster_state
-from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.status.device_events import DeviceEvents, Devices, news

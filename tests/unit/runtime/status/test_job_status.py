@@ -17,8 +17,8 @@ from gpu_scheduler.runtime.eviction.eviction_costs import EvictionCost
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.states import Known
-from gpu_scheduler.state.jobs import GPUJobRecord, job_record
-from gpu_scheduler.state.pods import record
+from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
+from gpu_scheduler.state.pods.pod import record
 
 NO_GPU = annotations("a", ())  # of a placed pod that asked for none
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

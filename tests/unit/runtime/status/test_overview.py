@@ -10,8 +10,8 @@ from tests.unit.state.builders import (
     make_pod,
     make_project,
 )
-from tests.unit.state.test_shares import asking
-from tests.unit.state.test_shares import state as shares
+from tests.unit.state.pods.test_shares import asking
+from tests.unit.state.pods.test_shares import state as shares
 
 from gpu_scheduler.api.names import GANG_SIZE, LABEL_GANG
 from gpu_scheduler.core.model.decision import Reason, Wait

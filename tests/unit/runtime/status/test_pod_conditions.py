@@ -1,7 +1,7 @@
 """What is said on a pod that waits: when, in which words, and how often."""
 
 from tests.unit.state.builders import make_assignment
-from tests.unit.state.test_shares import WEB, asking, state
+from tests.unit.state.pods.test_shares import WEB, asking, state
 
 from gpu_scheduler.api.names import ASKED
 from gpu_scheduler.core.model.decision import Reason, Wait

@@ -4,12 +4,12 @@ from typing import Any
 
 from tests.unit.runtime.status.test_pod_conditions import Said
 from tests.unit.state.builders import half, make_pod
-from tests.unit.state.test_agents import FINE, OVER, SILENT, devices
-from tests.unit.state.test_shares import asking, state
+from tests.unit.state.nodes.test_agents import FINE, OVER, SILENT, devices
+from tests.unit.state.pods.test_shares import asking, state
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.runtime.status.pod_warnings import PodWarnings
-from gpu_scheduler.state.agents import Report
+from gpu_scheduler.state.nodes.agents import Report
 
 UID = "uid-web-1"
 PROTECTED, HEALTHY = "gpu-scheduler.io/Protected", "gpu-scheduler.io/DevicesHealthy"

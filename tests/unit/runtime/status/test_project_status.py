@@ -6,8 +6,8 @@ from tests.unit.state.builders import make_project
 from gpu_scheduler.api.gpuproject import GPUProjectStatus
 from gpu_scheduler.core.model.request import ProjectName, WaitingJob
 from gpu_scheduler.runtime.status.project_status import project_status
-from gpu_scheduler.state.owners import Claim
-from gpu_scheduler.state.projects import ProjectRecord
+from gpu_scheduler.state.jobs.owners import Claim
+from gpu_scheduler.state.jobs.projects import ProjectRecord
 
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 CLAIM = Claim("lab", ProjectName("older"))

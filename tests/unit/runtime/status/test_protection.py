@@ -10,10 +10,10 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.job_statuses import turned_bad
 from gpu_scheduler.runtime.status.protection import Watched
-from gpu_scheduler.state.agents import Report
-from gpu_scheduler.state.devices import Device
-from gpu_scheduler.state.jobs import GPUJobRecord, job_record
-from gpu_scheduler.state.pods import record
+from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
+from gpu_scheduler.state.nodes.agents import Report
+from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.pods.pod import record
 
 SINCE = "2026-01-01T00:00:00Z"
 SICK = Device("GPU-0", 0, "A100", 40960, healthy=False, illness="XID 79, fallen off the bus")

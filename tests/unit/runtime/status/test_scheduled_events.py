@@ -7,7 +7,7 @@ from typing import Any
 from tests.unit.runtime.fake_client import AWAY, NOT_LEADER, FakeClient
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_assignment, make_pod
-from tests.unit.state.test_shares import asking
+from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.api.names import ASKED
 from gpu_scheduler.core.model.decision import Grant

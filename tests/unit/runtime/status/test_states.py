@@ -24,10 +24,10 @@ from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.states import NOTHING, Known
-from gpu_scheduler.state.containers import Trouble
-from gpu_scheduler.state.doubts import About, Doubt
-from gpu_scheduler.state.jobs import GPUJobRecord, job_record
-from gpu_scheduler.state.pods import record
+from gpu_scheduler.state.jobs.doubts import About, Doubt
+from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
+from gpu_scheduler.state.pods.containers import Trouble
+from gpu_scheduler.state.pods.pod import record
 from gpu_scheduler.sweeps.core.verdict import Reason as SweepReason
 
 PAGE = Path(__file__).parents[3] / "docs" / "states.md"

@@ -9,7 +9,7 @@ from gpu_scheduler.api.names import FIRST_TRIAL, HPARAMS, SEGMENT, TRIAL
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import JobRecord
+from gpu_scheduler.state.jobs.job import JobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
 from gpu_scheduler.sweeps.runtime.trials import ReadLog, Trials

@@ -14,7 +14,7 @@ from tests.unit.state.builders import make_pod
 from tests.unit.sweeps.runtime.cases import Case
 
 from gpu_scheduler.kube import errors
-from gpu_scheduler.state.pods import record
+from gpu_scheduler.state.pods.pod import record
 from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.results import Reading

@@ -15,7 +15,7 @@ from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.jobs.acceptance import Accepted, Refused
 from gpu_scheduler.runtime.jobs.accepting import Accepting
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.segments import Segment
 from gpu_scheduler.sweeps.runtime.loading import Loading

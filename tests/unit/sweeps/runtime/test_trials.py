@@ -10,7 +10,7 @@ from tests.unit.sweeps.runtime.cases import KEY, RANDOM, Case, segment_job, tria
 from gpu_scheduler.api.names import CONDITION_PRUNED, SEGMENT
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
-from gpu_scheduler.state.jobs import job_record
+from gpu_scheduler.state.jobs.job import job_record
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.results import Reading
 from gpu_scheduler.sweeps.runtime.trials import LOST, VANISHED

@@ -1,0 +1,1 @@
+"""Pods as others' inter-pod affinity and topology spread see them."""

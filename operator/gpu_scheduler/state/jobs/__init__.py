@@ -1,0 +1,1 @@
+"""GPUJobs, their Jobs and projects as last seen, and what is remembered of each."""

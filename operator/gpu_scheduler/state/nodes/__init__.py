@@ -1,0 +1,1 @@
+"""Nodes, their devices and who holds what of them."""

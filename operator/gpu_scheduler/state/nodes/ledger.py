@@ -1,0 +1,249 @@
+"""Who holds what: charges per pod, kept in the planner's flat arrays as they come and go.
+
+A charge is what one pod takes from its node and devices until it has ended. Charges outlive the
+nodes they name: when a node or its devices change, the arrays are laid out again from the charges.
+Invariants: the arrays equal capacity minus the sum of the charges, whatever the order of events;
+and a node of which somebody holds what the arrays cannot say takes no pods
+(``state.nodes.unlisted``).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.state.nodes.devices import Device, ids_by_name
+from gpu_scheduler.state.nodes.unlisted import Holding, why_closed
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a pod holds: on its node in milli-CPU and bytes, on devices by grants.
+
+    ``plugin``: resources that it asks of the device plugin; which devices that are is not known.
+    """
+
+    node: str
+    namespace: str
+    cpu_milli: int
+    memory_bytes: int
+    ephemeral_bytes: int
+    grants: tuple[Grant, ...] = ()
+    pod: str = ""  # its name
+    plugin: tuple[str, ...] = ()
+
+    @property
+    def milli(self) -> int:
+        """Milli-GPU held."""
+        return sum(g.milli for g in self.grants)
+
+
+class Ledger:
+    """Nodes, devices and charges. Changes are O(1) but for those of a node's devices."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.charges: dict[PodUID, Charge] = {}
+        self.held_milli: dict[str, int] = {}  # per namespace
+        self.held_by_model: Counter[tuple[str, str]] = Counter()  # per namespace and product
+        self._nodes: dict[str, tuple[NodeInfo, tuple[Device, ...], frozenset[str]]] = {}
+        self._ids: dict[str, Mapping[str, str]] = {}  # node -> devices by what grants call them
+        self._unlisted: dict[str, Counter[str]] = {}
+        self._cluster = Cluster()
+        self._node_at: dict[str, int] = {}
+        self._device_at: dict[tuple[str, str], int] = {}
+        self._stale = False
+
+    @property
+    def cluster(self) -> Cluster:
+        """The arrays, laid out again if nodes changed since the last call."""
+        if self._stale:
+            self._lay_out()
+        return self._cluster
+
+    @property
+    def unlisted(self) -> Mapping[str, Mapping[str, int]]:
+        """Milli-GPU held on devices that their node does not list, by node and device."""
+        _ = self.cluster
+        return self._unlisted
+
+    def has_node(self, name: str) -> bool:
+        """Whether the node exists."""
+        return name in self._nodes
+
+    def node(self, name: str) -> tuple[NodeInfo, tuple[Device, ...]] | None:
+        """A node and its devices as last seen; None when it is not there."""
+        known = self._nodes.get(name)
+        return known[:2] if known is not None else None
+
+    def resolved(self, node: str, grants: Iterable[Grant]) -> tuple[Grant, ...]:
+        """The grants with each device under the id that it has now, index or UUID."""
+        ids = self._ids.get(node, {})
+        known = ((grant, ids.get(grant.device, grant.device)) for grant in grants)
+        return tuple(g if g.device == id_ else replace(g, device=id_) for g, id_ in known)
+
+    def held(self, uid: PodUID) -> Charge | None:
+        """What a pod holds, with each device under the id that it has now."""
+        charge = self.charges.get(uid)
+        if charge is None or not charge.grants:
+            return charge
+        grants = self.resolved(charge.node, charge.grants)
+        return charge if grants == charge.grants else replace(charge, grants=grants)
+
+    def charge_pod(self, uid: PodUID, charge: Charge) -> bool:
+        """Record what a pod holds, in place of what it held before; False when nothing changed."""
+        before = self.charges.get(uid)
+        if before == charge:
+            return False
+        if before is not None:
+            self._count(before, -1)
+        self.charges[uid] = charge
+        self._count(charge, +1)
+        return True
+
+    def release_pod(self, uid: PodUID) -> bool:
+        """Forget what a pod held; False when it held nothing."""
+        charge = self.charges.pop(uid, None)
+        if charge is None:
+            return False
+        self._count(charge, -1)
+        return True
+
+    def has_room(self, node: str, need: tuple[int, int, int], grants: Iterable[Grant]) -> bool:
+        """Whether that is free; ``need``: milli-CPU, and memory and ephemeral storage in bytes."""
+        c, n = self.cluster, self._node_at.get(node)
+        if n is None or c.free_pods[n] < 1:
+            return False
+        free = c.free_cpu_milli[n], c.free_memory_bytes[n], c.free_ephemeral_bytes[n]
+        if any(wanted > there for wanted, there in zip(need, free, strict=True)):
+            return False
+        milli: Counter[int] = Counter()
+        mib: Counter[int] = Counter()
+        for grant in self.resolved(node, grants):
+            d = self._device_at.get((node, grant.device))
+            if d is None or not c.dev_healthy[d]:
+                return False
+            milli[d] += grant.milli
+            mib[d] += grant.mib
+        return all(milli[d] <= c.free_milli[d] and mib[d] <= c.free_mib[d] for d in milli)
+
+    def set_node(
+        self, info: NodeInfo, devices: tuple[Device, ...], plugin: frozenset[str] = frozenset()
+    ) -> bool:
+        """Add a node or take over what changed of it; False when nothing did.
+
+        ``plugin``: resources that the device plugin serves there.
+        """
+        if self._nodes.get(info.name) == (info, devices, plugin):
+            return False
+        self._nodes[info.name] = (info, devices, plugin)
+        self._ids[info.name] = ids_by_name(devices)
+        self._stale = True
+        return True
+
+    def drop_node(self, name: str) -> bool:
+        """Forget a node; charges on it stay until their pods are gone."""
+        if self._nodes.pop(name, None) is None:
+            return False
+        del self._ids[name]
+        self._stale = True
+        return True
+
+    def _count(self, charge: Charge, sign: int) -> None:
+        held = self.held_milli.get(charge.namespace, 0) + sign * charge.milli
+        if held:
+            self.held_milli[charge.namespace] = held
+        else:
+            self.held_milli.pop(charge.namespace, None)
+        if not self._stale:
+            self._stale = self._apply(charge, sign)
+
+    def _apply(self, charge: Charge, sign: int) -> bool:
+        """Whether it holds something that the arrays cannot say."""
+        n = self._node_at.get(charge.node)
+        if n is None:
+            return bool(charge.grants)
+        c, ids = self._cluster, self._ids[charge.node]
+        c.free_cpu_milli[n] -= sign * charge.cpu_milli
+        c.free_memory_bytes[n] -= sign * charge.memory_bytes
+        c.free_ephemeral_bytes[n] -= sign * charge.ephemeral_bytes
+        c.free_pods[n] -= sign
+        beyond = self._holds_of_plugin(charge)
+        for grant in charge.grants:
+            d = self._device_at.get((charge.node, ids.get(grant.device, "")))
+            if d is None:
+                beyond = True
+            else:
+                c.free_milli[d] -= sign * grant.milli
+                c.free_mib[d] -= sign * grant.mib
+                self.held_by_model[charge.namespace, c.dev_model[d]] += sign * grant.milli
+        return beyond
+
+    def _lay_out(self) -> None:
+        c = Cluster()
+        self._node_at, self._device_at = {}, {}
+        for name in sorted(self._nodes):
+            info, devices, _ = self._nodes[name]
+            self._node_at[name] = len(c.nodes)
+            c.nodes.append(info)
+            c.free_cpu_milli.append(info.cpu_milli)
+            c.free_memory_bytes.append(info.memory_bytes)
+            c.free_ephemeral_bytes.append(info.ephemeral_bytes)
+            c.free_pods.append(info.pods)
+            for device in devices:
+                at = len(c.dev_id)
+                self._device_at[name, device.id] = at
+                c.dev_id.append(device.id)
+                c.dev_model.append(device.model)
+                c.dev_usable_mib.append(device.usable_mib)
+                c.dev_compute.append(device.compute)
+                trouble = device.trouble
+                c.dev_healthy.append(not trouble)
+                if trouble:
+                    c.dev_trouble[at] = trouble
+                c.free_milli.append(DEVICE_MILLI)
+                c.free_mib.append(device.usable_mib)
+            c.first.append(len(c.dev_id))
+        self._cluster, self._stale = c, False
+        self.held_by_model.clear()
+        self._close([c for c in self.charges.values() if self._apply(c, +1)])
+
+    def _close(self, beyond: Iterable[Charge]) -> None:
+        """Close the nodes of charges that hold what the arrays cannot say."""
+        strangers: dict[str, list[str]] = {}
+        lost: dict[str, list[Holding]] = {}
+        self._unlisted = {}
+        for charge in beyond:
+            pod = f"{charge.namespace}/{charge.pod}"
+            if self._holds_of_plugin(charge):
+                strangers.setdefault(charge.node, []).append(pod)
+            for grant in self._lost(charge):
+                lost.setdefault(charge.node, []).append((pod, grant.device, grant.milli))
+                by_device = self._unlisted.setdefault(charge.node, Counter())
+                by_device[grant.device] += grant.milli
+                models = {device.model for device in self._devices(charge.node)}
+                if len(models) == 1:  # as on most nodes; its project holds one all the same
+                    self.held_by_model[charge.namespace, models.pop()] += grant.milli
+        for name in strangers.keys() | lost.keys():
+            n = self._node_at.get(name)
+            if n is None:
+                continue
+            info = self._cluster.nodes[n]
+            why = why_closed(strangers.get(name, ()), lost.get(name, ()), len(self._devices(name)))
+            self._cluster.nodes[n] = replace(info, closed=info.closed or why, foreign=True)
+
+    def _devices(self, node: str) -> tuple[Device, ...]:
+        return self._nodes[node][1] if node in self._nodes else ()
+
+    def _holds_of_plugin(self, charge: Charge) -> bool:
+        if not charge.plugin or charge.node not in self._nodes:
+            return False
+        return not self._nodes[charge.node][2].isdisjoint(charge.plugin)
+
+    def _lost(self, charge: Charge) -> Iterator[Grant]:
+        """Its grants on devices that the node does not list."""
+        ids = self._ids.get(charge.node, {})
+        return (grant for grant in charge.grants if grant.device not in ids)

@@ -1,0 +1,1 @@
+"""Pods as last seen: what they ask for, hold and say."""

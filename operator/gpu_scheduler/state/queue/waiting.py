@@ -1,0 +1,399 @@
+"""Pods that need a decision, made and unmade ones, grouped by job and ready for the planner.
+
+A pod may be seen before its Job, and a Job before its GPUJob: pods wait under their Job's uid until
+the owner is known. A job's tuple of pods is built when it is asked for and kept until one of them
+changes, so a cycle costs what changed and not what waits.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpu_scheduler.core.model.peers import PodPeers
+from gpu_scheduler.core.model.request import (
+    Gang,
+    JobKey,
+    PodKind,
+    PodUID,
+    ProjectName,
+    WaitingJob,
+    WaitingPod,
+)
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.limits.bounded import Bounded, Shared
+from gpu_scheduler.state.affinity.peers import peers_of
+from gpu_scheduler.state.jobs.asks import Ask
+from gpu_scheduler.state.jobs.beginnings import Beginnings
+from gpu_scheduler.state.jobs.doubts import Doubts
+from gpu_scheduler.state.jobs.failed_nodes import FailedNodes
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.looked import Looked
+from gpu_scheduler.state.pods.pod import PodRecord
+from gpu_scheduler.state.pods.pod_kind import pod_kind_of, pod_resources
+from gpu_scheduler.state.pods.shares import Share
+from gpu_scheduler.state.pods.slim import slim
+from gpu_scheduler.state.queue.template_kinds import TemplateKinds
+from gpu_scheduler.state.queue.unmade import UnmadePod
+
+_BYTES_PER_CHAR = 8  # of a pod kind, by what it says
+_SEEN_BYTES = 4 << 20  # of what pods became that were planned as another kind
+_PlaceInLine = tuple[int, str, str]  # rank, creation time, name
+_NOTHING = Ask((), (), 0, 0)  # a Job of a role that the spec does not have
+
+
+@dataclass(slots=True)
+class _Entry:
+    record: PodRecord
+    pod: Pod
+    since: float  # epoch seconds
+    peers: PodPeers
+    pod_kind: PodKind | None = None  # known once the GPUJob is
+
+    @property
+    def namespace(self) -> str:
+        """Where it is."""
+        return self.record.namespace
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.record.name
+
+
+class PendingPods:
+    """Waiting pods by job, and the nodes that a job had better avoid for a while."""
+
+    def __init__(self, beginnings: Beginnings | None = None) -> None:
+        """Start empty; ``beginnings``: since when they wait."""
+        self._beginnings = beginnings or Beginnings()
+        self._entries: dict[PodUID, _Entry] = {}
+        self._by_job: dict[str, dict[PodUID, None]] = {}  # Job uid -> pods
+        self._owner: dict[str, JobRecord] = {}  # Job uid -> the Job, where it is a GPUJob's
+        self._jobs: dict[JobKey, dict[str, None]] = {}  # GPUJob -> Job uids with waiting pods
+        self._early: dict[PodUID, None] = {}  # whose Job became known after them, until asked for
+        self._open: dict[JobKey, None] = {}  # GPUJobs that may have unmade pods
+        self._unmade: dict[PodUID, UnmadePod] = {}
+        self._unmade_of: dict[JobKey, tuple[PodUID, ...]] = {}
+        self._unmade_since: dict[JobKey, float] = {}  # epoch seconds
+        self._ready: dict[JobKey, WaitingJob | None] = {}
+        self._failed = FailedNodes()
+        self.doubts = Doubts(self._beginnings.now)
+        self.looked = Looked()
+        self._interned: Shared[PodKind] = Shared()
+        self._kinds = TemplateKinds()
+        self._seen_as: Bounded[tuple[str, PodKind], PodKind] = Bounded(_SEEN_BYTES)
+
+    def __len__(self) -> int:
+        """Pods that exist and wait."""
+        return len(self._entries)
+
+    def keys(self) -> Iterable[JobKey]:
+        """GPUJobs that may have waiting pods."""
+        return tuple(self._open | self._jobs)
+
+    def with_pods(self) -> Iterable[JobKey]:
+        """GPUJobs with waiting pods that exist."""
+        return tuple(self._jobs)
+
+    def uids(self, key: JobKey) -> list[PodUID]:
+        """The pods of a job that exist and wait."""
+        return [uid for job in self._jobs.get(key, ()) for uid in self._by_job.get(job, ())]
+
+    def has_pods(self, key: JobKey) -> bool:
+        """Whether pods of a job exist and wait."""
+        return key in self._jobs
+
+    def set_open(self, key: JobKey, may: bool) -> None:
+        """Note whether a GPUJob may have unmade pods."""
+        self._ready.pop(key, None)
+        self._kinds.forget(key)
+        if may:
+            self._open[key] = None
+        elif key in self._open:
+            del self._open[key]
+            self._unmade_since.pop(key, None)
+            self._forget_unmade(key)
+
+    def put(self, record: PodRecord, pod: Pod, job: JobRecord | None) -> bool:
+        """Add or renew a waiting pod; False when nothing that matters changed."""
+        known = self._entries.get(record.uid)
+        if known is not None and known.record.job_uid != record.job_uid:
+            self.drop(record.uid)  # its Job let go of it
+            known = None
+        since = self._beginnings.of_pod(record.uid, record.created)
+        peers, pod = peers_of(pod), slim(pod)
+        same = known is not None and known.pod.spec == pod.spec
+        pod_kind = known.pod_kind if known else None
+        self._entries[record.uid] = _Entry(record, pod, since, peers, pod_kind)
+        if known is not None and same and known.peers == peers:
+            return False
+        self._entries[record.uid].pod_kind = None
+        self._by_job.setdefault(record.job_uid, {})[record.uid] = None
+        if job is not None:
+            self._link(job)
+        return True
+
+    def adopt(self, job: JobRecord) -> bool:
+        """Learn whose Job it is; True when pods were waiting for that."""
+        if job.uid not in self._by_job or job.uid in self._owner:
+            return False
+        self._link(job)
+        self._early |= self._by_job[job.uid]
+        return True
+
+    def take_early(self) -> list[tuple[PodRecord, Pod]]:
+        """Pods that wait and whose Job was not known when they came, once each."""
+        early, self._early = self._early, {}
+        found = (self._entries[uid] for uid in early if uid in self._entries)
+        return [(entry.record, entry.pod) for entry in found]
+
+    def disown(self, job_uid: str) -> bool:
+        """The Job is gone: its pods will go too and must not start; True when any waited."""
+        job = self._owner.pop(job_uid, None)
+        if job is None:
+            return False
+        self._unlink(job)
+        return True
+
+    def drop(self, uid: PodUID) -> bool:
+        """Remove a pod; False when it did not wait."""
+        entry = self._entries.pop(uid, None)
+        if entry is None:
+            return False
+        job_uid = entry.record.job_uid
+        pods = self._by_job[job_uid]
+        del pods[uid]
+        job = self._owner.get(job_uid)
+        if job is not None:
+            self._ready.pop(job.owner, None)
+        if not pods:
+            del self._by_job[job_uid]
+            self.disown(job_uid)
+        return True
+
+    def forget_job(self, key: JobKey) -> None:
+        """The GPUJob changed: its pods' pod kinds are worked out again."""
+        self._ready.pop(key, None)
+        for job_uid in self._jobs.get(key, ()):
+            for uid in self._by_job.get(job_uid, ()):
+                self._entries[uid].pod_kind = None
+
+    def is_open(self, key: JobKey) -> bool:
+        """Whether a GPUJob may have unmade pods."""
+        return key in self._open
+
+    def pod(self, uid: PodUID) -> Pod | None:
+        """The waiting pod as last seen; an unmade one as its Job would make it."""
+        entry = self._entries.get(uid) or self._unmade.get(uid)
+        return entry.pod if entry else None
+
+    def unmade(self, uid: PodUID) -> UnmadePod | None:
+        """An unmade pod; None where that is the uid of none."""
+        return self._unmade.get(uid)
+
+    def entry(self, uid: PodUID) -> "_Entry | UnmadePod":
+        """A waiting pod, made or unmade."""
+        return self._entries.get(uid) or self._unmade[uid]
+
+    def kind(self, uid: PodUID, job: GPUJobRecord) -> PodKind:
+        """What a waiting pod asks for; an unmade one by its template alone."""
+        unmade = self._unmade.get(uid)
+        if unmade is not None:
+            pod, ask = unmade.pod, job.asks[unmade.role]
+            asked = ask, job.min_compute
+            return self._kinds.of(job.key, pod.spec, asked, lambda: self._kind_of(pod, ask, job))
+        return self._pod_kind(self._entries[uid], job)
+
+    def resources(self, uid: PodUID) -> tuple[int, int, int]:
+        """Milli-CPU, memory and ephemeral storage in bytes of a waiting pod."""
+        entry = self.entry(uid)
+        kind = entry.pod_kind if isinstance(entry, _Entry) else None
+        if kind is None:
+            return pod_resources(entry.pod)
+        return kind.cpu_milli, kind.memory_bytes, kind.ephemeral_bytes
+
+    def learn(self, namespace: str, planned: PodKind, made: PodKind) -> None:
+        """What was planned as one kind became another when the API server made it.
+
+        A LimitRange, a RuntimeClass or a webhook adds to pods: the next of that kind are planned
+        as they will be.
+        """
+        if planned == made:
+            return
+        size = len(repr(planned)) + len(repr(made))
+        self._seen_as.put((namespace, planned), made, _BYTES_PER_CHAR * size)
+
+    def avoid(self, key: JobKey, node: str, now: float, seconds: float, why: str = "") -> None:
+        """Keep a job's pods off a node for a while, longer each time; ``now``: monotonic seconds.
+
+        ``why``: what was said there, for whoever waits.
+        """
+        self._failed.note(key, node, now, seconds, why)
+        self._ready.pop(key, None)
+
+    def avoided(self, key: JobKey) -> Mapping[str, str]:
+        """The nodes that a job keeps off now, and what was said there."""
+        return self._failed.of(key)
+
+    def has_failed_before(self, key: JobKey, node: str) -> bool:
+        """Whether a failure on a node is not the first of a job, nor one of the same moment."""
+        return self._failed.has_others(key, node)
+
+    def know_better(self, key: JobKey) -> None:
+        """What is known of a job beside its pods is another."""
+        self._ready.pop(key, None)
+
+    def look_again(self, namespace: str) -> None:
+        """What somebody saw of the jobs of a namespace may be otherwise now."""
+        for key in self.looked.forget_namespace(namespace):
+            self._ready.pop(key, None)
+
+    def forget_failures(self, gone: Callable[[JobKey], bool]) -> None:
+        """Forget where pods of jobs failed that are gone."""
+        self._failed.forget(gone)
+        self.doubts.forget(gone)
+        self.looked.forget(gone)
+
+    def expire(self, now: float) -> Collection[JobKey]:
+        """Let go of avoided nodes, of jobs held back and of what somebody saw; whose is over."""
+        expired = self._failed.expire(now) | {*self.doubts.expire(now), *self.looked.expire(now)}
+        for key in expired:
+            self._ready.pop(key, None)
+        return expired
+
+    def next_expiry(self) -> float | None:
+        """When a node may be used again, or a job be tried again, monotonic seconds."""
+        books = self._failed, self.doubts, self.looked
+        return min((at for at in (b.next_expiry() for b in books) if at is not None), default=None)
+
+    def members_changed(self, key: JobKey) -> None:
+        """A pod that does not wait changed: gangs and unmade pods depend on those as well."""
+        ready = self._ready.get(key)
+        if key in self._open or (ready is not None and ready.gang is not None):
+            self._ready.pop(key, None)
+
+    def all_changed(self) -> None:
+        """Something changed on which any of them may depend."""
+        self._ready.clear()
+
+    def job(
+        self,
+        job: GPUJobRecord,
+        project: ProjectName,
+        gang: Callable[[], Gang | None] = lambda: None,
+        unmade: Callable[[], Sequence[UnmadePod]] = lambda: (),
+    ) -> WaitingJob | None:
+        """The job's waiting pods in the order of their ranks, as the planner wants them.
+
+        ``gang`` and ``unmade`` are asked when the answer is not known already. Pods of an earlier
+        GPUJob of the same name, which are about to go, are not among them.
+        """
+        if job.key in self._ready:
+            ready = self._ready[job.key]
+            if ready is None or ready.project == project:
+                return ready
+        self._ready[job.key] = ready = self._made_ready(job, project, gang, unmade)
+        return ready
+
+    def _made_ready(
+        self,
+        job: GPUJobRecord,
+        project: ProjectName,
+        gang: Callable[[], Gang | None],
+        unmade: Callable[[], Sequence[UnmadePod]],
+    ) -> WaitingJob | None:
+        avoided = frozenset(self._failed.of(job.key))
+        found = [
+            (
+                self._place_in_line(e, job),
+                WaitingPod(
+                    e.record.uid,
+                    e.record.name,
+                    self._pod_kind(e, job),
+                    avoided,
+                    e.since,
+                    self._role(e),
+                    e.peers,
+                ),
+            )
+            for job_uid in self._jobs.get(job.key, ())
+            if self._owner[job_uid].owner_uid == job.uid
+            for e in map(self._entries.__getitem__, self._by_job.get(job_uid, ()))
+        ]
+        found += self._without_object(job, unmade(), avoided)
+        if not found or job.spec is None:
+            return None
+        found.sort(key=lambda each: each[0])
+        pods, about = tuple(pod for _, pod in found), (job.uid, job.generation)
+        return WaitingJob(
+            key=job.key,
+            project=project,
+            pods=pods,
+            ruled=any(pod.peers is not None and pod.peers.rules is not None for pod in pods),
+            interactive=job.spec.type == "interactive",
+            priority=job.spec.priority,
+            created=job.created_seconds,
+            time_limit_seconds=job.spec.time_limit_seconds,
+            gang=gang(),
+            doubtful=job.key in self.doubts or self.looked.lacks(job.key, about),
+            unseen=self.looked.unseen(job.key, about),
+        )
+
+    def _without_object(
+        self, job: GPUJobRecord, unmade: Sequence[UnmadePod], avoided: frozenset[str]
+    ) -> Iterator[tuple[_PlaceInLine, WaitingPod]]:
+        self._forget_unmade(job.key)
+        if not unmade:
+            self._unmade_since.pop(job.key, None)
+            return
+        self._unmade_of[job.key] = tuple(each.uid for each in unmade)
+        since = self._unmade_since.get(job.key)
+        if since is None:
+            since = job.created_seconds if unmade[0].first else self._beginnings.now()
+            since = self._unmade_since[job.key] = self._beginnings.since(since)
+        kinds: dict[str, PodKind] = {}
+        for each in unmade:
+            self._unmade[each.uid] = each
+            if each.role not in kinds:
+                kind = self.kind(each.uid, job)
+                kinds[each.role] = self._seen_as.get((job.namespace, kind)) or kind
+            kind = kinds[each.role]
+            rank = each.index + job.asks[each.role].first_rank
+            yield (
+                (rank, "", each.name),
+                WaitingPod(each.uid, each.name, kind, avoided, since, each.role, each.peers),
+            )
+
+    def _forget_unmade(self, key: JobKey) -> None:
+        for uid in self._unmade_of.pop(key, ()):
+            self._unmade.pop(uid, None)
+
+    def _link(self, job: JobRecord) -> None:
+        self._owner[job.uid] = job
+        self._jobs.setdefault(job.owner, {})[job.uid] = None
+        self._ready.pop(job.owner, None)
+
+    def _unlink(self, job: JobRecord) -> None:
+        uids = self._jobs[job.owner]
+        del uids[job.uid]
+        if not uids:
+            del self._jobs[job.owner]
+        self._ready.pop(job.owner, None)
+
+    def _role(self, entry: _Entry) -> str:
+        return self._owner[entry.record.job_uid].role
+
+    def _place_in_line(self, entry: _Entry, job: GPUJobRecord) -> _PlaceInLine:
+        ask = job.asks.get(self._role(entry))
+        rank = entry.record.index + (ask.first_rank if ask is not None else 0)
+        rank += self._owner[entry.record.job_uid].first_trial
+        return (rank, entry.record.created, entry.record.name)
+
+    def _pod_kind(self, entry: _Entry, job: GPUJobRecord) -> PodKind:
+        if entry.pod_kind is None:
+            ask = entry.record.share or job.asks.get(self._role(entry), _NOTHING)
+            entry.pod_kind = self._kind_of(entry.pod, ask, job)
+        return entry.pod_kind
+
+    def _kind_of(self, pod: Pod, ask: Ask | Share, job: GPUJobRecord) -> PodKind:
+        pod_kind = pod_kind_of(pod, ask.devices, ask.models, job.min_compute)
+        return self._interned.same(pod_kind)

@@ -1,0 +1,196 @@
+"""What agents report counts for the pods of their own node, and only while they are heard of."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.state.builders import half, make_node, make_pod
+from tests.unit.state.test_cluster_state import free, make_cluster_state
+
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.nodes.agents import Report, compute_percent, reports_from_gpunode, worst
+from gpu_scheduler.state.nodes.devices import Device
+
+POD, KEY = PodUID("uid-job-0"), "team-a/job"
+FINE, OVER = Report(0, "interposer"), Report(0, "interposer", "2026-01-01T00:00:00Z", "too much")
+SILENT = "has an agent that has not reported for 40 s (Lease gpu-node-a)"
+
+
+def devices(**of_the_first: Any) -> tuple[Device, ...]:
+    return (Device("GPU-0", 0, "A100", 40960, **of_the_first), Device("GPU-1", 1, "A100", 40960))
+
+
+def reported(*reports: Report, node: str = "a", **of_the_first: Any) -> ClusterState:
+    """A job with a pod on the first device of node a, and what node ``node``'s agent says."""
+    state = make_cluster_state(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
+    state.gpunode_changed("a", devices())
+    state.touched.clear()
+    state.gpunode_changed(node, devices(**of_the_first), {POD: reports} if reports else {})
+    return state
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    known = {"namespace": "n", "pod": "p", "uid": "u", "container": 1, "isolation": "kernel"}
+    return {**known, **changes}
+
+
+def test_reports_are_read_by_pod_in_the_order_of_containers() -> None:
+    second = entry(container=0, overCapSince="2026-01-01T00:00:00Z", message="too much")
+    status = {"containers": [entry(), second, entry(uid="v", computePercent=40)]}
+    assert reports_from_gpunode(status) == {
+        "u": (Report(0, "kernel", "2026-01-01T00:00:00Z", "too much"), Report(1, "kernel")),
+        "v": (Report(1, "kernel", compute_percent=40),),
+    }
+
+
+@pytest.mark.parametrize("bad", [None, "x", {}, entry(container="first")])
+def test_a_report_that_cannot_be_read_is_left_out(bad: object) -> None:
+    assert list(reports_from_gpunode({"containers": [bad, entry()]})) == ["u"]
+    assert reports_from_gpunode({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("layers", "shown"),
+    [
+        (["kernel"], "kernel"),
+        (["kernel", "interposer", "framework"], "framework"),
+        (["unprotected", "kernel"], "unprotected"),
+        (["of a later version"], ""),
+        ([], ""),
+    ],
+)
+def test_a_pod_is_as_well_off_as_its_worst_container(layers: list[str], shown: str) -> None:
+    assert worst(Report(i, layer) for i, layer in enumerate(layers)) == shown
+
+
+@pytest.mark.parametrize(
+    ("shares", "of_the_pod"),
+    [([], None), ([None], None), ([0], 0), ([None, 30], 30), ([40, 30], 70), ([80, 90], 100)],
+)
+def test_the_shares_of_time_of_a_pods_containers_add_up(
+    shares: list[int | None], of_the_pod: int | None
+) -> None:
+    reports = [Report(i, "kernel", compute_percent=share) for i, share in enumerate(shares)]
+    assert compute_percent(reports) == of_the_pod
+
+
+@pytest.mark.parametrize("odd", [True, -50, 101, 10**30, "40", 40.0, None, []])
+def test_a_share_of_time_that_cannot_be_is_not_known(odd: object) -> None:
+    ((report,),) = reports_from_gpunode({"containers": [entry(computePercent=odd)]}).values()
+    assert report == Report(1, "kernel")
+
+
+def test_news_of_a_pod_touch_its_job_once() -> None:
+    state = reported(FINE)
+    assert state.touched == {KEY}
+    assert state.agents.reports(state.pods[POD]) == (FINE,)
+    state.touched.clear()
+    state.gpunode_changed("a", devices(), {POD: (FINE,)})
+    assert state.touched == set()
+    state.gpunode_changed("a", devices())
+    assert state.touched == {KEY}
+
+
+def test_nothing_is_planned_anew_for_a_report() -> None:
+    state = reported()
+    before = state.version
+    state.gpunode_changed("a", devices(), {POD: (OVER,)})
+    assert state.version == before
+    state.touched.clear()
+    state.gpunode_changed("a", devices(), {POD: (replace(OVER, compute_percent=40),)})
+    assert (state.version, state.touched) == (before, {KEY}), "its status is written, no more"
+
+
+def test_an_agent_has_no_say_about_pods_of_other_nodes() -> None:
+    state = reported(OVER, node="b")
+    assert state.agents.reports(state.pods[POD]) == ()
+
+
+def test_reports_of_a_silent_agent_do_not_count_until_it_is_heard_again() -> None:
+    state = reported(OVER)
+    state.touched.clear()
+    state.agent_silent("a", SILENT)
+    assert state.agents.reports(state.pods[POD]) == ()
+    assert state.touched == {KEY}
+    state.agent_silent("a", "")
+    assert state.agents.reports(state.pods[POD]) == (OVER,)
+
+
+# --- devices and nodes ---
+
+
+def closed(state: ClusterState) -> str:
+    return state.snapshot().nodes[0].closed
+
+
+def test_a_silent_agent_closes_its_node_and_what_runs_there_stays() -> None:
+    state = reported()
+    before = state.version
+    state.agent_silent("a", SILENT)
+    assert closed(state) == SILENT
+    assert free(state) == [500, 1000]
+    assert state.version > before
+    again = state.version
+    state.agent_silent("a", SILENT)
+    assert state.version == again
+    state.agent_silent("a", "")
+    assert closed(state) == ""
+
+
+def test_a_lease_without_a_gpunode_closes_nothing() -> None:
+    state = make_cluster_state()
+    state.agent_silent("a", SILENT)
+    assert closed(state) == ""
+    state.gpunode_changed("a", devices())
+    assert closed(state) == SILENT
+    state.gpunode_gone("a")
+    assert closed(state) == ""
+
+
+def test_what_kubernetes_says_of_a_node_comes_first() -> None:
+    state = reported()
+    state.agent_silent("a", SILENT)
+    state.node_changed(make_node("a", cordoned=True))
+    assert closed(state) == "is cordoned"
+
+
+@pytest.mark.parametrize(
+    ("state", "trouble"),
+    [
+        ({}, ""),
+        ({"healthy": False, "illness": "XID 79"}, "is unhealthy: XID 79"),
+        ({"healthy": False}, "is unhealthy"),
+        (
+            {"intruders": ("python (pid 7)", "a (pid 8)", "b (pid 9)", "c (pid 10)")},
+            "has foreign processes: python (pid 7), a (pid 8), b (pid 9) and 1 more",
+        ),
+    ],
+)
+def test_a_device_with_a_trouble_takes_no_new_pods(state: dict[str, Any], trouble: str) -> None:
+    cluster = reported(**state).snapshot()
+    assert cluster.dev_healthy == [not trouble, True]
+    assert cluster.dev_trouble == ({0: trouble} if trouble else {})
+    assert cluster.copy().dev_trouble == cluster.dev_trouble
+
+
+def test_illness_of_a_device_concerns_the_pods_that_hold_it() -> None:
+    state = reported(healthy=False, illness="XID 79")
+    assert state.touched == {KEY}
+    state.pod_changed(make_pod("job-1", node="a", grants=half("GPU-1"), phase="Running"))
+    state.pod_changed(make_pod("job-2", node="a", grants=half("0"), phase="Running"))
+    sick = {pod.name: [d.id for d in state.nodes.sick_devices(pod)] for pod in state.pods.values()}
+    assert sick == {"job-0": ["GPU-0"], "job-1": [], "job-2": ["GPU-0"]}  # by index, as well
+
+
+def test_strangers_on_a_device_are_no_illness() -> None:
+    state = reported(intruders=("python (pid 7)",))
+    assert state.nodes.sick_devices(state.pods[POD]) == ()
+
+
+def test_everything_is_forgotten_with_the_gpunode() -> None:
+    state = reported(OVER, healthy=False)
+    state.gpunode_gone("a")
+    pod = state.pods[POD]
+    assert (state.agents.reports(pod), state.nodes.sick_devices(pod)) == ((), ())
+    assert list(state.agents.over_cap()) == []

@@ -1,0 +1,105 @@
+from typing import Any
+
+import msgspec
+import pytest
+
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, Term, Toleration
+from gpu_scheduler.core.model.requirement import Requirement
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.state.pods.pod_kind import node_filter, pod_kind_of, pod_resources
+
+
+def make_pod(**spec: Any) -> Pod:
+    return msgspec.convert({"spec": spec}, Pod)
+
+
+def asks(cpu: str = "", memory: str = "", *, sidecar: bool = False) -> dict[str, Any]:
+    requests = {"cpu": cpu, "memory": memory}
+    container: dict[str, Any] = {
+        "resources": {"requests": {name: text for name, text in requests.items() if text}}
+    }
+    return container | ({"restartPolicy": "Always"} if sidecar else {})
+
+
+CPU: dict[str, tuple[dict[str, Any], int]] = {
+    "nothing asked": ({"containers": [{}]}, 0),
+    "containers add up": ({"containers": [asks("1"), asks("250m")]}, 1250),
+    "parts of a milli count as one": ({"containers": [asks("100n")]}, 1),
+    "the largest init container counts": (
+        {"initContainers": [asks("2"), asks("3")], "containers": [asks("1")]},
+        3000,
+    ),
+    "small init containers do not": (
+        {"initContainers": [asks("1"), asks("1")], "containers": [asks("2")]},
+        2000,
+    ),
+    "sidecars run beside the containers": (
+        {"initContainers": [asks("1", sidecar=True)], "containers": [asks("2")]},
+        3000,
+    ),
+    "an init container runs beside the sidecars before it": (
+        {"initContainers": [asks("1", sidecar=True), asks("3")], "containers": [asks("2")]},
+        4000,
+    ),
+    "and not beside those after it": (
+        {"initContainers": [asks("3"), asks("1", sidecar=True)], "containers": [asks("1")]},
+        3000,
+    ),
+    "overhead comes on top": ({"containers": [asks("1")], "overhead": {"cpu": "100m"}}, 1100),
+    "the pod's own request replaces the sum": (
+        {"containers": [asks("1")], "resources": {"requests": {"cpu": "4"}}},
+        4000,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CPU)
+def test_effective_cpu(case: str) -> None:
+    spec, milli = CPU[case]
+    assert pod_resources(make_pod(**spec))[0] == milli
+
+
+def test_memory_and_ephemeral_storage_are_bytes() -> None:
+    storage = {"resources": {"requests": {"ephemeral-storage": "1G"}}}
+    pod = make_pod(containers=[asks(memory="1Gi"), storage], overhead={"memory": "1Mi"})
+    assert pod_resources(pod) == (0, (1 << 30) + (1 << 20), 10**9)
+
+
+def test_filter_keeps_selector_terms_and_tolerations() -> None:
+    expression = {"key": "zone", "operator": "In", "values": ["a", "b"]}
+    field = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    terms = [{"matchExpressions": [expression], "matchFields": [field]}, {}]
+    pod = make_pod(
+        nodeSelector={"b": "2", "a": "1"},
+        affinity={
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
+            }
+        },
+        tolerations=[{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}, {"key": "x"}],
+    )
+    assert node_filter(pod) == NodeFilter(
+        selector=(("a", "1"), ("b", "2")),
+        terms=(
+            Term(
+                labels=(Requirement("zone", "In", ("a", "b")),),
+                fields=(Requirement("metadata.name", "In", ("n1",)),),
+            ),
+            Term(),
+        ),
+        tolerations=(Toleration("gpu", "Exists", "", "NoSchedule"), Toleration("x", "Equal")),
+    )
+
+
+def test_no_affinity_is_not_an_empty_list_of_terms() -> None:
+    assert node_filter(make_pod()).terms is None
+
+
+def test_equal_pods_have_equal_hashable_pod_kinds() -> None:
+    half = (DeviceRequest(0, 1, 500),)
+    pods = [make_pod(containers=[asks("1")], nodeSelector=s) for s in ({"a": "1"}, {"a": "1"})]
+    first, second = (pod_kind_of(pod, half, ("a100",), (7, 0)) for pod in pods)
+    assert hash(first) == hash(second)
+    assert first == second
+    assert (first.devices, first.models, first.min_compute) == (half, ("a100",), (7, 0))
+    assert first.cpu_milli == 1000
