@@ -50,11 +50,16 @@ class Agent:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], str] = utc_now,
     ) -> None:
-        self._poller, self._pods, self._refresh = poller, pods, refresh
-        self._publisher, self._metrics = publisher, metrics
+        self._poller = poller
+        self._pods = pods
+        self._refresh = refresh
+        self._publisher = publisher
+        self._metrics = metrics
         self._around = around
-        self._sample_seconds, self._answer_seconds = sample_seconds, answer_seconds
-        self._clock, self._wall = clock, wall
+        self._sample_seconds = sample_seconds
+        self._answer_seconds = answer_seconds
+        self._clock = clock
+        self._wall = wall
         self.self_test = self_test
         self.status = GPUNodeStatus.model_validate({})
         """What was reported last."""

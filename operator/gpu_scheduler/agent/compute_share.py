@@ -86,4 +86,5 @@ class ComputeShares:
         for share in self._shares.values():
             if now - share.since >= FIRST_SECONDS:
                 share.tell()
-                share.total, share.looks = 0.0, 0
+                share.total = 0.0
+                share.looks = 0

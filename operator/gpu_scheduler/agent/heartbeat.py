@@ -80,11 +80,15 @@ class Heartbeat:
             now: Wall clock.
             sleep: Waits.
         """
-        self._node, self._namespace = node, namespace
+        self._node = node
+        self._namespace = namespace
         self._own = OwnObject(client, paths.lease(namespace), lease_name(node))
         self._orders: Orders | None = None
-        self._lease_seconds, self._renew_seconds = lease_seconds, renew_seconds
-        self._alive, self._now, self._sleep = alive, now, sleep
+        self._lease_seconds = lease_seconds
+        self._renew_seconds = renew_seconds
+        self._alive = alive
+        self._now = now
+        self._sleep = sleep
         self.failures = 0
         """Renewals that failed in a row."""
 

@@ -133,7 +133,8 @@ class KernelLimits:
     """Applies limits to containers, once each, and again when a cap changes."""
 
     def __init__(self, limits: Limits, root: Path) -> None:
-        self._limits, self._root = limits, root
+        self._limits = limits
+        self._root = root
         self._applied: dict[str, _Applied] = {}  # by container id: a restarted one has another
 
     def update(self, uses: Iterable[ContainerUse]) -> None:

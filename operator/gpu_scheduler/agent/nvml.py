@@ -113,7 +113,9 @@ class NvmlDriver:
                 call(pynvml.nvmlEventSetFree, self._events)
         with contextlib.suppress(DriverError):
             call(pynvml.nvmlShutdown)
-        self._handles, self._uuids, self._events = [], [], None
+        self._handles = []
+        self._uuids = []
+        self._events = None
 
     def version(self) -> str:
         """See ``Driver``."""

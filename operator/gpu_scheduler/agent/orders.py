@@ -29,7 +29,9 @@ class OrdersFile:
         *followers: Callable[[Orders], None],
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._path, self._followers, self._sleep = path, followers, sleep
+        self._path = path
+        self._followers = followers
+        self._sleep = sleep
         self._text = b""
         self.now: Orders | None = None
         """What was said last; None before the operator's first word."""

@@ -37,7 +37,8 @@ class OwnObject:
     """One object at a time in a collection, under one name."""
 
     def __init__(self, client: Writer, collection: str, name: str) -> None:
-        self._client, self._collection = client, collection
+        self._client = client
+        self._collection = collection
         self.path = f"{collection}/{name}"
         self.version = ""
         """resourceVersion as far as known; empty: not at all, or there is no object."""
@@ -52,7 +53,8 @@ class OwnObject:
 
     def forget(self) -> None:
         """It is gone: the next write makes it."""
-        self._refused, self.version = self.version, ""
+        self._refused = self.version
+        self.version = ""
 
     async def create(self, body: Obj, timeout_seconds: float) -> Obj:
         """Make it.

@@ -58,9 +58,12 @@ class Poller:
     def __init__(
         self, sampler: Sampler, procfs: ProcFS, watchdog: Watchdog, *, kernel: KernelLimits | None
     ) -> None:
-        self.sampler, self._procfs, self._watchdog = sampler, procfs, watchdog
+        self.sampler = sampler
+        self._procfs = procfs
+        self._watchdog = watchdog
         self.kernel = kernel
-        self._true_up, self._shares = TrueUp(procfs), ComputeShares()
+        self._true_up = TrueUp(procfs)
+        self._shares = ComputeShares()
         self._verdicts: dict[Key, Verdict] = {}
         self._reported: set[Key] = set()  # above their cap at the last look
         self._loaded: set[tuple[int, int]] = set()  # a library that is mapped stays mapped

@@ -59,7 +59,8 @@ class Node:
     def __init__(self, settings: Settings, client: Client, driver: Driver) -> None:
         """Build them; nothing runs yet."""
         procfs = ProcFS()
-        self._settings, self._client = settings, client
+        self._settings = settings
+        self._client = client
         self._driver = driver
         self.pods = Pods(lambda: self.agent.pods_changed())
         self.publisher = Publisher(client, settings.node)

@@ -35,7 +35,8 @@ class Publisher:
     def __init__(
         self, client: Writer, node: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._node, self._clock = node, clock
+        self._node = node
+        self._clock = clock
         self._own = OwnObject(client, paths.of_group(GROUP, VERSION, GPUNODES), node)
         self._orders: Orders | None = None
         self._behind_since: float | None = float("-inf")  # None: all is written

@@ -87,7 +87,9 @@ class Sampler:
         *,
         unified_memory_mib: int = 0,
     ) -> None:
-        self._driver, self._procfs, self._health = driver, procfs, health
+        self._driver = driver
+        self._procfs = procfs
+        self._health = health
         self._unified_memory_mib = unified_memory_mib
         self._reopen_at = float("-inf")  # inf: NVML is open and all is readable
         self._version = ""
@@ -134,7 +136,8 @@ class Sampler:
                 continue
             self._numbers[facts.uuid] = index
             known = self._known.setdefault(facts.uuid, _Known(facts))
-            known.facts, known.slow_at = facts, float("-inf")
+            known.facts = facts
+            known.slow_at = float("-inf")
 
     def _device(self, uuid: str, known: _Known, now: float) -> DeviceSample:
         index = self._numbers.get(uuid)

@@ -40,7 +40,8 @@ class Watchdog:
     """Counts samples per container."""
 
     def __init__(self, *, tolerance_mib: int, samples: int = 3) -> None:
-        self._tolerance_mib, self._samples = tolerance_mib, samples
+        self._tolerance_mib = tolerance_mib
+        self._samples = samples
         self._states: dict[Key, _State] = {}
         self.violations = 0
         """Times that a container went over."""

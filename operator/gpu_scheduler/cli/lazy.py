@@ -44,7 +44,8 @@ class LazyGroup(click.Group):
     ) -> None:
         """``places``: by name, in the order of the help; ``aliases``: other names of some."""
         super().__init__(*args, **more)
-        self._places, self._aliases = places, aliases or {}
+        self._places = places
+        self._aliases = aliases or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names, in the order of the table."""

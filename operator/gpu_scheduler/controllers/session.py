@@ -69,8 +69,10 @@ class Session:
         random: Callable[[], float] = random.random,
     ) -> None:
         self.headers: dict[str, str] = {}
-        self._transport, self._listed = transport, listed
-        self._clock, self._sleep = clock, sleep
+        self._transport = transport
+        self._listed = listed
+        self._clock = clock
+        self._sleep = sleep
         self._backoff = backoff(random)
         self._failures: Counter[str] = Counter()  # in a row, by path
         self._fresh: set[str] = set()  # listed, and not watched since
@@ -161,9 +163,12 @@ class _Stream:
         stack: contextlib.AsyncExitStack,
         clock: Callable[[], float],
     ) -> None:
-        self._session, self._path = session, path
-        self._chunks, self._stack = chunks, stack
-        self._clock, self._opened_at = clock, clock()
+        self._session = session
+        self._path = path
+        self._chunks = chunks
+        self._stack = stack
+        self._clock = clock
+        self._opened_at = clock()
 
     @property
     def content(self) -> Self:

@@ -79,7 +79,10 @@ class Some:
         jobs: Collection[str],
         projects: Collection[str],
     ) -> None:
-        self._all, self._nodes, self._jobs, self._projects = everybody, nodes, jobs, projects
+        self._all = everybody
+        self._nodes = nodes
+        self._jobs = jobs
+        self._projects = projects
 
     def on(self, node: str) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
@@ -122,7 +125,8 @@ class Thinner:
         if not gone:
             return cluster
         if self._source is not cluster.nodes or self._gone != gone:
-            self._source, self._gone = cluster.nodes, gone
+            self._source = cluster.nodes
+            self._gone = gone
             self._lay_out(cluster)
         thin, c = self._thin, cluster
         thin.free_milli = [c.free_milli[d] for d in self._devices]
@@ -131,8 +135,10 @@ class Thinner:
         thin.free_memory_bytes = [c.free_memory_bytes[n] for n in self._nodes]
         thin.free_ephemeral_bytes = [c.free_ephemeral_bytes[n] for n in self._nodes]
         thin.free_pods = [c.free_pods[n] for n in self._nodes]
-        thin.allocated_milli, thin.held_by_model = c.allocated_milli, c.held_by_model
-        thin.catalogue, thin.neighbours = c.catalogue, c.neighbours
+        thin.allocated_milli = c.allocated_milli
+        thin.held_by_model = c.held_by_model
+        thin.catalogue = c.catalogue
+        thin.neighbours = c.neighbours
         return thin
 
     def _lay_out(self, c: Cluster) -> None:

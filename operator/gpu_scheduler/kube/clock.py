@@ -47,7 +47,8 @@ class Clock:
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Begin now; ``wall``: epoch seconds."""
-        self.monotonic, self._wall = monotonic, wall
+        self.monotonic = monotonic
+        self._wall = wall
         self.steps = {"forward": 0, "back": 0}
         """Steps of the wall clock that were noticed."""
         self.begin()

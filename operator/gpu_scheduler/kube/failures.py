@@ -46,7 +46,8 @@ class Failures(Generic[K]):
             first_seconds: the first delay where it may pass later.
             at_once: how often in a row that may be tried again before any delay.
         """
-        self._clock, self._at_once = clock, at_once
+        self._clock = clock
+        self._at_once = at_once
         self._later = Backoff(first_seconds, max(first_seconds, LATER_SECONDS))
         self._refused = Backoff(REFUSED_SECONDS, MOST_REFUSED_SECONDS)
         self._failures: dict[K, _Failure] = {}

@@ -76,7 +76,8 @@ class _Chosen:
     def __init__(
         self, files: Path | str, found: Mapping[str, Any], context: str | None, login: bool
     ) -> None:
-        self._files, self._found = files, found
+        self._files = files
+        self._found = found
         if not found:
             raise ConfigError(f"KUBECONFIG={files}: no such file")
         first = next((name for d in found.values() if (name := d.get("current-context"))), None)

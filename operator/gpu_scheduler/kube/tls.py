@@ -69,7 +69,8 @@ class Tls:
                 log.warning("%s; what was read before stays in use", error)
             self._complaint = str(error)
             return False
-        self._pems, self._complaint = pems, ""
+        self._pems = pems
+        self._complaint = ""
         log.info("certificates were read again: the files have changed")
         return True
 

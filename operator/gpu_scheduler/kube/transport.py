@@ -83,7 +83,8 @@ class Transport:
         self.watches = Watches(clock)
         """Which collections cannot be followed; told by who does."""
         self._fence = fence
-        self._timeout_seconds, self._patient = timeout_seconds, patient
+        self._timeout_seconds = timeout_seconds
+        self._patient = patient
         self._user_agent = user_agent
         self._clock = clock
         self._sleep = sleep

@@ -62,7 +62,8 @@ class Watches:
             optional: need not exist: such a one is lost only if it was there.
             back: called when the last one that was lost is followed again.
         """
-        self._needed, self._optional = frozenset(needed), frozenset(optional)
+        self._needed = frozenset(needed)
+        self._optional = frozenset(optional)
         self._back = back
 
     def followed(self, path: str) -> None:

@@ -64,7 +64,8 @@ class Bounded(Generic[K, V]):
     def __init__(self, most_bytes: int) -> None:
         """Know nothing yet."""
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self.most_bytes, self.bytes = most_bytes, 0
+        self.most_bytes = most_bytes
+        self.bytes = 0
 
     def __len__(self) -> int:
         """How many are known."""

@@ -12,7 +12,8 @@ class Pace:
 
     def __init__(self, per_second: float, at_once: int) -> None:
         """``at_once``: how many after a rest."""
-        self._seconds, self._rest = 1.0 / per_second, at_once / per_second
+        self._seconds = 1.0 / per_second
+        self._rest = at_once / per_second
         self._next: dict[str, float] = {}  # by namespace
         self._moments: dict[str, float] = {}  # by key
 

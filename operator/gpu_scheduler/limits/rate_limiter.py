@@ -24,7 +24,8 @@ class RateLimiter(Generic[Party]):
 
     def __init__(self, per_second: float, burst: float, forget_above: int = 10_000) -> None:
         """``burst``: how often at once after a rest; ``forget_above``: parties remembered."""
-        self._per_second, self._burst = per_second, burst
+        self._per_second = per_second
+        self._burst = burst
         self._forget_above = forget_above
         self._known: dict[Party, _Allowance] = {}
 
@@ -39,7 +40,8 @@ class RateLimiter(Generic[Party]):
             if len(self._known) >= self._forget_above:
                 self._forget(now)
             known = self._known[party] = _Allowance(self._burst, now)
-        known.left, known.at = self._left(known, now), now
+        known.left = self._left(known, now)
+        known.at = now
         if known.left < 1:
             return False
         known.left -= 1

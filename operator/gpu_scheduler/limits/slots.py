@@ -15,7 +15,8 @@ class Slots:
 
     def __init__(self, most: Callable[[], int], most_of_one: int) -> None:
         """``most``: how many there may be just now; ``most_of_one``: of one namespace."""
-        self._most, self._used = most, 0
+        self._most = most
+        self._used = 0
         self._turns: Turns[str, asyncio.Future[None]] = Turns(most_of_one)
 
     @contextlib.asynccontextmanager

@@ -111,7 +111,8 @@ class Operator:
         clock, now = self.clock.monotonic, self.clock.now
         moment, stamp = self.clock.moment, self.clock.stamp
         self.term = Term(client, settings.lease_namespace, holder, clock=clock)
-        self.settings, self.client = settings, client
+        self.settings = settings
+        self.client = client
         self.state = ClusterState(
             settings.lease_namespace, consolidation=settings.consolidation, now=now
         )

@@ -106,10 +106,17 @@ class Planning:
             rules: how it is decided.
             times: when cycles are, and what they took.
         """
-        self._state, self._binder, self._preemption, self._last = state, binder, preemption, last
-        self._rules, self._session, self._aside = rules, Session(rules.packing), last.aside
-        self._cycle_seconds, self._observe = times.cycle_seconds, times.observe_seconds
-        self._clock, self._now = times.clock, times.now
+        self._state = state
+        self._binder = binder
+        self._preemption = preemption
+        self._last = last
+        self._rules = rules
+        self._session = Session(rules.packing)
+        self._aside = last.aside
+        self._cycle_seconds = times.cycle_seconds
+        self._observe = times.observe_seconds
+        self._clock = times.clock
+        self._now = times.now
         self._thinner = Thinner()
         self._trouble: PlanInput | None = None  # what the last cycle could not plan
         self._again_at: float | None = None  # epoch seconds
@@ -287,7 +294,8 @@ class Planning:
 
     async def _pause(self) -> None:
         """No object is to blame: begin anew, in a while."""
-        self._session, self._planned_version = Session(self._rules.packing), -1
+        self._session = Session(self._rules.packing)
+        self._planned_version = -1
         await asyncio.sleep(_NO_CULPRIT_SECONDS)
         self._state.changed.set()
 
@@ -309,7 +317,8 @@ class Planning:
         kept = {uid: each for uid, each in last.reservations.items() if uid in assumed}
         last.reservations = kept | {each.pod: each for each in result.holds}
         last.memory = result.memory
-        last.shares_milli, self._again_at = result.shares_milli, result.again_at
+        last.shares_milli = result.shares_milli
+        self._again_at = result.again_at
         last.shares_by_model_milli = result.shares_by_model_milli
         own = self._waits_aside(given, gone)
         for job in last.take(result.waits, own, self._aside.nodes()):

@@ -44,7 +44,9 @@ def lines(explanation: Json, now: str, width: int | None = None) -> list[Line]:
 
 class _Screen:
     def __init__(self, explanation: Json, now: float, width: int | None) -> None:
-        self._all, self._now, self._width = explanation, now, width
+        self._all = explanation
+        self._now = now
+        self._width = width
         self._prefix = f"{explanation['object']['namespace']}/"
 
     def parts(self) -> Iterator[list[Line]]:

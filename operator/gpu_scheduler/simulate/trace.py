@@ -58,7 +58,9 @@ class _Line:
     """One line of a file, whose values know where they stand."""
 
     def __init__(self, path: Path, number: int, values: dict[str, str]) -> None:
-        self._path, self._number, self._values = path, number, values
+        self._path = path
+        self._number = number
+        self._values = values
 
     def text(self, column: str) -> str:
         return self._values.get(column) or ""

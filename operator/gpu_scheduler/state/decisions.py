@@ -22,7 +22,9 @@ class Decisions:
 
     def __init__(self, ledger: Ledger, neighbours: NeighbourBook, waiting: PendingPods) -> None:
         """Nothing was decided yet."""
-        self._ledger, self._neighbours, self._waiting = ledger, neighbours, waiting
+        self._ledger = ledger
+        self._neighbours = neighbours
+        self._waiting = waiting
         self.assumed: dict[PodUID, Assignment] = {}
         self.awaited = AwaitedPods()
 

@@ -22,7 +22,8 @@ class Thread:
 
     def __init__(self, name: str, begin: Callable[[], None] = lambda: None) -> None:
         """The thread begins with the first piece of work, and calls ``begin`` before it."""
-        self._name, self._begin = name, begin
+        self._name = name
+        self._begin = begin
         self._todo = queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]()
         self._begun = self._closed = False
 

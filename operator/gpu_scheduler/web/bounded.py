@@ -236,7 +236,8 @@ class _Connection(asyncio.Protocol):
     """Between a socket and aiohttp, whose part of it is ``handler``."""
 
     def __init__(self, listener: Listener, handler: asyncio.Protocol, held: Held) -> None:
-        self.handler, self.held = handler, held
+        self.handler = handler
+        self.held = held
         self.settled = False  # it has brought a good answer, or its failure has been counted
         self._listener = listener
         self._transport: asyncio.Transport | None = None

@@ -20,7 +20,8 @@ class Connections:
 
     def __init__(self, most: int, most_of_one: int) -> None:
         """How many there may be, and how many of one source."""
-        self._most, self._most_of_one = most, most_of_one
+        self._most = most
+        self._most_of_one = most_of_one
         self._by_source: dict[str, dict[Held, None]] = {}  # the oldest first
         self._count = 0
 

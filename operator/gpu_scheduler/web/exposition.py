@@ -35,7 +35,8 @@ class Exposition:
         self, registry: CollectorRegistry, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """Nothing is read before somebody asks."""
-        self._registry, self._clock = registry, clock
+        self._registry = registry
+        self._clock = clock
         self._made: asyncio.Task[bytes] | None = None
         self._at = 0.0
 

@@ -42,8 +42,11 @@ class Listed:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """``statuses``: in lower case; without any all are shown."""
-        self.client, self.namespaces = client, list(namespaces)
-        self._selector, self._statuses, self._now = selector, frozenset(statuses), now
+        self.client = client
+        self.namespaces = list(namespaces)
+        self._selector = selector
+        self._statuses = frozenset(statuses)
+        self._now = now
         self.versions: dict[str, str] = {}
         self.shares: dict[Key, Workload] = {}
         self.without_pods = False

@@ -69,7 +69,9 @@ class Printer:
     """Lines in columns as wide as the first ones needed."""
 
     def __init__(self, columns: Columns, write: Callable[[str], None], *, wide: bool) -> None:
-        self.columns, self._write, self._wide = columns, write, wide
+        self.columns = columns
+        self._write = write
+        self._wide = wide
         self._widths: list[int] = []
 
     def begin(self, rows: Sequence[Sequence[str]], *, headers: bool) -> None:
@@ -97,7 +99,8 @@ class Changes:
     """What the watches tell, as lines."""
 
     def __init__(self, listed: Listed, columns: Columns) -> None:
-        self._listed, self._columns = listed, columns
+        self._listed = listed
+        self._columns = columns
         self._told: Queue[tuple[bool, Json] | Exception] = Queue()  # of a GPUJob; else of a pod
         self._over = Event()
 

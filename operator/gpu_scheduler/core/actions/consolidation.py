@@ -42,8 +42,12 @@ class Consolidation:
         """Jobs for which pods would have moved, had they been looked at."""
         self.again_at: float | None = None
         """When a pod that stays only because it moved lately may move again, epoch seconds."""
-        self._solver, self._placer, self._releasing = solver, solver.placer, solver.releasing
-        self._blocks, self._within, self._now = blocks, within, now
+        self._solver = solver
+        self._placer = solver.placer
+        self._releasing = solver.releasing
+        self._blocks = blocks
+        self._within = within
+        self._now = now
         self._snapshot = solver.placer.snapshot
         self._projects: dict[str, Project] = {}
 

@@ -34,8 +34,11 @@ class KeptReservations:
     """The holds of one cycle."""
 
     def __init__(self, solver: Solver, blocks: Blocks, reservations: Reserver) -> None:
-        self._placer, self._snapshot = solver.placer, solver.placer.snapshot
-        self._releasing, self._blocks, self._reservations = solver.releasing, blocks, reservations
+        self._placer = solver.placer
+        self._snapshot = solver.placer.snapshot
+        self._releasing = solver.releasing
+        self._blocks = blocks
+        self._reservations = reservations
 
     def resolve(
         self,

@@ -63,8 +63,12 @@ class Preemption:
         self.in_the_way: dict[ProjectName, Position] = {}
         """From where on the groups of projects should have had their turn after these."""
         self._helped = 0
-        self._placer, self._solver, self._victims = solver.placer, solver, victims
-        self._balance, self._blocks, self._claims = balance, blocks, claims
+        self._placer = solver.placer
+        self._solver = solver
+        self._victims = victims
+        self._balance = balance
+        self._blocks = blocks
+        self._claims = claims
         self._dues = dues
 
     def run(self, queues: Sequence[Queue], order: FairOrder) -> None:

@@ -36,8 +36,12 @@ class Reserver:
         """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.joined: list[PodGroup] = []
         """Groups that this cycle started before it looked at reservations."""
-        self._solver, self._placer, self._releasing = solver, solver.placer, solver.releasing
-        self._blocks, self._within, self._now = blocks, within, now
+        self._solver = solver
+        self._placer = solver.placer
+        self._releasing = solver.releasing
+        self._blocks = blocks
+        self._within = within
+        self._now = now
         self._snapshot = solver.placer.snapshot
 
     def claim(self, claims: Claims) -> None:

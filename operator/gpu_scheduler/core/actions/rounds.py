@@ -32,8 +32,11 @@ class Round:
         claims: Claims | None = None,
     ) -> None:
         """Groups for which room is kept are passed over: they had their turn before."""
-        self._placer, self._blocks, self._order = placer, blocks, order
-        self._budget, self._claims = budget, claims
+        self._placer = placer
+        self._blocks = blocks
+        self._order = order
+        self._budget = budget
+        self._claims = claims
         self._blocked: dict[Needs, tuple[PodGroup, dict[ProjectName, Project]]] = {}
 
     def run(self, queues: Sequence[Queue]) -> list[PodGroup]:

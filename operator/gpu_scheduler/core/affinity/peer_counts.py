@@ -39,7 +39,8 @@ class PeerCounts:
     """Pods by node, for the selectors and anti-affinity terms that somebody asked about."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot, self._neighbours = snapshot, snapshot.cluster.neighbours
+        self._snapshot = snapshot
+        self._neighbours = snapshot.cluster.neighbours
         self._log: list[tuple[PodPeers, int, int, bool]] = []  # who, on which node, +1 or -1, held
         self._on: dict[PodPeers, Counter[int]] = {}  # what the log comes to, by node
         self._held: dict[PodPeers, Counter[int]] = {}  # of that: held

@@ -78,7 +78,9 @@ class Peers:
 
     def __init__(self, snapshot: Snapshot, domains: Domains, masks: NodeMasks) -> None:
         self.counts = PeerCounts(snapshot)
-        self._snapshot, self._domains, self._masks = snapshot, domains, masks
+        self._snapshot = snapshot
+        self._domains = domains
+        self._masks = masks
         self._known: dict[tuple[int, int], _Known] = {}
         self._about: dict[int, tuple[PodPeers, int, list[AffinityTerm]]] = {}
         self._asked: list[Tally] = []

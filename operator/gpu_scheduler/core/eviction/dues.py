@@ -51,7 +51,8 @@ class Dues:
     """What is due in one cycle; ``again_at``: when more will be overdue, epoch seconds."""
 
     def __init__(self, promises: Promises, memory: Memory, now: float) -> None:
-        self.promises, self._now = promises, now
+        self.promises = promises
+        self._now = now
         self.again_at = inf
         self._was_owed = memory.owed
         self._behind = memory.behind(now, promises.window_seconds)

@@ -81,9 +81,13 @@ class FairShareState:
         pools: Pools,
         shares: Shares,
     ) -> None:
-        self._snapshot, self._releasing, self._blocks = snapshot, releasing, blocks
-        self.pools, self._shares = pools, shares
-        self.projects, self.shares_milli = shares.projects, shares.of_all
+        self._snapshot = snapshot
+        self._releasing = releasing
+        self._blocks = blocks
+        self.pools = pools
+        self._shares = shares
+        self.projects = shares.projects
+        self.shares_milli = shares.of_all
         self.beyond = Budget(snapshot, pools, above=True)
         self._keeps_shares = True
 
@@ -182,7 +186,8 @@ class ModelShareState(FairShareState):
             whole._snapshot, whole._releasing, whole._blocks, whole.pools, whole._shares
         )
         self.shares_milli = whole._shares.by_model[pool]
-        self._whole, self._pool = whole, pool
+        self._whole = whole
+        self._pool = pool
         self._keeps_shares = whole._keeps_shares
 
     def held_milli(self, name: ProjectName) -> int:

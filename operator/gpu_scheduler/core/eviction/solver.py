@@ -73,7 +73,9 @@ class Solver:
 
     def __init__(self, placer: Placer, releasing: ReleasingResources) -> None:
         self.trials = TRIALS
-        self.placer, self._snapshot, self.releasing = placer, placer.snapshot, releasing
+        self.placer = placer
+        self._snapshot = placer.snapshot
+        self.releasing = releasing
 
     @property
     def coming(self) -> bool:

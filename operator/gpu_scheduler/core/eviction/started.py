@@ -27,7 +27,9 @@ class Started:
     ) -> None:
         """``promised``: so many of the first use room that was kept, and stay."""
         self._some = slice(promised, len(started))
-        self._running_pods, self._started, self._placer = running_pods, started, placer
+        self._running_pods = running_pods
+        self._started = started
+        self._placer = placer
         self._by_project: dict[ProjectName, dict[PodUID, tuple[PodGroup, EvictionGroup]]] | None = (
             None
         )

@@ -60,9 +60,13 @@ class Victims:
         promises: Promises = STRICT,
         now: float = 0.0,
     ) -> None:
-        self._promises, self._now = promises, now
-        self.running_pods, self._snapshot, self._releasing = running_pods, snapshot, releasing
-        self._balance, self._pools = balance, balance.pools
+        self._promises = promises
+        self._now = now
+        self.running_pods = running_pods
+        self._snapshot = snapshot
+        self._releasing = releasing
+        self._balance = balance
+        self._pools = balance.pools
         self._parties: dict[ProjectName, list[EvictionGroup]] = {}
         self._chosen: set[PodUID] = set()
 

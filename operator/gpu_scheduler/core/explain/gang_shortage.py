@@ -25,8 +25,10 @@ class GangShortage:
     """Explains gangs within one cycle, after its last placement."""
 
     def __init__(self, placer: Placer, of_peers: PeerExplainer | None, of_pod: OfPod) -> None:
-        self._placer, self._snapshot = placer, placer.snapshot
-        self._of_peers, self._of_pod = of_peers, of_pod
+        self._placer = placer
+        self._snapshot = placer.snapshot
+        self._of_peers = of_peers
+        self._of_pod = of_pod
         self._tried = 0
 
     def explain(self, group: PodGroup) -> Verdict:

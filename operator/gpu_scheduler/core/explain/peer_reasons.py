@@ -26,7 +26,8 @@ class PeerExplainer:
     """Sentences about one cycle, after its last placement."""
 
     def __init__(self, snapshot: Snapshot, peers: Peers) -> None:
-        self._snapshot, self._peers = snapshot, peers
+        self._snapshot = snapshot
+        self._peers = peers
         self._names = [node.name for node in snapshot.cluster.nodes]
 
     def explain(self, pod: WaitingPod, demand: Demand, open_: Flags) -> Answer | None:

@@ -44,8 +44,11 @@ class Explainer:
         cluster: Cluster,
     ) -> None:
         """``cluster``: before the cycle."""
-        self._placer, self._snapshot, self._pools = placer, placer.snapshot, pools
-        self._feasibility, self._running_pods = feasibility, running_pods
+        self._placer = placer
+        self._snapshot = placer.snapshot
+        self._pools = pools
+        self._feasibility = feasibility
+        self._running_pods = running_pods
         self._within = Budget(placer.snapshot, pools, above=False)
         self._beyond = Budget(placer.snapshot, pools, above=True)
         self._holds = {hold.pod: hold for hold in holds}

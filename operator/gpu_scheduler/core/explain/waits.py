@@ -25,7 +25,9 @@ class Teller:
         self, queues: Queues, explainer: Explainer, dues: Dues, decided: Iterable[PodGroup]
     ) -> None:
         """``decided``: groups that are started, and those for which room is kept."""
-        self._queues, self._explainer, self._dues = queues, explainer, dues
+        self._queues = queues
+        self._explainer = explainer
+        self._dues = dues
         self._decided: dict[ProjectName, list[WaitingJob]] = {}
         for group in decided:
             self._decided.setdefault(group.project.name, []).append(group.job)

@@ -34,7 +34,9 @@ class Budget:
         shares_milli: Mapping[ProjectName, int] = NO_SHARES,
     ) -> None:
         """``shares_milli``: more than that nobody borrows; who is not named, as much as may be."""
-        self._pools, self.above, self._shares_milli = pools, above, shares_milli
+        self._pools = pools
+        self.above = above
+        self._shares_milli = shares_milli
         self._held = snapshot.cluster.allocated_milli
         self._most: dict[ProjectName, int] = {}
 
@@ -76,7 +78,8 @@ class ModelBudget:
     """What is left for a project of each model, as of the moment at which it is asked."""
 
     def __init__(self, pools: Pools, left_milli: Callable[[Pool], int]) -> None:
-        self._pools, self.left_milli = pools, left_milli
+        self._pools = pools
+        self.left_milli = left_milli
 
     def spending(self, demands: Iterable[Demand]) -> "ModelSpending":
         """Pods with these demands are about to be placed for trial, one by one, in this order."""
@@ -115,7 +118,8 @@ class ModelSpending:
     def __init__(
         self, pools: Pools, left_milli: Callable[[Pool], int], demands: Iterable[Demand]
     ) -> None:
-        self._pools, self._left_milli = pools, left_milli
+        self._pools = pools
+        self._left_milli = left_milli
         self._spent: Counter[Pool] = Counter()
         self._kept: Counter[Pool] = Counter()
         for demand in demands:

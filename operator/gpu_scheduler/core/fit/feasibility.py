@@ -16,7 +16,8 @@ class Feasibility:
     """Judges the groups of one cycle."""
 
     def __init__(self, placer: Placer, pools: Pools) -> None:
-        self._placer, self._pools = placer, pools
+        self._placer = placer
+        self._pools = pools
 
     def never(self, group: PodGroup) -> Reason | None:
         """Why a group can never start; None when it may."""

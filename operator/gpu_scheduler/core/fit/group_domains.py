@@ -20,7 +20,8 @@ class GroupDomains:
     """The domains of one cycle, for groups."""
 
     def __init__(self, session: Session) -> None:
-        self._session, self._snapshot = session, session.snapshot
+        self._session = session
+        self._snapshot = session.snapshot
         self._free: Ints | None = None  # milli per node, as of the first `_seen` changes
         self._seen = 0
 

@@ -28,7 +28,8 @@ class Possible:
     """Refusals of gangs, by signature."""
 
     def __init__(self, snapshot: Snapshot, domains: Domains) -> None:
-        self._snapshot, self._domains = snapshot, domains
+        self._snapshot = snapshot
+        self._domains = domains
         nodes = snapshot.cluster.nodes
         self._all = Division("", ("",), np.zeros(len(nodes), dtype=np.int64))
         self._has = {

@@ -23,7 +23,8 @@ class Candidates:
     __slots__ = ("_snapshot", "_table")
 
     def __init__(self, snapshot: Snapshot, table: ScoreTable) -> None:
-        self._snapshot, self._table = snapshot, table
+        self._snapshot = snapshot
+        self._table = table
 
     def best(
         self,

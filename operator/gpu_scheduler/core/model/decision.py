@@ -120,7 +120,9 @@ class Waits(Sequence[Wait]):
         positions: Sequence[int] = (),
     ) -> None:
         """What is said of each job, and its position within its project."""
-        self._jobs, self._verdicts, self._positions = jobs, verdicts, positions
+        self._jobs = jobs
+        self._verdicts = verdicts
+        self._positions = positions
         self._at: dict[JobKey, int] | None = None
 
     def of(self, job: JobKey) -> Wait | None:

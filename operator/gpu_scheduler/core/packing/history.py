@@ -33,7 +33,8 @@ class History:
         """Count placed pods; True when the mix has changed."""
         self._counts.update(placed)
         new = sum(placed.values())
-        self._total, self._since = self._total + new, self._since + new
+        self._total = self._total + new
+        self._since = self._since + new
         if self._since < max(LEAST_STEP, self._total // 5):
             return False
         if self._total > MOST_PODS:

@@ -57,7 +57,8 @@ class KindLoad:
         self._cpu = np.array([max(1, cpu) for _, cpu, _ in pods], dtype=np.float64)
         gain = [weight * need.count * _charge(need) for need, _, weight in pods]
         self._gain = np.array(gain, dtype=np.int32)
-        self._needs, self._seats = len(needs), len(needs) + len(self._count)
+        self._needs = len(needs)
+        self._seats = len(needs) + len(self._count)
         need_of = [need for need, _, _ in pods]
         self.tables = [_table(needs, need_of, i) for i in range(len(self.devices))]
         nothing = np.zeros((DEVICE_MILLI + 1, self.width), dtype=np.int32)

@@ -24,7 +24,9 @@ class Rows:
     """Pod kinds by nodes."""
 
     def __init__(self, snapshot: Snapshot, scarce: Ints, kinds: list[KindScores]) -> None:
-        self._snapshot, self._scarce, self._kinds = snapshot, scarce, kinds
+        self._snapshot = snapshot
+        self._scarce = scarce
+        self._kinds = kinds
         self._nodes = len(snapshot.kind)
         self.demands: list[Demand] = []
         self.at: dict[Demand, int] = {}
@@ -70,7 +72,8 @@ class Rows:
             return False
         kept = [demand for demand in self.demands if demand in used]
         old = [self.keys[self.at[demand]] for demand in kept]
-        self.demands, self.at = [], {}
+        self.demands = []
+        self.at = {}
         self._reset(max(8, len(kept)))
         for demand, row in zip(kept, old, strict=True):
             self.keys[self.add(demand)] = row
@@ -141,8 +144,10 @@ class Rows:
         self._irregular: dict[int, Classes] = {}
 
     def _grow(self) -> None:
-        self.keys, self.usable = _doubled(self.keys), _doubled(self.usable)
-        self._memory, self._ephemeral = _doubled(self._memory), _doubled(self._ephemeral)
+        self.keys = _doubled(self.keys)
+        self.usable = _doubled(self.usable)
+        self._memory = _doubled(self._memory)
+        self._ephemeral = _doubled(self._ephemeral)
         self._wants = _doubled(self._wants, axis=1)
 
 

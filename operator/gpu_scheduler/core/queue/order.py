@@ -42,7 +42,8 @@ class FairOrder:
     """The order of projects within one cycle, as it changes with what they get."""
 
     def __init__(self, snapshot: Snapshot, shares_milli: Mapping[ProjectName, int]) -> None:
-        self._snapshot, self.shares_milli = snapshot, shares_milli
+        self._snapshot = snapshot
+        self.shares_milli = shares_milli
 
     def by_turns(
         self, queues: Sequence[HasProject], turns: Sequence[Iterator[Done]]

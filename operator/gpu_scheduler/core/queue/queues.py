@@ -128,7 +128,9 @@ class Queues:
         terms: AbstractSet[AffinityTerm] = frozenset(),
     ) -> None:
         """``terms``: anti-affinity of pods that are there or may come."""
-        self._demands, self._projects, self._terms = demands, dict(projects), terms
+        self._demands = demands
+        self._projects = dict(projects)
+        self._terms = terms
         self._runs = Runs(demands, PeerSorts(terms))
         self._jobs: list[WaitingJob] = []
         self._orphans: dict[int, WaitingJob] = {}  # those without a project, by identity

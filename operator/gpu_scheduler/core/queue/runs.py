@@ -42,7 +42,11 @@ class Run:
         self, job: WaitingJob, project: Project, sort: Sort, index: int, group: PodGroup | None
     ) -> None:
         """``index``: of the first pod; ``group``: the first one, where it is made already."""
-        self.job, self.project, self.sort, self.count, self.index = job, project, sort, 1, index
+        self.job = job
+        self.project = project
+        self.sort = sort
+        self.count = 1
+        self.index = index
         self._groups = [] if group is None else [group]
         self.position: Position = (*job_rank(job), index)
         """Of the first group."""
@@ -61,7 +65,8 @@ class Runs:
     """Makes them, with one object for all groups that have the same needs, or are of a sort."""
 
     def __init__(self, demands: Demands, peer_sorts: PeerSorts) -> None:
-        self._demands, self._peer_sorts = demands, peer_sorts
+        self._demands = demands
+        self._peer_sorts = peer_sorts
         self._needs: dict[Signature, Needs] = {}
         self._sorts: dict[tuple[object, ...], Sort] = {}
 

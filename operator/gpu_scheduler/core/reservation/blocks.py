@@ -66,8 +66,10 @@ class Blocks:
     def __init__(
         self, snapshot: Snapshot, releasing: ReleasingResources, peers: Peers | None, now: float
     ) -> None:
-        self._snapshot, self._releasing = snapshot, releasing
-        self._peers, self._now = peers, now
+        self._snapshot = snapshot
+        self._releasing = releasing
+        self._peers = peers
+        self._now = now
         self.by_pod: dict[PodUID, Block] = {}
         self.charged_milli: Counter[ProjectName] = Counter()
         """What projects are charged for room that is only reserved for their pods."""

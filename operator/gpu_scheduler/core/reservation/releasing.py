@@ -27,7 +27,8 @@ class ReleasingResources:
     """Room that will be there, by node."""
 
     def __init__(self, snapshot: Snapshot, running_pods: RunningPods) -> None:
-        self._snapshot, self._running_pods = snapshot, running_pods
+        self._snapshot = snapshot
+        self._running_pods = running_pods
         self._coming: dict[int, _Coming] = {}
         self.by_model: Counter[tuple[ProjectName, str]] = Counter()  # the same by product
         self.milli: Counter[ProjectName] = Counter()

@@ -19,7 +19,8 @@ class Arrivals:
 
     def __init__(self, state: ClusterState, binder: Binder) -> None:
         """``binder`` carries the placements out."""
-        self._state, self._binder = state, binder
+        self._state = state
+        self._binder = binder
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""

@@ -99,8 +99,12 @@ class Binder:
         clock: Callable[[], float],
     ) -> None:
         """``term`` is the leader's; ``gangs`` is told of members that are not placed."""
-        self._state, self._client, self._term, self._gangs = state, client, term, gangs
-        self._how, self._clock = how, clock
+        self._state = state
+        self._client = client
+        self._term = term
+        self._gangs = gangs
+        self._how = how
+        self._clock = clock
         self._touches = itertools.count(1)
         self._failures: Failures[PodUID] = Failures(clock, at_once=1)
         self._todo: deque[tuple[Assignment, Pod, asyncio.TimerHandle]] = deque()

@@ -59,8 +59,12 @@ class FailedPlacements:
         now: Callable[[], float],
     ) -> None:
         """``clock``: monotonic seconds, ``now``: epoch seconds."""
-        self._state, self._evictor, self._gangs, self._patience = state, evictor, gangs, patience
-        self._clock, self._now = clock, now
+        self._state = state
+        self._evictor = evictor
+        self._gangs = gangs
+        self._patience = patience
+        self._clock = clock
+        self._now = now
         self._since: dict[PodUID, float] = {}  # stuck pods: first seen so
         self._unbound: dict[PodUID, float] = {}  # pods that kube-scheduler is to bind: the same
 

@@ -52,9 +52,12 @@ class GangGuard:
             patience_seconds: how long a gang may be placed in part.
             clock: monotonic seconds.
         """
-        self._state, self._evictor, self._plan = state, evictor, plan
+        self._state = state
+        self._evictor = evictor
+        self._plan = plan
         self.writes = writes
-        self._patience, self._clock = patience_seconds, clock
+        self._patience = patience_seconds
+        self._clock = clock
         self._since: dict[JobKey, float] = {}  # placed in part, first seen so
         self.counts: Counter[str] = Counter()
         """Releases by cause, one of ``CAUSES``."""

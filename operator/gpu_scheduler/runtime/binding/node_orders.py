@@ -109,8 +109,12 @@ class NodeOrders:
             versions: Of a node's own objects.
             clock: Monotonic seconds.
         """
-        self._state, self._client, self._namespace = state, client, namespace
-        self._changed, self._versions, self._clock = changed, versions, clock
+        self._state = state
+        self._client = client
+        self._namespace = namespace
+        self._changed = changed
+        self._versions = versions
+        self._clock = clock
         self._agents: dict[str, dict[PodUID, _Agent]] = {}  # by node
         self._pods: dict[PodUID, _OnNode] = {}
         self._on: dict[str, dict[PodUID, None]] = {}

@@ -71,8 +71,11 @@ class PlaceholderPods:
             keeping: which there are, and for how long.
             clock: monotonic seconds.
         """
-        self._state, self._client, self._settings = state, client, settings
-        self._keeping, self._clock = keeping, clock
+        self._state = state
+        self._client = client
+        self._settings = settings
+        self._keeping = keeping
+        self._clock = clock
         self._owner: OwnerReference | None = None
         self._idle_since: dict[str, float] = {}
         self._paused: dict[str, tuple[float, int]] = {}  # name -> until, and how often

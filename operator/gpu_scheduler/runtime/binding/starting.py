@@ -61,7 +61,9 @@ class Starting:
         clock: Callable[[], float],
     ) -> None:
         """``clock``: monotonic seconds."""
-        self._state, self._evictor, self._gangs = state, evictor, gangs
+        self._state = state
+        self._evictor = evictor
+        self._gangs = gangs
         self._events = ObjectEvents(client)
         self._clock = clock
         self._slow: dict[PodUID, _Slow] = {}

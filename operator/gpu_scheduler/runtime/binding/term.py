@@ -50,8 +50,11 @@ class Term:
         self, client: Client, namespace: str, holder: str, *, clock: Callable[[], float]
     ) -> None:
         """``namespace``: of the LimitRange; ``holder``: a name that no other process ever has."""
-        self._client, self._holder, self._clock = client, holder, clock
-        self._namespace, self._path = namespace, paths.pod(namespace, _NOBODY, "binding")
+        self._client = client
+        self._holder = holder
+        self._clock = clock
+        self._namespace = namespace
+        self._path = paths.pod(namespace, _NOBODY, "binding")
         self._leaders = paths.core("limitranges", namespace)
         self._began = self._say_at = 0.0
         self._doubted = asyncio.Event()

@@ -41,7 +41,9 @@ class Aside:
 
     def __init__(self, state: ClusterState, say: Say, *, clock: Callable[[], float]) -> None:
         """``say`` is told of each object once it is set aside; ``clock``: monotonic seconds."""
-        self._state, self._say, self._clock = state, say, clock
+        self._state = state
+        self._say = say
+        self._clock = clock
         self._entries: dict[Suspect, _Entry] = {}
 
     def gone(self) -> set[Suspect]:
@@ -52,7 +54,8 @@ class Aside:
             if content is None:
                 self.clear((suspect,))
             elif content != entry.content:
-                entry.content, entry.until = content, now
+                entry.content = content
+                entry.until = now
         return {suspect for suspect, entry in self._entries.items() if entry.until > now}
 
     def trial(self, gone: Collection[Suspect]) -> set[Suspect]:

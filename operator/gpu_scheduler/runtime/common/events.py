@@ -86,11 +86,14 @@ class Events:
             now: RFC 3339; dates them.
         """
         self._terminating = terminating
-        self._client, self._instance = client, instance
-        self._clock, self._now = clock, now
+        self._client = client
+        self._instance = instance
+        self._clock = clock
+        self._now = now
         self._queue: Turns[str, _Event] = Turns(_OF_ONE)
         self._waiting: Counter[str] = Counter()  # by namespace
-        self._limit, self._some = limit, asyncio.Event()
+        self._limit = limit
+        self._some = asyncio.Event()
         self._failures: Failures[tuple[str, str]] = Failures(clock, first_seconds=0.0)
         self._said: dict[bytes, float] = {}
         self._normal: RateLimiter[str] = RateLimiter(_NORMAL_PER_SECOND, _NORMAL_AT_ONCE)

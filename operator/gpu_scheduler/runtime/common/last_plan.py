@@ -29,7 +29,9 @@ class WaitsByJob(Mapping[JobKey, Wait]):
         left_out: Sequence[str] = (),
     ) -> None:
         """What a plan said, but for those of ``own``; ``left_out``: nodes it did not look at."""
-        self._state, self._said, self._own = state, said, own or {}
+        self._state = state
+        self._said = said
+        self._own = own or {}
         self.doubt = _doubt(left_out, state)
         self.verdicts: Mapping[JobKey, Verdict] = said.verdicts()
         if own:
@@ -155,7 +157,8 @@ class LastPlan:
             if key is None and not self._news:
                 break
             if key is None:
-                self._turn, self._news = iter(tuple(self.waits)), False
+                self._turn = iter(tuple(self.waits))
+                self._news = False
             else:
                 taken.append(key)
         return taken

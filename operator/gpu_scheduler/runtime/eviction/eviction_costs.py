@@ -65,7 +65,8 @@ class EvictionCosts:
 
     def __init__(self, state: ClusterState, now: Callable[[], float]) -> None:
         """``now``: epoch seconds."""
-        self._state, self._now = state, now
+        self._state = state
+        self._now = now
         self._costs: dict[JobKey, tuple[str, EvictionCost]] = {}  # with the GPUJob's uid
         self._leaving: dict[PodUID, _Leaving] = {}
         self.lost_gpu_seconds: dict[str, float] = defaultdict(float)

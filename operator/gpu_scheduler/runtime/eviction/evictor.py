@@ -116,7 +116,10 @@ class Evictor:
         ``blind``: whether something cannot be seen by which it is decided who has to.
         """
         self._backoff = Backoff(min(_FIRST_PAUSE_SECONDS, pause_seconds), pause_seconds)
-        self._state, self._client, self._events, self.losses = state, client, events, losses
+        self._state = state
+        self._client = client
+        self._events = events
+        self.losses = losses
         self._blind = blind
         self._handled: set[PodUID] = set()  # a request about it is under way or was answered
         self._told: set[PodUID] = set()

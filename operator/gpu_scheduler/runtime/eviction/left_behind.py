@@ -23,7 +23,8 @@ class LeftBehind:
 
     def __init__(self, state: ClusterState, *, clock: Callable[[], float]) -> None:
         """``clock``: monotonic seconds."""
-        self._state, self._clock = state, clock
+        self._state = state
+        self._clock = clock
         self._since: dict[PodUID, float] = {}
         self._taken = 0.0  # when one was last seen to go
 

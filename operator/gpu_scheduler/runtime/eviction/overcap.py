@@ -39,7 +39,9 @@ class OverCap:
         clock: Callable[[], float],
     ) -> None:
         """``patience_seconds``: how long a project without a policy is only warned."""
-        self._state, self._evictor, self._clock = state, evictor, clock
+        self._state = state
+        self._evictor = evictor
+        self._clock = clock
         self._patience_seconds = patience_seconds
         self._since: dict[_Excess, float] = {}  # monotonic seconds
         self.violations: Counter[tuple[str, str]] = Counter()

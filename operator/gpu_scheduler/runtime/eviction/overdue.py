@@ -50,7 +50,9 @@ class Overdue:
         now: Callable[[], float],
     ) -> None:
         """``now``: epoch seconds."""
-        self._state, self._client, self._now = state, client, now
+        self._state = state
+        self._client = client
+        self._now = now
         self._ends: dict[PodUID, _End] = {}
         self._failures: Failures[PodUID] = Failures(now, first_seconds=_CHECK_SECONDS)
 

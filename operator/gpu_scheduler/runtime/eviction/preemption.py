@@ -56,8 +56,11 @@ class Preemption:
         now: Callable[[], float],
     ) -> None:
         """``clock``: monotonic seconds, ``now``: epoch seconds."""
-        self._state, self._evictor, self._events = state, evictor, events
-        self._clock, self._now = clock, now
+        self._state = state
+        self._evictor = evictor
+        self._events = events
+        self._clock = clock
+        self._now = now
         self._preempted: dict[JobKey, tuple[str, Preempted]] = {}  # with the GPUJob's uid
         self._spared: dict[PodUID, float] = {}  # until, monotonic seconds
         self.costs = EvictionCosts(state, now)

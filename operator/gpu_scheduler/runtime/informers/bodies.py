@@ -59,7 +59,8 @@ def cut(raw: msgspec.Raw) -> bytes:
         found.metadata["finalizers"] = msgspec.Raw(_WRITE.encode(few))
     if isinstance(found.spec, msgspec.Raw) and found.kind not in _OF_ADMINISTRATORS:
         if why := too_large(bytes(found.spec)):
-            found.spec, found.too_large = msgspec.UNSET, why
+            found.spec = msgspec.UNSET
+            found.too_large = why
     return _WRITE.encode(found)
 
 

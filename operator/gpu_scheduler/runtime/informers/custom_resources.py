@@ -73,7 +73,8 @@ def gpujob_record(
         said = _said(body, specs or Specs())
         full = room.take(record.namespace, record.name, said) if room is not None else ""
         if full:
-            record.problem, record.unread = full, True
+            record.problem = full
+            record.unread = True
         else:
             _judge(record, said, classes or ClassBook())
     except Exception as error:  # a mistake of ours about one object must not stop all others
@@ -101,7 +102,8 @@ def _judge(record: GPUJobRecord, said: ReadSpec, classes: ClassBook) -> None:
     if found := name_problems(record.name, said.spec):
         record.problem = str(found[0])
         return
-    record.said, record.min_compute = said.spec, said.min_compute
+    record.said = said.spec
+    record.min_compute = said.min_compute
     resolve_models(record, classes)
 
 
@@ -176,10 +178,14 @@ class CustomResources:
                 says of all nodes.
             read_again: Asks for a list of GPUJobs, since there is room for what some of them say.
         """
-        self._devices_changed, self._node_changed = devices_changed, node_changed
-        self._state, self._changed, self._look = state, changed, look or changed
+        self._devices_changed = devices_changed
+        self._node_changed = node_changed
+        self._state = state
+        self._changed = changed
+        self._look = look or changed
         self._known: dict[Name, tuple[str, int]] = {}  # uid and resourceVersion
-        self._departed, self._specs = Departed(), Specs()
+        self._departed = Departed()
+        self._specs = Specs()
         self._read_again = read_again
         self._room = SpecRoom(lambda namespace: state.projects.owner(namespace) is not None)
         self._unread: dict[str, set[JobKey]] = {}  # by namespace: GPUJobs without room
@@ -199,7 +205,8 @@ class CustomResources:
             record = gpujob_record(body, self._state.classes, self._specs, self._room)
             self._note_unread(record)
             if known is not None and known.uid == record.uid:
-                record.status, record.stored = known.status, known.stored
+                record.status = known.status
+                record.stored = known.stored
             self._state.gpujob_changed(record)
         elif not self._told_again(known, body):
             return

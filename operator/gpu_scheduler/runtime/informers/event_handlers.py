@@ -42,7 +42,9 @@ class PodHandler:
         look: Callable[[JobKey], None] = lambda key: None,
     ) -> None:
         """``look`` is told of GPUJobs whose Jobs may have to make more pods now that one leaves."""
-        self._state, self._observer, self._followers = state, observer, followers
+        self._state = state
+        self._observer = observer
+        self._followers = followers
         self._look = look
 
     def changed(self, obj: Pod) -> None:
@@ -104,7 +106,9 @@ class NamespaceHandler:
 
         ``relabelled``: told of a namespace whose labels are others.
         """
-        self._state, self._changed, self._relabelled = state, changed, relabelled
+        self._state = state
+        self._changed = changed
+        self._relabelled = relabelled
         self._labels: dict[str, Mapping[str, str]] = {}
 
     def changed(self, obj: Namespace) -> None:
@@ -141,7 +145,9 @@ class JobHandler:
 
         ``look``: of those whose Job may have to make more pods now that it counts other ones.
         """
-        self._state, self._changed, self._look = state, changed, look
+        self._state = state
+        self._changed = changed
+        self._look = look
         self._trials = trials
 
     def changed(self, obj: Job) -> None:

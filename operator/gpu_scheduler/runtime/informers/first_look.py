@@ -42,7 +42,8 @@ class FirstLook:
         resync_seconds: float,
     ) -> None:
         """``reflectors``: of what has to be known first; they go on for ever."""
-        self._lists, self._reflectors = lists, reflectors
+        self._lists = lists
+        self._reflectors = reflectors
         self._resync_seconds = resync_seconds
 
     async def ours(self) -> None:

@@ -41,7 +41,9 @@ class Heartbeats:
 
         ``clock``: monotonic seconds.
         """
-        self._state, self._changed, self._clock = state, changed, clock
+        self._state = state
+        self._changed = changed
+        self._clock = clock
         self._beats: dict[str, _Beat] = {}
 
     def changed(self, obj: Lease) -> None:

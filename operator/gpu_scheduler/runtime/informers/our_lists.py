@@ -42,14 +42,16 @@ class OurLists:
 
     def __init__(self, client: Client, custom_resources: CustomResources) -> None:
         """Nothing is listed yet."""
-        self._client, self._custom_resources = client, custom_resources
+        self._client = client
+        self._custom_resources = custom_resources
         self._takes: dict[str, Callable[[Body], None]] = {
             GPUCLASSES: custom_resources.gpuclass,
             GPUPROJECTS: custom_resources.project,
             GPUNODES: custom_resources.node,
             GPUJOBS: custom_resources.gpujob,
         }
-        self._made, self._wanted = asyncio.Event(), asyncio.Event()
+        self._made = asyncio.Event()
+        self._wanted = asyncio.Event()
         self._versions: dict[str, str] = {}  # of the first lists, each told once
 
     async def all(self) -> None:

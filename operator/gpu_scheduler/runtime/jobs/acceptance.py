@@ -82,8 +82,11 @@ class Acceptance:
             cap_image: what brings libgpucap; without it nothing is ever put into a pod.
             clock: monotonic seconds.
         """
-        self._isolation, self._cap_image = isolation, cap_image
-        self._client, self._placement, self._clock = client, placement, clock
+        self._isolation = isolation
+        self._cap_image = cap_image
+        self._client = client
+        self._placement = placement
+        self._clock = clock
         self._runtime_class = runtime_class
         self._exists: dict[str, tuple[float, bool]] = {}
         self._doubted: dict[str, float] = {}  # namespaces, until when

@@ -44,7 +44,9 @@ class Accepting:
         self, state: ClusterState, acceptance: Acceptance, *, clock: Callable[[], float]
     ) -> None:
         """``acceptance`` judges them; ``clock``: monotonic seconds."""
-        self._state, self._acceptance, self._clock = state, acceptance, clock
+        self._state = state
+        self._acceptance = acceptance
+        self._clock = clock
         # By id of the spec; also by namespace where it names what is looked up there. Oldest first.
         self._known: dict[tuple[int, str], _Accepted] = {}
 

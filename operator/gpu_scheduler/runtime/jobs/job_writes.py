@@ -77,9 +77,11 @@ class JobWrites:
         clock: Callable[[], float],
     ) -> None:
         """``again``: look at a GPUJob after so many seconds."""
-        self._state, self._client = state, client
+        self._state = state
+        self._client = client
         self._recheck = Backoff(recheck_seconds, max(recheck_seconds, _MOST_RECHECK_SECONDS))
-        self._again, self._clock = again, clock
+        self._again = again
+        self._clock = clock
         self._written: dict[str, dict[str, _Written]] = {}  # by uid of the Job, and by field
         self._stays: dict[str, _Stays] = {}  # by uid of the Job
 

@@ -42,7 +42,9 @@ class Looking:
         clock: Callable[[], float],
     ) -> None:
         """``acceptance`` tries pods that do not exist; ``clock``: monotonic seconds."""
-        self._state, self._client, self._acceptance = state, client, acceptance
+        self._state = state
+        self._client = client
+        self._acceptance = acceptance
         self._clock = clock
         self._wanted: dict[JobKey, None] = {}
         self._times: dict[JobKey, tuple[tuple[str, int], int]] = {}  # looks in vain

@@ -67,8 +67,11 @@ class MissingPods:
             follow: look at the Jobs of a GPUJob.
             clock: monotonic seconds.
         """
-        self._state, self._acceptance, self._clock = state, acceptance, clock
-        self._accepting, self._follow = accepting, follow
+        self._state = state
+        self._acceptance = acceptance
+        self._clock = clock
+        self._accepting = accepting
+        self._follow = follow
         self._awaited: dict[JobKey, tuple[int, float]] = {}  # how many, and since when none came
         self._given_up: dict[JobKey, int] = {}  # pods that there were when places were given back
         self._refusals = Refusals(clock, self._again)

@@ -41,7 +41,9 @@ class Narrowing:
             stays: whether a Job, by its uid, cannot be changed now.
             clock: monotonic seconds.
         """
-        self._state, self._again, self._clock = state, again, clock
+        self._state = state
+        self._again = again
+        self._clock = clock
         self._stays = stays
         self._since: dict[PodUID, float] = {}  # of pods that wait
 

@@ -73,9 +73,12 @@ class Reconciler:
     ) -> None:
         """``sweeps``: the Jobs of sweeps; ``roles``: those of all other GPUJobs."""
         self._accepting = accepting
-        self._state, self._queue = state, queue
-        self._roles, self._sweeps = roles, sweeps
-        self._refusals, self._removal = refusals, removal
+        self._state = state
+        self._queue = queue
+        self._roles = roles
+        self._sweeps = sweeps
+        self._refusals = refusals
+        self._removal = removal
         self._said: dict[JobKey, bytes] = {}  # digests of why it failed, so that it is said once
 
     async def handle(self, key: JobKey) -> None:

@@ -43,7 +43,8 @@ class Refusals:
         first_seconds: float = FIRST_SECONDS,
     ) -> None:
         """``again``: ask for a key after so many seconds."""
-        self._clock, self._again = clock, again
+        self._clock = clock
+        self._again = again
         self._first_seconds = first_seconds
         self._backoff = Backoff(first_seconds, MOST_SECONDS)
         self._hurry = Backoff(1.0, first_seconds)
@@ -101,7 +102,8 @@ class Refusals:
             at = refusal.at + self._hurry.delay_seconds(count - 1) if count else now
             refusal.heard = True
             if not refusal.in_line and at < refusal.due:
-                refusal.times, refusal.due = 0, max(at, now)
+                refusal.times = 0
+                refusal.due = max(at, now)
                 self._again(key, refusal.due - now)
 
     def _hurries(self, known: _Refusal) -> bool:

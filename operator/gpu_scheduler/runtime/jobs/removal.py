@@ -43,8 +43,10 @@ class Removal:
         now: Callable[[], float],
     ) -> None:
         """``again``: look at a GPUJob after so many seconds; ``now``: epoch seconds."""
-        self._state, self._client = state, client
-        self._again, self._now = again, now
+        self._state = state
+        self._client = client
+        self._again = again
+        self._now = now
         self._ahead: dict[str, float] = {}  # by uid: ends of the future, and when we saw them
 
     async def leave(self, key: JobKey) -> None:

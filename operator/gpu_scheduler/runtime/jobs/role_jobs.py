@@ -38,8 +38,11 @@ class RoleJobs:
         writes: JobWrites,
     ) -> None:
         """``acceptance`` renders them, ``accepting`` judges, ``writes`` changes those there are."""
-        self._state, self._client, self._acceptance = state, client, acceptance
-        self._accepting, self._writes = accepting, writes
+        self._state = state
+        self._client = client
+        self._acceptance = acceptance
+        self._accepting = accepting
+        self._writes = writes
 
     async def ended(self, job: GPUJobRecord) -> bool:
         """See ``Jobs``."""

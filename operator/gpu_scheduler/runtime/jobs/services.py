@@ -58,7 +58,9 @@ class Services:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``events``: where it is told what cannot be put back; ``clock``: monotonic seconds."""
-        self._state, self._client, self._events = state, client, events
+        self._state = state
+        self._client = client
+        self._events = events
         self._failures: Failures[JobKey] = Failures(clock)
         self._line: deque[JobKey] = deque()
 

@@ -57,7 +57,9 @@ class TemplateJudge:
 
     def __init__(self, client: Client, namespace: str, *, clock: Callable[[], float]) -> None:
         """``namespace``: the operator's; ``clock``: monotonic seconds."""
-        self._client, self._namespace, self._clock = client, namespace, clock
+        self._client = client
+        self._namespace = namespace
+        self._clock = clock
         self._known: Bounded[bytes, tuple[float, Problems]] = Bounded(_KEPT_BYTES)
         self._asked: dict[bytes, _Question] = {}
         self._may = True

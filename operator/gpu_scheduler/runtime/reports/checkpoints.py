@@ -54,7 +54,10 @@ class Checkpoints:
         now: Callable[[], datetime],
     ) -> None:
         """``clock`` counts how often, ``now`` dates the checkpoint."""
-        self._state, self._client, self._clock, self._now = state, client, clock, now
+        self._state = state
+        self._client = client
+        self._clock = clock
+        self._now = now
         self._tokens = tokens
         self._next: dict[PodUID, tuple[bool, float]] = {}  # it had to go then; not before
         self._failures: Failures[PodUID] = Failures(clock, first_seconds=AGAIN_SECONDS)

@@ -76,7 +76,9 @@ class ReportTokens:
         now: Callable[[], float],
     ) -> None:
         """``clock`` counts seconds, ``now`` is the time of day: tokens say when they expire."""
-        self._reviews, self._clock, self._now = reviews, clock, now
+        self._reviews = reviews
+        self._clock = clock
+        self._now = now
         self._known: OrderedDict[bytes, tuple[PodUID, float]] = OrderedDict()  # whose, until when
         self._refused: OrderedDict[bytes, float] = OrderedDict()
         self._asking: dict[bytes, asyncio.Task[Answer | None]] = {}

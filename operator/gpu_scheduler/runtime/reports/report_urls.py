@@ -19,7 +19,9 @@ class ReportUrls:
 
     def __init__(self, state: ClusterState, more: More, report_url: str) -> None:
         """``report_url``: under which reports are taken; empty: nowhere."""
-        self._state, self._more, self._base = state, more, report_url.rstrip("/")
+        self._state = state
+        self._more = more
+        self._base = report_url.rstrip("/")
 
     def prepare(self, decision: Assignment, then: Callable[[], None]) -> bool:
         """See ``More``."""

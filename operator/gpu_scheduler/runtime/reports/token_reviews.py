@@ -66,7 +66,8 @@ class TokenReviews:
 
     def __init__(self, client: Client, *, clock: Callable[[], float]) -> None:
         """Nobody has asked."""
-        self._client, self._clock = client, clock
+        self._client = client
+        self._clock = clock
         self._turns: Turns[str, asyncio.Future[None]] = Turns(AT_ONCE_OF_ONE)
         self._flying = 0
         self._waiting: Counter[str] = Counter()

@@ -77,7 +77,8 @@ class ClassStatuses(BookStatuses):
     def __init__(self, state: ClusterState, *, now: Callable[[], str]) -> None:
         """``now`` dates conditions."""
         super().__init__(state.classes)
-        self._state, self._now = state, now
+        self._state = state
+        self._now = now
         self._seen: tuple[object, object] = (None, None)
         self._stock: dict[str, tuple[int, int]] = {}
 

@@ -33,7 +33,8 @@ class DeviceEvents:
 
     def __init__(self, state: ClusterState, events: Events) -> None:
         """``events``: where they are told."""
-        self._state, self._events = state, events
+        self._state = state
+        self._events = events
 
     def changed(self, node: str, uid: str, before: Devices, after: Devices) -> None:
         """The devices of GPUNode ``node`` were others before."""

@@ -71,8 +71,12 @@ class JobStatuses:
         ``preemption`` forgets a job that has its pods again, ``finished`` is told of each job whose
         end was written; ``numbers``: some of the jobs that may wait with other numbers.
         """
-        self._state, self._events, self._preemption = state, events, preemption
-        self._known, self._finished, self._now = known, finished, now
+        self._state = state
+        self._events = events
+        self._preemption = preemption
+        self._known = known
+        self._finished = finished
+        self._now = now
         self._numbers = numbers
         self._watched = Watched(state.agents.reports, state.nodes.sick_devices)
 

@@ -49,8 +49,11 @@ class PodConditions:
         now: Callable[[], str],
     ) -> None:
         """``waits``: why jobs wait; ``clock``: monotonic seconds; ``now`` dates conditions."""
-        self._state, self._events, self._waits = state, events, waits
-        self._clock, self._now = clock, now
+        self._state = state
+        self._events = events
+        self._waits = waits
+        self._clock = clock
+        self._now = now
         self._due: dict[PodUID, float] = {}  # who is not told yet, the first first
 
     def touched(self) -> Iterable[str]:

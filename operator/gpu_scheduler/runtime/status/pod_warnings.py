@@ -33,7 +33,9 @@ class PodWarnings:
 
     def __init__(self, state: ClusterState, events: Events, *, now: Callable[[], str]) -> None:
         """``now`` dates conditions."""
-        self._state, self._events, self._now = state, events, now
+        self._state = state
+        self._events = events
+        self._now = now
         self._watched = Watched(state.agents.reports, state.nodes.sick_devices)
 
     def touched(self) -> Iterable[str]:

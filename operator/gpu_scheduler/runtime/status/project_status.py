@@ -60,7 +60,9 @@ class ProjectStatuses(BookStatuses):
     def __init__(self, state: ClusterState, plan: LastPlan, *, now: Callable[[], str]) -> None:
         """``now`` dates conditions."""
         super().__init__(state.projects)
-        self._state, self._plan, self._now = state, plan, now
+        self._state = state
+        self._plan = plan
+        self._now = now
         self._seen: tuple[int, Mapping[ProjectName, int]] = (-1, {})
         self._overview: Overview | None = None
 

@@ -36,7 +36,8 @@ class Watched:
         sick_devices: Callable[[PodRecord], tuple[Device, ...]] = lambda pod: (),
     ) -> None:
         """``sick_devices``: those of the pod's devices that are not healthy."""
-        self.reports, self.sick_devices = reports, sick_devices
+        self.reports = reports
+        self.sick_devices = sick_devices
 
 
 def conditions(

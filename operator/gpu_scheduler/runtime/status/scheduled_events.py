@@ -36,7 +36,10 @@ class ScheduledEvents:
         now: Callable[[], str],
     ) -> None:
         """``idle``: set while no placement is on its way; ``on``: False = nothing is written."""
-        self._events, self._idle, self._on, self._now = events, idle, on, now
+        self._events = events
+        self._idle = idle
+        self._on = on
+        self._now = now
         self._todo: deque[tuple[Subject, str, str, str]] = deque()  # reason, message, when
         self._some = asyncio.Event()
 

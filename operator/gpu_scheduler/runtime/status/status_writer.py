@@ -204,7 +204,9 @@ class StatusWriter:
 
         ``hurried``: whether others write what is urgent now.
         """
-        self._client, self._interval, self._clock = client, seconds, clock
+        self._client = client
+        self._interval = seconds
+        self._clock = clock
         self._lines = [_Line(each) for each in kinds]
         self._written: dict[str, float] = {}  # uid -> when; the oldest first
         self._failures: Failures[str] = Failures(clock)  # by uid

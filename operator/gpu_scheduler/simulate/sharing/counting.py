@@ -50,7 +50,8 @@ class Counting:
     """Watches a play."""
 
     def __init__(self, workload: Workload) -> None:
-        self._workload, self._from = workload, workload.counted_from
+        self._workload = workload
+        self._from = workload.counted_from
         self.figures = Figures()
         self._used = self._lost = 0.0
         self._at = 0.0
@@ -169,7 +170,8 @@ class Counting:
         all_short = sum(short.values())
         if all_short > over:  # the rest is short because of where others are, not of what they hold
             short = {name: milli * over // all_short for name, milli in short.items()}
-        self._shares, self._short = shares, short
+        self._shares = shares
+        self._short = short
 
     def _waiting(self, player: Player) -> Iterator[list[Index]]:
         """Units that could start some time, in the order of the queues."""

@@ -80,7 +80,8 @@ class Player:
 
     def __init__(self, workload: Workload, decide: Decide = plan) -> None:
         """``decide``: ``core.plan``, with the rules that are to be played."""
-        self.workload, self._decide = workload, decide
+        self.workload = workload
+        self._decide = decide
         self.cluster: Cluster = workload.cluster.copy()
         self.running_pods = RunningPodBook()
         self.waiting: dict[JobKey, dict[int, Index]] = {}
@@ -126,7 +127,8 @@ class Player:
             session=self._session,
             memory=self._memory,
         )
-        self.holds, self._memory = result.holds, result.memory
+        self.holds = result.holds
+        self._memory = result.memory
         for assignment in result.assignments:
             self._start(assignment)
         for evict in result.evicts:
@@ -227,7 +229,8 @@ class Player:
         saved = index.saved(ran)
         self._watcher.gone(index, ran - saved, self.now)
         index.left -= saved
-        index.tries, index.since = index.tries + 1, self.now
+        index.tries = index.tries + 1
+        index.since = self.now
         self.waiting.setdefault(key_of(index.job), {})[index.number] = index
 
     def _leave(self, index: Index) -> None:

@@ -20,7 +20,8 @@ class Beginnings:
 
     def __init__(self, now: Callable[[], float] | None = None) -> None:
         """``now``: epoch seconds, only ever more; None: every stamp is right."""
-        self.now, self._judges = now or Clock().now, now is not None
+        self.now = now or Clock().now
+        self._judges = now is not None
         self._of: dict[PodUID, tuple[tuple[str, float], ...]] = {}  # by what stamp, and when
         self.live = False
         """Whether what is new to us is new; not while everything is listed for the first time."""

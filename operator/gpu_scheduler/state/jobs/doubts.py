@@ -133,7 +133,8 @@ class Doubts:
         why, known = clip(why, _MOST_CHARS), self._of.get(key)
         if known is not None and known.until is not None:
             if explained and not known.explained:
-                known.why, known.explained = why, True
+                known.why = why
+                known.explained = True
             return known.until
         times = known.times if known is not None else 0
         delay = delays(times)

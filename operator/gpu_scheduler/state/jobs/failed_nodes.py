@@ -56,7 +56,8 @@ class FailedNodes:
         for key, failures in self._failures.items():
             for each in failures.values():
                 if each.until is not None and each.until <= now:
-                    each.until, each.why = None, ""
+                    each.until = None
+                    each.why = ""
                     over.add(key)
         return over
 

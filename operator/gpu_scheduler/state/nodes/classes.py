@@ -141,5 +141,6 @@ def resolve_models(job: GPUJobRecord, classes: ClassBook) -> bool:
         return False
     if unknown or job.problem == job.unknown:
         job.problem = unknown
-    job.spec, job.unknown = spec, unknown
+    job.spec = spec
+    job.unknown = unknown
     return True

@@ -184,7 +184,8 @@ class Ledger:
 
     def _lay_out(self) -> None:
         c = Cluster()
-        self._node_at, self._device_at = {}, {}
+        self._node_at = {}
+        self._device_at = {}
         for name in sorted(self._nodes):
             info, devices, _ = self._nodes[name]
             self._node_at[name] = len(c.nodes)
@@ -207,7 +208,8 @@ class Ledger:
                 c.free_milli.append(DEVICE_MILLI)
                 c.free_mib.append(device.usable_mib)
             c.first.append(len(c.dev_id))
-        self._cluster, self._stale = c, False
+        self._cluster = c
+        self._stale = False
         self.held_by_model.clear()
         self._close([c for c in self.charges.values() if self._apply(c, +1)])
 

@@ -34,8 +34,10 @@ class BereftPods:
             follow: hears whether a pod goes with its owner.
             told: hears of pods that stay, and that do so no more.
         """
-        self._jobs, self._gpujobs = jobs, gpujobs
-        self._follow, self._told = follow, told
+        self._jobs = jobs
+        self._gpujobs = gpujobs
+        self._follow = follow
+        self._told = told
         self._ownerless: set[str] = set()  # Jobs that exist and are no GPUJob's
         self._following: dict[PodUID, None] = {}
         self._staying: dict[PodUID, None] = {}

@@ -80,7 +80,8 @@ class _Curve:
         self.best = min(self.best, cost)
         if len(self.steps) > POINTS:  # what is left is exact, and the last step is among it
             first = (len(self.steps) - 1) % 2
-            self.steps, self.means = self.steps[first::2], self.means[first::2]
+            self.steps = self.steps[first::2]
+            self.means = self.means[first::2]
 
     def mean_until(self, step: int) -> float | None:
         """Mean of the reports up to a step; None when there is none."""
@@ -93,7 +94,8 @@ class Median(Stopping):
 
     def __init__(self, objective: Objective, *, min_trials: int = 5, warmup_steps: int = 0) -> None:
         super().__init__(objective)
-        self._min_trials, self._warmup_steps = min_trials, warmup_steps
+        self._min_trials = min_trials
+        self._warmup_steps = warmup_steps
         self._running: dict[int, _Curve] = {}
         self._ended: deque[_Curve] = deque(maxlen=CURVES)
 
@@ -121,7 +123,8 @@ class Asha(Stopping):
         self, objective: Objective, *, min_resource: int = 1, reduction_factor: int = 3
     ) -> None:
         super().__init__(objective)
-        self._min_resource, self._factor = min_resource, reduction_factor
+        self._min_resource = min_resource
+        self._factor = reduction_factor
         self._rungs: list[list[float]] = []  # costs, sorted
         self._costs: dict[int, list[float]] = {}  # of trials that run, by rung
 

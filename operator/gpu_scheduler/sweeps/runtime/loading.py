@@ -23,8 +23,10 @@ class Loading:
         self, state: ClusterState, sweeps: Sweeps, trials: Trials, results: Results
     ) -> None:
         """``trials`` reads pods and Jobs, ``results`` the ConfigMaps."""
-        self._state, self._sweeps = state, sweeps
-        self._trials, self._results = trials, results
+        self._state = state
+        self._sweeps = sweeps
+        self._trials = trials
+        self._results = results
 
     async def loaded(self, job: GPUJobRecord) -> Sweep | None:
         """The sweep that a GPUJob is; None when it cannot be read.

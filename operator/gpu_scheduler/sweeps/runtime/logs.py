@@ -42,7 +42,8 @@ class Logs:
 
     def __init__(self, client: Client, search: Search) -> None:
         """``search`` must not hold up the event loop."""
-        self._client, self._search = client, search
+        self._client = client
+        self._search = search
         self._todo: Turns[str, _Task] = Turns(_WORKERS_OF_ONE)
         self._queued: set[tuple[str, int]] = set()
         self._free = asyncio.Semaphore(_WORKERS)

@@ -34,7 +34,8 @@ class Lookup:
 
     def __init__(self, client: Client, trials: Trials) -> None:
         """``trials`` says which, and is told what was found."""
-        self._client, self._trials = client, trials
+        self._client = client
+        self._trials = trials
 
     async def run(self) -> NoReturn:
         """Look for ever; ends with NotLeader when the fence closes."""

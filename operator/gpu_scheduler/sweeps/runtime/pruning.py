@@ -48,8 +48,12 @@ class Pruning:
         now: Callable[[], datetime],
     ) -> None:
         """``clock`` measures the grace, ``now`` dates the mark."""
-        self._state, self._client, self._evictor, self._events = state, client, evictor, events
-        self._clock, self._now = clock, now
+        self._state = state
+        self._client = client
+        self._evictor = evictor
+        self._events = events
+        self._clock = clock
+        self._now = now
         self._failures: Failures[PodUID] = Failures(clock, at_once=1)
         self._told: dict[PodUID, float] = {}  # since when, on our clock
         self._marking: dict[PodUID, asyncio.Task[bool]] = {}

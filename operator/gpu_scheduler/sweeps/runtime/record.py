@@ -40,10 +40,14 @@ class Sweep:
 
     def __init__(self, job: GPUJobRecord, spec: GPUJobSpec, said: SweepSpec) -> None:
         """Of this GPUJob, whose spec these are; nothing that is stored of it is known yet."""
-        self.key, self.uid = job.key, job.uid
-        self.namespace, self.name = job.namespace, job.name
-        self.generation, self.spec = job.generation, said
-        self.search, self.objective = said.search(), said.core_objective()
+        self.key = job.key
+        self.uid = job.uid
+        self.namespace = job.namespace
+        self.name = job.name
+        self.generation = job.generation
+        self.spec = said
+        self.search = said.search()
+        self.objective = said.core_objective()
         self.stopping: Stopping | None = None
         if said.early_stopping is not None and self.objective is not None:
             self.stopping = said.early_stopping.stopping(self.objective)
@@ -125,7 +129,8 @@ class Sweep:
     def found_fatal(self, fatal: FatalExit) -> None:
         """A trial ended with one of ``failFastExitCodes``."""
         if self.fatal is None:
-            self.fatal, self._verdict = fatal, None
+            self.fatal = fatal
+            self._verdict = None
 
     def know(self, job: JobRecord) -> bool:
         """Learn which trials a Job has; False when it is no segment of a sweep."""
@@ -199,7 +204,8 @@ class Sweep:
 
     def follow(self, generation: int, spec: GPUJobSpec) -> None:
         """Take over a changed spec: of a sweep only the number of trials can change."""
-        self.generation, self._verdict = generation, None
+        self.generation = generation
+        self._verdict = None
         self.completions = spec.total_pods
 
 

@@ -70,8 +70,12 @@ class Results:
             terminating: namespaces that are being deleted, in which nothing can be made.
             refused: told of a sweep whose results the API server refuses, and why.
         """
-        self._terminating, self._refused = terminating, refused
-        self._client, self._sweeps, self._seconds, self._clock = client, sweeps, seconds, clock
+        self._terminating = terminating
+        self._refused = refused
+        self._client = client
+        self._sweeps = sweeps
+        self._seconds = seconds
+        self._clock = clock
         self._stored: dict[_Key, str] = {}  # uid of the ConfigMap; looked at in turn
         self._rows: dict[_Key, range] = {}  # trials that were read from it
         self._due: dict[_Key, float] = {}  # not before, monotonic seconds

@@ -31,8 +31,11 @@ class SegmentJobs:
         made: Callable[[JobRecord], None],
     ) -> None:
         """``made``: told of each new Job."""
-        self._state, self._client, self._acceptance = state, client, acceptance
-        self._writes, self._made = writes, made
+        self._state = state
+        self._client = client
+        self._acceptance = acceptance
+        self._writes = writes
+        self._made = made
 
     def of(self, job: GPUJobRecord) -> list[JobRecord]:
         """Those of a sweep, by their first trials."""

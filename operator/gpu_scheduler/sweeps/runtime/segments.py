@@ -39,8 +39,11 @@ class Segments:
         studies: Studies,
     ) -> None:
         """``jobs`` makes and writes them, ``studies`` knows whether adaptive searches can be."""
-        self._state, self._jobs, self._accepting = state, jobs, accepting
-        self._loading, self._studies = loading, studies
+        self._state = state
+        self._jobs = jobs
+        self._accepting = accepting
+        self._loading = loading
+        self._studies = studies
 
     async def ended(self, job: GPUJobRecord) -> bool:
         """See ``Jobs``."""

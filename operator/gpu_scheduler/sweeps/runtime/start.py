@@ -40,7 +40,9 @@ class Start:
 
         ``changed``: a search cannot go on, which its status is to say.
         """
-        self._state, self._sweeps, self._studies = state, sweeps, studies
+        self._state = state
+        self._sweeps = sweeps
+        self._studies = studies
         self._changed = changed
         self._todo: asyncio.Queue[tuple[Sweep, int, Callable[[], None]]] = asyncio.Queue()
 

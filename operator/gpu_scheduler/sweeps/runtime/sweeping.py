@@ -45,7 +45,9 @@ class Sweeping:
         clock: Callable[[], float],
     ) -> None:
         """``queue``: of GPUJobs whose Jobs are to be looked at; ``events``: what users are told."""
-        self._state, self._client, self._events = state, client, events
+        self._state = state
+        self._client = client
+        self._events = events
         self.sweeps = Sweeps(state)
         self._search = SearchThread()
         self._logs = Logs(client, self._search)

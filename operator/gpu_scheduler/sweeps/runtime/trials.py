@@ -62,8 +62,10 @@ class Trials:
         ``read_log`` is asked for the result of each trial that succeeded and has it in its log.
         """
         self._read_log = read_log
-        self._state, self._sweeps = state, sweeps
-        self._changed, self._clock = changed, clock
+        self._state = state
+        self._sweeps = sweeps
+        self._changed = changed
+        self._clock = clock
         self._later: dict[str, dict[PodUID, Seen]] = {}  # Job uid -> pods, until they can be read
         self._live: dict[PodUID, tuple[JobKey, int]] = {}
         self._judged: dict[str, tuple[str, str, str]] = {}  # Job uid -> what it said last

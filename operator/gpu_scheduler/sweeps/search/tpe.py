@@ -50,7 +50,9 @@ class TpeStudy:
             TpeMissingError: Optuna is not installed.
         """
         self._optuna = _optuna()
-        self._space, self._objective, self._seed = searched, objective, seed
+        self._space = searched
+        self._objective = objective
+        self._seed = seed
         self._distributions = {n: _distribution(p) for n, p in searched if not _fixed(p)}
         known = [o for o in stored if len(o.parameters or ()) == len(searched.names)]
         self._given = {o.trial: o.parameters or () for o in known}
