@@ -118,19 +118,17 @@ def large_constructors(sources: Iterable[Module]) -> list[str]:
     for module in sources:
         for node in ast.walk(module.tree):
             if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-                names = {each.attr for each in ast.walk(node) if _is_set_on_self(each)}
+                names = set(_set_on_self(node))
                 if len(names) > ATTRIBUTES:
                     found.append(f"{module.path}:{node.lineno}: {len(names)}")
     return found
 
 
-def _is_set_on_self(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Store)
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "self"
-    )
+def _set_on_self(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name) and node.value.id == "self":
+                yield node.attr
 
 
 def packed(sources: Iterable[Module]) -> list[str]:

@@ -16,8 +16,8 @@ def searched() -> list[str]:
         *reasons.words(),
         *(path for schema, kind in kinds for path, *_ in crds.fields(schema, kind)),
         *(value.path for value in values.values() if not value.is_section),
-        *(name for name, *_ in settings.variables(operator.Settings, operator.PREFIX)),
-        *(name for name, *_ in settings.variables(agent.Settings, agent.PREFIX)),
+        *(name for name, *_ in settings.variables(operator.OperatorSettings, operator.PREFIX)),
+        *(name for name, *_ in settings.variables(agent.AgentSettings, agent.PREFIX)),
         *(metrics.heading(family) for family in families),
     ]
     return list(dict.fromkeys(map(str, found)))

@@ -9,10 +9,10 @@ from unittest.mock import MagicMock
 
 from prometheus_client.core import Metric
 
-from gpu_scheduler.agent.metrics import Metrics as OfAgent
+from gpu_scheduler.agent.metrics import AgentMetrics as OfAgent
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.operator import Operator
-from gpu_scheduler.web.metrics import Metrics as OfOperator
+from gpu_scheduler.web.metrics import OperatorMetrics as OfOperator
 from reference.markdown import Undescribed, code, entry
 
 _HEAD = """# Metrics

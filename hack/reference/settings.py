@@ -28,8 +28,8 @@ def page() -> str:
     """The page as it should be."""
     parts = [_HEAD]
     for title, model, prefix, template in (
-        ("Operator", operator.Settings, operator.PREFIX, "deployment.yaml"),
-        ("Agent", agent.Settings, agent.PREFIX, "agent-daemonset.yaml"),
+        ("Operator", operator.OperatorSettings, operator.PREFIX, "deployment.yaml"),
+        ("Agent", agent.AgentSettings, agent.PREFIX, "agent-daemonset.yaml"),
     ):
         by_name, extra = sources(template), f"{'agent.' if title == 'Agent' else ''}extraEnv"
         parts.append(f"## {title}\n")

@@ -22,14 +22,14 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.lease import Elector
-from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.leading.draining import drain
 from gpu_scheduler.runtime.leading.leader_label import follow
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
-from gpu_scheduler.web.metrics import Metrics
+from gpu_scheduler.web.metrics import OperatorMetrics
 from gpu_scheduler.web.reports import app as reports_app
 from gpu_scheduler.web.stalls import StallWatch
 
@@ -39,7 +39,7 @@ _READS_IN_FLIGHT = 20  # beside the placing writes
 _DRAIN_SECONDS = 5.0
 
 
-async def run(settings: Settings, connection: Connection) -> int:
+async def run(settings: OperatorSettings, connection: Connection) -> int:
     """Run until told to stop (0) or until something ends it (1): the exit code."""
     stop = asyncio.Event()
     _handle_signals(stop)
@@ -63,7 +63,7 @@ async def run(settings: Settings, connection: Connection) -> int:
             concurrency=settings.write_concurrency + _READS_IN_FLIGHT,
         ) as client:
             clock = Clock()
-            metrics = Metrics(client, clock)
+            metrics = OperatorMetrics(client, clock)
             servers = await _serve(settings, metrics)
             leads = asyncio.Event()
             labelled = follow(election, settings.lease_namespace, settings.pod, leads)
@@ -88,7 +88,9 @@ async def run(settings: Settings, connection: Connection) -> int:
                     await server.cleanup()
 
 
-async def _serve(settings: Settings, metrics: Metrics) -> list[Listener | StallWatch]:
+async def _serve(
+    settings: OperatorSettings, metrics: OperatorMetrics
+) -> list[Listener | StallWatch]:
     def state() -> str:
         return "leader" if metrics.operator else "standby"
 

@@ -10,7 +10,7 @@ from tests.chart.conftest import CHART, Object, Render
 
 from gpu_scheduler.agent import settings as agent_settings
 from gpu_scheduler.api import names
-from gpu_scheduler.runtime.common.settings import PREFIX, Settings, load
+from gpu_scheduler.runtime.common.settings import PREFIX, OperatorSettings, load
 
 CRDS = Path(__file__).parents[2] / "crds"
 
@@ -64,7 +64,7 @@ def test_the_chart_has_the_operators_defaults(objects: list[Object]) -> None:
 
 def test_every_variable_is_a_setting(objects: list[Object]) -> None:
     for entry in operator_env(objects):
-        assert entry["name"].removeprefix(PREFIX).lower() in Settings.model_fields
+        assert entry["name"].removeprefix(PREFIX).lower() in OperatorSettings.model_fields
 
 
 def agent_env(objects: list[Object]) -> dict[str, str]:

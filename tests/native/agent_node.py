@@ -15,7 +15,7 @@ from tests.native.fake_gpu import uuid_of
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.nvml import NvmlDriver
 from gpu_scheduler.agent.pods import GpuContainer
-from gpu_scheduler.agent.poll import Known, Poll, Poller
+from gpu_scheduler.agent.poll import PodSnapshot, Poll, Poller
 from gpu_scheduler.agent.procfs import Process, ProcFS
 from gpu_scheduler.agent.sampler import Sampler
 from gpu_scheduler.agent.usage import Surroundings
@@ -80,7 +80,7 @@ class AgentNode:
         self.sampler = Sampler(NvmlDriver(), procfs, Health())
         self.poller = Poller(self.sampler, procfs, Watchdog(tolerance_mib=512), kernel=None)
         self._now = 0.0
-        self._known = Known(
+        self._known = PodSnapshot(
             containers={
                 pod_uid(number): (
                     GpuContainer(

@@ -18,7 +18,7 @@ from gpu_scheduler.agent.nvml import NvmlDriver
 from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.poll import Poller
 from gpu_scheduler.agent.selftest import framework, interposer, judge, run_probe
-from gpu_scheduler.agent.settings import Settings
+from gpu_scheduler.agent.settings import AgentSettings
 from gpu_scheduler.agent.usage import ContainerUse, Use
 from gpu_scheduler.api.orders import OrderedContainer, OrderedPod
 
@@ -129,7 +129,7 @@ def turned_on(root: str) -> dict[str, Any]:
     driver = NvmlDriver()
     poller = Poller.__new__(Poller)
     poller.kernel = None
-    settings = Settings(node="n1", cgroup_root=root, kernel_limits=True)
+    settings = AgentSettings(node="n1", cgroup_root=root, kernel_limits=True)
     layer = start_kernel_limits(settings, driver, poller)
     left = None
     if poller.kernel is not None:

@@ -25,7 +25,7 @@ from tests.perf.machine import machine
 from tests.perf.report import write_page
 
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.simulate.command import Request, replay
+from gpu_scheduler.simulate.command import ReplayRequest, replay
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "operator"
@@ -73,7 +73,7 @@ class Run:
         if path.exists():
             found: dict[str, float | None] = json.loads(path.read_text())
             return found
-        request = Request(
+        request = ReplayRequest(
             nodes=TRACE / "openb_node_list_gpu_node.csv.xz",
             pods=TRACE / f"openb_pod_list_{self.variant}.csv.xz",
             packings=[self.policy],

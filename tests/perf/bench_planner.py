@@ -23,7 +23,7 @@ from tests.perf.report import planner
 from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
 from tests.unit.core.peer_builders import apart, peers, spread
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Waits
 from gpu_scheduler.core.model.peers import PodRules
@@ -32,7 +32,7 @@ from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodKind,
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.simulate.arrivals import arriving, in_random_order
-from gpu_scheduler.simulate.run import Player
+from gpu_scheduler.simulate.run import FillPlayer
 from gpu_scheduler.simulate.trace import read_nodes, read_pods
 
 TRACE = Path(__file__).resolve().parents[1] / "fixtures" / "traces" / "openb"
@@ -217,7 +217,7 @@ def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
 
     With the promises that the operator gives by default.
     """
-    scene, session, memory = make(), Session(), NOTHING
+    scene, session, memory = make(), PlannerCache(), NOTHING
     seconds, result = [], Plan((), Waits())
     gc.set_threshold(50_000, 20, 100)  # as the operator has it
     gc.collect()
@@ -242,7 +242,7 @@ def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
 
 def follow(make: Callable[[], LongQueue], repeat: int) -> dict[str, float]:
     """The same of a queue of which a few start in each cycle."""
-    queue, session, seconds = make(), Session(), []
+    queue, session, seconds = make(), PlannerCache(), []
     gc.set_threshold(50_000, 20, 100)  # as the operator has it
     gc.collect()
     gc.freeze()
@@ -272,7 +272,7 @@ def one_by_one(packing: Packing) -> dict[str, float]:
     nodes = read_nodes(TRACE / "openb_node_list_gpu_node.csv.xz")
     pods = read_pods(TRACE / "openb_pod_list_default.csv.xz")
     random = Random(42)
-    player = Player(in_random_order(nodes, random), pods, packing)
+    player = FillPlayer(in_random_order(nodes, random), pods, packing)
     capacity = sum(node.gpus for node in nodes) * 1000
     gc.collect()
     gc.freeze()

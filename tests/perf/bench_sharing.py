@@ -20,7 +20,7 @@ from tests.perf.report import write_page
 
 from gpu_scheduler.simulate.progress import progress
 from gpu_scheduler.simulate.sharing import frontier
-from gpu_scheduler.simulate.sharing.command import Request, play, workload_of
+from gpu_scheduler.simulate.sharing.command import ComparisonRequest, play, workload_of
 from gpu_scheduler.simulate.sharing.figures import CLASSES, Figures, mean, merged, percentile
 from gpu_scheduler.simulate.sharing.rules import RULES
 
@@ -64,7 +64,7 @@ def plays(seeds: int) -> list[Played]:
 
 def figures(played: Played) -> Figures:
     """Those of one play."""
-    request = Request(
+    request = ComparisonRequest(
         played.workload,
         played.seed,
         played.load,

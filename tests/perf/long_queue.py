@@ -11,7 +11,7 @@ from time import process_time
 
 from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Grant, Plan, Waits
 from gpu_scheduler.core.model.promises import FAIR
@@ -91,7 +91,7 @@ class LongQueue:
         for _ in range(self.jobs):
             self._join()
 
-    def plan(self, session: Session) -> Plan:
+    def plan(self, session: PlannerCache) -> Plan:
         """One cycle."""
         index = _Index(self.running)
         start = process_time()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.status.overview import survey
@@ -49,7 +49,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 def main(projects: int) -> None:
     """Measure and print."""
-    state, session = crowd(projects), Session()
+    state, session = crowd(projects), PlannerCache()
 
     def cycle() -> None:
         plan(

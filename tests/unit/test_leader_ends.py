@@ -13,13 +13,13 @@ from tests.unit.kube.fake_server import FakeServer
 
 from gpu_scheduler import replica
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.leading import draining
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases"
 LEASE = f"{LEASES}/gpu-scheduler-leader"
 # A Lease that nobody loses because the machine stands still.
-SETTINGS = Settings(
+SETTINGS = OperatorSettings(
     identity="me", admin_port=0, report_port=0, lease_seconds=600, renew_deadline_seconds=500
 )
 

@@ -9,11 +9,11 @@ from tests.unit.kube.fake_server import Answer, FakeServer
 
 from gpu_scheduler.api.names import LABEL_LEADER
 from gpu_scheduler.replica import run
-from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.common.settings import OperatorSettings
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases"
 LEASE = f"{LEASES}/gpu-scheduler-leader"
-SETTINGS = Settings(identity="me", admin_port=0)
+SETTINGS = OperatorSettings(identity="me", admin_port=0)
 
 
 def terminate() -> None:
@@ -64,7 +64,7 @@ async def test_a_stand_by_takes_the_leaders_label_off_its_pod_and_no_reports(
         server.put(LEASE, {"spec": {"holderIdentity": "other", "leaseDurationSeconds": 15}})
         pod = "/api/v1/namespaces/gpu-scheduler/pods/operator-0"
         server.put(pod, {"metadata": {"name": "operator-0"}})
-        settings = Settings(
+        settings = OperatorSettings(
             identity="me",
             admin_port=0,
             report_port=port,

@@ -17,13 +17,13 @@ from typing import NoReturn
 
 from gpu_scheduler.agent import report
 from gpu_scheduler.agent.foreign import Lasting
-from gpu_scheduler.agent.isolation import Verdict
-from gpu_scheduler.agent.metrics import Metrics
+from gpu_scheduler.agent.isolation import IsolationVerdict
+from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.pods import Pods
-from gpu_scheduler.agent.poll import Known, Poll, Poller
+from gpu_scheduler.agent.poll import PodSnapshot, Poll, Poller
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sample
-from gpu_scheduler.agent.selftest import Verdict as SelfTest
+from gpu_scheduler.agent.selftest import SelftestVerdict as SelfTest
 from gpu_scheduler.agent.usage import ContainerUse, Surroundings, Usage, usage
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.kube.times import utc_now
@@ -40,7 +40,7 @@ class Agent:
         poller: Poller,
         pods: Pods,
         publisher: Publisher,
-        metrics: Metrics,
+        metrics: AgentMetrics,
         *,
         around: Surroundings,
         refresh: Callable[[], None] = lambda: None,
@@ -130,7 +130,7 @@ class Agent:
         foreign = self._lasting.update(look.usage.foreign, look.usage.unnamed, look.sample.at)
         lasting = Usage(look.usage.containers, foreign)
 
-        def verdict(use: ContainerUse) -> Verdict:
+        def verdict(use: ContainerUse) -> IsolationVerdict:
             return look.verdicts[use.key]
 
         self._report(
@@ -158,8 +158,8 @@ class Agent:
         self.status = status
         self._publisher.publish(status)
 
-    def _known(self) -> Known:
-        return Known(self._pods.at(self._clock()), dict(self._pods.others), self._around)
+    def _known(self) -> PodSnapshot:
+        return PodSnapshot(self._pods.at(self._clock()), dict(self._pods.others), self._around)
 
     async def _rest(self, until: float) -> None:
         """Wait for the next look; new containers get the driver's limit at once."""
@@ -177,7 +177,7 @@ class Agent:
                 except Exception:
                     unexpected("kernel-limits", "new containers")
 
-    def _limit(self, sample: Sample, known: Known) -> None:
+    def _limit(self, sample: Sample, known: PodSnapshot) -> None:
         self._poller.limit(usage(sample, known.containers, known.others, known.around))
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ class NothingFoundError(DriverError):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class DeviceMemory:
     """Device memory; ``reserved`` is the driver's own part of ``total`` (0 when not told)."""
 
     total_bytes: int
@@ -35,14 +35,14 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DeviceProperties:
     """What does not change while a device works."""
 
     uuid: str
     index: int
     model: str
     compute_capability: str
-    memory: Memory | None  # None: the device shares the machine's memory
+    memory: DeviceMemory | None  # None: the device shares the machine's memory
     mig: bool = False
 
 
@@ -99,10 +99,10 @@ class Driver(Protocol):
     def count(self) -> int:
         """Number of devices."""
 
-    def facts(self, index: int) -> Facts:
+    def facts(self, index: int) -> DeviceProperties:
         """What a device is."""
 
-    def memory(self, index: int) -> Memory | None:
+    def memory(self, index: int) -> DeviceMemory | None:
         """Its memory now; None where it has none of its own."""
 
     def processes(self, index: int) -> list[GpuProcess]:

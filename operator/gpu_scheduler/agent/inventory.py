@@ -6,21 +6,21 @@ rounded down so that the sum of caps never exceeds it. Called by the sampler.
 
 from dataclasses import replace
 
-from gpu_scheduler.agent.driver import Facts, Memory
+from gpu_scheduler.agent.driver import DeviceMemory, DeviceProperties
 from gpu_scheduler.api.gpunode import Device, ForeignProcess
 from gpu_scheduler.core.model.units import MIB
 
 MOST_FOREIGN = 16  # as many as GPUNode holds of them per device
 
 
-def with_configured_memory(facts: Facts, unified_memory_mib: int) -> Facts:
+def with_configured_memory(facts: DeviceProperties, unified_memory_mib: int) -> DeviceProperties:
     """The facts, with the configured size where a device shares the machine's memory."""
     if facts.memory is not None or not unified_memory_mib:
         return facts
-    return replace(facts, memory=Memory(unified_memory_mib * MIB, 0, 0))
+    return replace(facts, memory=DeviceMemory(unified_memory_mib * MIB, 0, 0))
 
 
-def problem(facts: Facts) -> str | None:
+def problem(facts: DeviceProperties) -> str | None:
     """Why a device cannot be shared at all, whatever its health."""
     if facts.mig:
         return "MIG is enabled: only whole GPUs are shared; disable MIG or label the node away"
@@ -33,13 +33,13 @@ def problem(facts: Facts) -> str | None:
 
 
 def device(
-    facts: Facts,
+    facts: DeviceProperties,
     message: str | None,
     foreign: list[ForeignProcess] | None = None,
     context_mib: int | None = None,
 ) -> Device:
     """A device as GPUNode shows it; ``message`` says why it is unhealthy."""
-    memory = facts.memory or Memory(0, 0, 0)
+    memory = facts.memory or DeviceMemory(0, 0, 0)
     message = message or problem(facts)
     return Device(
         uuid=facts.uuid,

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from gpu_scheduler.agent.sampler import Seen
+from gpu_scheduler.agent.sampler import DeviceProcess
 from gpu_scheduler.agent.usage import ContainerUse
 
 InPlace = Literal["kernel", "interposer", "framework", "none", "unprotected"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class IsolationVerdict:
     """The layer in place, and what is wrong, if anything is."""
 
     isolation: InPlace
@@ -28,9 +28,9 @@ def verdict(
     use: ContainerUse,
     *,
     kernel: bool,
-    has_library: Callable[[Seen], bool | None],
+    has_library: Callable[[DeviceProcess], bool | None],
     got_past: bool = False,
-) -> Verdict:
+) -> IsolationVerdict:
     """The layer that enforces a container's cap.
 
     Args:
@@ -42,37 +42,37 @@ def verdict(
     if use.beside:
         return _beside(use)
     if kernel:
-        return Verdict("kernel")
+        return IsolationVerdict("kernel")
     own = use.container.own
     if not own.promised:
-        return Verdict("framework")
+        return IsolationVerdict("framework")
     for seen in use.processes:
         loaded = has_library(seen)
         if loaded:
             continue
         command = seen.process.command if seen.process is not None else "?"
         why = "runs without libgpucap" if loaded is False else "cannot be looked into"
-        return Verdict(
+        return IsolationVerdict(
             "unprotected",
             f"container {own.name}: process {seen.pid} ({command}) is on the GPU and "
             f"{why}: nothing but the watchdog holds it to its cap",
         )
     if got_past:
-        return Verdict(
+        return IsolationVerdict(
             "unprotected",
             f"container {own.name}: a program got past libgpucap, which did not count "
             "what it holds (an own loader, a static driver): nothing but the watchdog holds it to "
             "its cap",
         )
-    return Verdict("interposer")
+    return IsolationVerdict("interposer")
 
 
-def _beside(use: ContainerUse) -> Verdict:
+def _beside(use: ContainerUse) -> IsolationVerdict:
     """An ephemeral container sees what its pod holds, if it asks for it, and has no cap at all."""
     first = use.beside[0]
     command = first.seen.process.command if first.seen.process is not None else "?"
     more = f" and {len(use.beside) - 1} more processes" if len(use.beside) > 1 else ""
-    return Verdict(
+    return IsolationVerdict(
         "unprotected",
         f"ephemeral container {first.name}: process {first.seen.pid} ({command}){more} is on "
         f"{first.uuid} of container {use.container.own.name}, where no cap holds it and nobody is "

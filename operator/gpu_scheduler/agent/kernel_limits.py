@@ -50,7 +50,7 @@ class GetLimits(ctypes.Structure):
     _fields_ = [*SetLimits._fields_, ("currentUsed", ctypes.c_ulonglong)]
 
 
-class Limits(Protocol):
+class DriverLimits(Protocol):
     """The driver's part."""
 
     def set(self, uuid: str, folder: Path, hard_bytes: int) -> None:
@@ -82,12 +82,12 @@ class NvmlLimits:
             raise LimitError(f"NVML has no {missing[0]}")
 
     def set(self, uuid: str, folder: Path, hard_bytes: int) -> None:
-        """See ``Limits``."""
+        """See ``DriverLimits``."""
         limits = SetLimits(str(folder).encode(), 0, hard_bytes)
         self._call("nvmlDeviceSetMemoryLimits_v1", self._handle(uuid), ctypes.byref(limits))
 
     def hard_bytes(self, uuid: str, folder: Path) -> int:
-        """See ``Limits``."""
+        """See ``DriverLimits``."""
         limits = GetLimits(str(folder).encode(), 0, 0, 0)
         self._call("nvmlDeviceGetMemoryLimits_v1", self._handle(uuid), ctypes.byref(limits))
         return int(limits.hardLimit)
@@ -103,7 +103,9 @@ class NvmlLimits:
             raise LimitError(f"{name}: NVML error {code}")
 
 
-def unavailable(driver_version: str, *, mig: bool, root: Path, limits: Limits | None) -> str | None:
+def unavailable(
+    driver_version: str, *, mig: bool, root: Path, limits: DriverLimits | None
+) -> str | None:
     """Why the driver cannot hold limits here; None when it can.
 
     Args:
@@ -132,7 +134,7 @@ class _Applied:
 class KernelLimits:
     """Applies limits to containers, once each, and again when a cap changes."""
 
-    def __init__(self, limits: Limits, root: Path) -> None:
+    def __init__(self, limits: DriverLimits, root: Path) -> None:
         self._limits = limits
         self._root = root
         self._applied: dict[str, _Applied] = {}  # by container id: a restarted one has another

@@ -8,21 +8,21 @@ from pathlib import Path
 
 from gpu_scheduler.agent.driver import Driver, DriverError
 from gpu_scheduler.agent.kernel_limits import (
+    DriverLimits,
     KernelLimits,
     LimitError,
-    Limits,
     NvmlLimits,
     unavailable,
 )
 from gpu_scheduler.agent.kernel_test import kernel_layer
 from gpu_scheduler.agent.poll import Poller
 from gpu_scheduler.agent.selftest import Layer, Run, run_probe
-from gpu_scheduler.agent.settings import Settings
+from gpu_scheduler.agent.settings import AgentSettings
 from gpu_scheduler.kube.unexpected import unexpected
 
 
 def start_kernel_limits(
-    settings: Settings,
+    settings: AgentSettings,
     driver: Driver,
     poller: Poller,
     run: Run = run_probe,
@@ -35,7 +35,7 @@ def start_kernel_limits(
         return Layer("kernel", "failed", f"{type(error).__name__}: {error}"[:200])
 
 
-def _start(settings: Settings, driver: Driver, poller: Poller, run: Run) -> Layer:
+def _start(settings: AgentSettings, driver: Driver, poller: Poller, run: Run) -> Layer:
     root = Path(settings.cgroup_root)
     try:
         driver.open()
@@ -54,7 +54,7 @@ def _start(settings: Settings, driver: Driver, poller: Poller, run: Run) -> Laye
     return layer
 
 
-def _bind() -> Limits | None:
+def _bind() -> DriverLimits | None:
     try:
         return NvmlLimits()
     except LimitError:

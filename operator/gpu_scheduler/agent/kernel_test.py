@@ -8,12 +8,12 @@ import os
 from pathlib import Path
 
 from gpu_scheduler.agent import cgroup_tree
-from gpu_scheduler.agent.kernel_limits import LIMIT_MAX, LimitError, Limits
+from gpu_scheduler.agent.kernel_limits import LIMIT_MAX, DriverLimits, LimitError
 from gpu_scheduler.agent.selftest import LIMIT_MIB, Layer, Run, judge
 from gpu_scheduler.core.model.units import MIB
 
 
-def kernel_layer(limits: Limits, root: Path, uuid: str, run: Run) -> Layer:
+def kernel_layer(limits: DriverLimits, root: Path, uuid: str, run: Run) -> Layer:
     """Whether the driver stops a process at a limit.
 
     Args:

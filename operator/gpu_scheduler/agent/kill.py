@@ -12,12 +12,12 @@ from collections.abc import Iterable
 
 from gpu_scheduler.agent.cgroup import owner
 from gpu_scheduler.agent.procfs import ProcFS
-from gpu_scheduler.agent.sampler import Seen
+from gpu_scheduler.agent.sampler import DeviceProcess
 
 log = logging.getLogger(__name__)
 
 
-def kill(procfs: ProcFS, pod_uid: str, processes: Iterable[Seen]) -> list[int]:
+def kill(procfs: ProcFS, pod_uid: str, processes: Iterable[DeviceProcess]) -> list[int]:
     """Kill those of the processes that still are what they were.
 
     Args:

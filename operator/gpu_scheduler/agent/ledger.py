@@ -42,7 +42,7 @@ class LedgerError(Exception):
     """The file is not a ledger that can be used; the message says why."""
 
 
-class Ledger:
+class LedgerFile:
     """An open ledger."""
 
     def __init__(self, descriptor: int) -> None:
@@ -111,7 +111,7 @@ def _held_at(slot: int, device: int) -> int:
 
 
 @contextmanager
-def open_inside(root: Path) -> Iterator[Ledger]:
+def open_inside(root: Path) -> Iterator[LedgerFile]:
     """The ledger of a container.
 
     Args:
@@ -138,6 +138,6 @@ def open_inside(root: Path) -> Iterator[Ledger]:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
             raise LedgerError("not a regular file with one name")
-        yield Ledger(descriptor)
+        yield LedgerFile(descriptor)
     finally:
         os.close(descriptor)

@@ -30,7 +30,7 @@ class Counts:
     sample_seconds: float = 0.0
 
 
-class Metrics(Collector):
+class AgentMetrics(Collector):
     """The collector. The agent sets ``sample`` and ``usage`` after each look."""
 
     def __init__(self, node: str, clock: Clock | None = None) -> None:

@@ -14,11 +14,11 @@ import pynvml
 
 from gpu_scheduler.agent.driver import (
     DeviceLostError,
+    DeviceMemory,
+    DeviceProperties,
     DriverError,
-    Facts,
     GpuProcess,
     Load,
-    Memory,
     NothingFoundError,
     UnsupportedError,
     Vitals,
@@ -125,12 +125,12 @@ class NvmlDriver:
         """See ``Driver``."""
         return int(call(pynvml.nvmlDeviceGetCount))
 
-    def facts(self, index: int) -> Facts:
+    def facts(self, index: int) -> DeviceProperties:
         """See ``Driver``."""
         handle = self._handle(index)
         major, minor = call(pynvml.nvmlDeviceGetCudaComputeCapability, handle)
         mig = optional(pynvml.nvmlDeviceGetMigMode, handle)
-        return Facts(
+        return DeviceProperties(
             uuid=self._uuids[index] or str(call(pynvml.nvmlDeviceGetUUID, handle)),
             index=index,
             model=str(call(pynvml.nvmlDeviceGetName, handle)),
@@ -139,15 +139,15 @@ class NvmlDriver:
             mig=bool(mig and mig[0]),
         )
 
-    def memory(self, index: int) -> Memory | None:
+    def memory(self, index: int) -> DeviceMemory | None:
         """See ``Driver``."""
         handle = self._handle(index)
         # Version 2 tells the driver's own part apart; r470 has only the first.
         newer = optional(pynvml.nvmlDeviceGetMemoryInfo, handle, pynvml.nvmlMemory_v2)
         if newer is not None:
-            return Memory(newer.total, newer.reserved, newer.used)
+            return DeviceMemory(newer.total, newer.reserved, newer.used)
         older = optional(pynvml.nvmlDeviceGetMemoryInfo, handle)
-        return None if older is None else Memory(older.total, 0, older.used)
+        return None if older is None else DeviceMemory(older.total, 0, older.used)
 
     def processes(self, index: int) -> list[GpuProcess]:
         """See ``Driver``."""

@@ -10,7 +10,15 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from gpu_scheduler.agent.driver import DriverError, Facts, GpuProcess, Load, Memory, Vitals, Xid
+from gpu_scheduler.agent.driver import (
+    DeviceMemory,
+    DeviceProperties,
+    DriverError,
+    GpuProcess,
+    Load,
+    Vitals,
+    Xid,
+)
 
 MOST_BYTES = 1 << 50  # a petabyte; the largest device of 2026 has a third of a terabyte
 MOST_DEVICES = 1024
@@ -48,7 +56,7 @@ def count(value: object) -> int:
     return found
 
 
-def memory(found: Memory | None) -> Memory | None:
+def memory(found: DeviceMemory | None) -> DeviceMemory | None:
     """Device memory; None where it has none of its own, or tells nothing that can be."""
     if found is None:
         return None
@@ -59,7 +67,7 @@ def memory(found: Memory | None) -> Memory | None:
     return found
 
 
-def facts(found: Facts) -> Facts:
+def facts(found: DeviceProperties) -> DeviceProperties:
     """What a device is.
 
     Raises:

@@ -10,21 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gpu_scheduler.agent.compute_share import ComputeShares
-from gpu_scheduler.agent.isolation import Verdict, verdict
+from gpu_scheduler.agent.isolation import IsolationVerdict, verdict
 from gpu_scheduler.agent.kernel_limits import KernelLimits
 from gpu_scheduler.agent.kill import kill
 from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.procfs import ProcFS
-from gpu_scheduler.agent.sampler import Sample, Sampler, Seen
+from gpu_scheduler.agent.sampler import DeviceProcess, Sample, Sampler
 from gpu_scheduler.agent.trueup import TrueUp
 from gpu_scheduler.agent.usage import ContainerUse, Surroundings, Usage, usage
-from gpu_scheduler.agent.watchdog import Key, OverCap, Watchdog
+from gpu_scheduler.agent.watchdog import Key, OverCapContainer, Watchdog
 from gpu_scheduler.api.orders import Neighbour
 from gpu_scheduler.kube.unexpected import unexpected
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PodSnapshot:
     """What the event loop knows of the pods at the moment of a look."""
 
     containers: Mapping[str, tuple[GpuContainer, ...]]
@@ -38,15 +38,15 @@ class Poll:
 
     sample: Sample
     usage: Usage
-    over: dict[Key, OverCap]
-    verdicts: dict[Key, Verdict]
+    over: dict[Key, OverCapContainer]
+    verdicts: dict[Key, IsolationVerdict]
     killed: tuple[int, ...]
     contexts_mib: Mapping[str, int]  # what a context takes, by device
     compute_percent: Mapping[Key, int]  # of time, by container
     seconds: float
 
 
-def _with_policy(over: OverCap) -> OverCap:
+def _with_policy(over: OverCapContainer) -> OverCapContainer:
     if not over.container.pod.kill:
         return over
     return replace(over, message=f"{over.message}; by policy kill its processes there are killed")
@@ -64,7 +64,7 @@ class Poller:
         self.kernel = kernel
         self._true_up = TrueUp(procfs)
         self._shares = ComputeShares()
-        self._verdicts: dict[Key, Verdict] = {}
+        self._verdicts: dict[Key, IsolationVerdict] = {}
         self._reported: set[Key] = set()  # above their cap at the last look
         self._loaded: set[tuple[int, int]] = set()  # a library that is mapped stays mapped
 
@@ -73,7 +73,7 @@ class Poller:
         """Containers found above their cap since the start."""
         return self._watchdog.violations
 
-    def poll(self, now: float, wall: str, known: Known) -> Poll:
+    def poll(self, now: float, wall: str, known: PodSnapshot) -> Poll:
         """Poll once.
 
         Args:
@@ -91,7 +91,7 @@ class Poller:
         over = self._watchdog.update(found.containers, wall) if sample.problem is None else {}
         over = {key: _with_policy(each) for key, each in over.items()}
         killed: list[int] = []
-        verdicts: dict[Key, Verdict] = {}
+        verdicts: dict[Key, IsolationVerdict] = {}
         for use in found.containers:
             key = use.key
             try:
@@ -99,7 +99,9 @@ class Poller:
                 verdicts[key] = self._verdict(use, key in over)
             except Exception:
                 unexpected("look", f"{use.container.pod.namespace}/{use.container.pod.name}")
-                verdicts.setdefault(key, Verdict("unprotected", "the agent cannot judge it"))
+                verdicts.setdefault(
+                    key, IsolationVerdict("unprotected", "the agent cannot judge it")
+                )
         self._reported = set(over)
         self._verdicts = verdicts
         self._loaded &= {
@@ -118,7 +120,7 @@ class Poller:
         if self.kernel is not None:
             self.kernel.update(found.containers)
 
-    def _kill(self, use: ContainerUse, over: OverCap | None) -> list[int]:
+    def _kill(self, use: ContainerUse, over: OverCapContainer | None) -> list[int]:
         """Kill by policy, one look after the report: whose process dies must be able to see why."""
         key = use.key
         if over is None or key not in self._reported or not use.container.pod.kill:
@@ -126,7 +128,7 @@ class Poller:
         doomed = [process for process in use.processes if process.pid in over.pids]
         return kill(self._procfs, use.container.pod.uid, doomed)
 
-    def _verdict(self, use: ContainerUse, over: bool) -> Verdict:
+    def _verdict(self, use: ContainerUse, over: bool) -> IsolationVerdict:
         before = self._verdicts.get(use.key)
         if before is not None and not all(each.readable for each in use.uses):
             return before  # no process was seen because the device did not answer
@@ -134,7 +136,7 @@ class Poller:
         got_past = over and self._watchdog.is_too_much(use, self._true_up.uncounted_mib(use))
         return verdict(use, kernel=kernel, has_library=self._has_library, got_past=got_past)
 
-    def _has_library(self, seen: Seen) -> bool | None:
+    def _has_library(self, seen: DeviceProcess) -> bool | None:
         if seen.process is None:
             return None
         key = (seen.pid, seen.process.started)

@@ -19,7 +19,7 @@ from gpu_scheduler.agent.driver import Driver
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.heartbeat import Heartbeat
 from gpu_scheduler.agent.kernel_start import start_kernel_limits
-from gpu_scheduler.agent.metrics import Metrics
+from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.nvml import NvmlDriver
 from gpu_scheduler.agent.orders import OrdersFile
 from gpu_scheduler.agent.pods import Pods
@@ -27,7 +27,7 @@ from gpu_scheduler.agent.poll import Poller
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sampler
-from gpu_scheduler.agent.settings import Settings
+from gpu_scheduler.agent.settings import AgentSettings
 from gpu_scheduler.agent.usage import Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.orders import Orders
@@ -43,20 +43,20 @@ log = logging.getLogger(__name__)
 _CLOSE_SECONDS = 3.0
 
 
-async def run(settings: Settings, connection: Connection, driver: Driver | None = None) -> int:
+async def run(settings: AgentSettings, connection: Connection, driver: Driver | None = None) -> int:
     """Run until told to stop (0) or until a part fails (1): the exit code."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with Client(connection, user_agent=f"gpu-scheduler-agent/{__version__}") as client:
-        node = Node(settings, client, driver or NvmlDriver())
+        node = AgentProcess(settings, client, driver or NvmlDriver())
         return await node.run(stop)
 
 
-class Node:
+class AgentProcess:
     """All parts of an agent."""
 
-    def __init__(self, settings: Settings, client: Client, driver: Driver) -> None:
+    def __init__(self, settings: AgentSettings, client: Client, driver: Driver) -> None:
         """Build them; nothing runs yet."""
         procfs = ProcFS()
         self._settings = settings
@@ -65,7 +65,7 @@ class Node:
         self.pods = Pods(lambda: self.agent.pods_changed())
         self.publisher = Publisher(client, settings.node)
         self.clock = Clock()
-        self.metrics = Metrics(settings.node, self.clock)
+        self.metrics = AgentMetrics(settings.node, self.clock)
         self._told = asyncio.Event()
         self._orders = OrdersFile(Path(settings.orders_file), self._take)
         sampler = Sampler(
@@ -172,7 +172,7 @@ class Node:
         self.agent.close()
 
 
-def _verdict(path: Path) -> selftest.Verdict | None:
+def _verdict(path: Path) -> selftest.SelftestVerdict | None:
     try:
         return selftest.parse(path.read_text())
     except (OSError, ValueError) as error:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from gpu_scheduler.agent.inventory import device
-from gpu_scheduler.agent.isolation import Verdict
+from gpu_scheduler.agent.isolation import IsolationVerdict
 from gpu_scheduler.agent.sampler import Sample
-from gpu_scheduler.agent.selftest import Verdict as SelfTest
+from gpu_scheduler.agent.selftest import SelftestVerdict as SelfTest
 from gpu_scheduler.agent.usage import ContainerUse, Usage
-from gpu_scheduler.agent.watchdog import Key, OverCap
+from gpu_scheduler.agent.watchdog import Key, OverCapContainer
 from gpu_scheduler.api.gpunode import ContainerReport, Device, GPUNodeStatus
 
 MOST_DEVICES = 64
@@ -23,8 +23,8 @@ _MESSAGE = 512
 def status(
     sample: Sample,
     usage: Usage,
-    over: Mapping[Key, OverCap],
-    verdict: Callable[[ContainerUse], Verdict],
+    over: Mapping[Key, OverCapContainer],
+    verdict: Callable[[ContainerUse], IsolationVerdict],
     self_test: SelfTest | None,
     contexts_mib: Mapping[str, int] = MappingProxyType({}),
     compute_percent: Mapping[Key, int] = MappingProxyType({}),
@@ -67,7 +67,10 @@ def unreadable(known: GPUNodeStatus, problem: str) -> GPUNodeStatus:
 
 
 def container_report(
-    use: ContainerUse, verdict: Verdict, over: OverCap | None, compute_percent: int | None = None
+    use: ContainerUse,
+    verdict: IsolationVerdict,
+    over: OverCapContainer | None,
+    compute_percent: int | None = None,
 ) -> ContainerReport:
     """One container; being above the cap is told before a missing layer."""
     messages = [text for text in (over.message if over else None, verdict.message) if text]

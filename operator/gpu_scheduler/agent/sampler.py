@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from gpu_scheduler.agent import plausible
 from gpu_scheduler.agent.driver import (
+    DeviceMemory,
+    DeviceProperties,
     Driver,
     DriverError,
-    Facts,
     Load,
-    Memory,
     Vitals,
 )
 from gpu_scheduler.agent.health import Health
@@ -32,7 +32,7 @@ SLOW_SECONDS = 10.0  # between looks at what changes slowly: vitals, load, use p
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class DeviceProcess:
     """A process on a device."""
 
     pid: int
@@ -45,11 +45,11 @@ class Seen:
 class DeviceSample:
     """A device and who is on it; ``message`` says why it is unhealthy."""
 
-    facts: Facts
+    facts: DeviceProperties
     message: str | None
-    memory: Memory | None = None
+    memory: DeviceMemory | None = None
     load: Load = Load()
-    processes: tuple[Seen, ...] = ()
+    processes: tuple[DeviceProcess, ...] = ()
     readable: bool = True
 
 
@@ -65,7 +65,7 @@ class Sample:
 
 @dataclass(slots=True)
 class _Known:
-    facts: Facts
+    facts: DeviceProperties
     vitals: Vitals = Vitals()
     load: Load = Load()
     busy: dict[int, float | None] | None = None  # by pid; None: the driver cannot tell
@@ -149,7 +149,9 @@ class Sampler:
                 self._look_closer(index, known)
                 known.slow_at = now
             processes = tuple(
-                Seen(p.pid, p.used_bytes, self._procfs.process(p.pid), known.busy_ratio(p.pid))
+                DeviceProcess(
+                    p.pid, p.used_bytes, self._procfs.process(p.pid), known.busy_ratio(p.pid)
+                )
                 for p in plausible.processes(self._driver.processes(index))
             )
         except Exception as error:
@@ -168,7 +170,7 @@ class Sampler:
         known.busy = None if busy is None else plausible.busy(busy)
         known.busy_since_us = plausible.whole(newest, _MOST_US) or 0
 
-    def _facts(self, index: int) -> Facts:
+    def _facts(self, index: int) -> DeviceProperties:
         found = replace(plausible.facts(self._driver.facts(index)), index=index)
         return with_configured_memory(found, self._unified_memory_mib)
 

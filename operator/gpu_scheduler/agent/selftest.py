@@ -38,7 +38,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SelftestVerdict:
     """The best layer that passed, and all of them, best first."""
 
     isolation: Tier
@@ -54,13 +54,13 @@ class Verdict:
         return json.dumps({**asdict(self), "sentence": self.sentence})
 
 
-def verdict(*layers: Layer) -> Verdict:
+def verdict(*layers: Layer) -> SelftestVerdict:
     """The verdict over the layers, given best first."""
     best: Tier = next((each.name for each in layers if each.result == "passed"), "none")
-    return Verdict(best, layers)
+    return SelftestVerdict(best, layers)
 
 
-def parse(text: str) -> Verdict:
+def parse(text: str) -> SelftestVerdict:
     """A verdict from JSON.
 
     Raises:
@@ -135,7 +135,7 @@ def run_probe(how: str, extra: Mapping[str, str]) -> dict[str, Any]:
     return answer
 
 
-def self_test(run: Run = run_probe) -> Verdict:
+def self_test(run: Run = run_probe) -> SelftestVerdict:
     """Try the layers that need no rights; the driver's own is the agent's to try."""
     kernel = Layer("kernel", "untested", "tried by the agent itself")
     return verdict(kernel, interposer(run), framework(run))

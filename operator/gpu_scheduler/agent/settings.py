@@ -39,7 +39,7 @@ DAEMONS = (
 )
 
 
-class Settings(BaseModel):
+class AgentSettings(BaseModel):
     """Everything that can be set. Field ``sample_seconds`` is ``GPUSCHED_AGENT_SAMPLE_SECONDS``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -77,13 +77,13 @@ class Settings(BaseModel):
     )
 
 
-def load(environ: Mapping[str, str] = os.environ) -> Settings:
+def load(environ: Mapping[str, str] = os.environ) -> AgentSettings:
     """Settings from the environment.
 
     Raises:
         SettingsError: an unknown variable with our prefix, or a value that cannot be used.
     """
-    settings = environment.read(Settings, PREFIX, environ, node=socket.gethostname())
+    settings = environment.read(AgentSettings, PREFIX, environ, node=socket.gethostname())
     if settings.renew_seconds * 2 > settings.lease_seconds:
         raise environment.SettingsError(
             f"{PREFIX}RENEW_SECONDS: {settings.renew_seconds:g} must be at most half of "

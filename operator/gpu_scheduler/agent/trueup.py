@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.agent.contexts import ContextCosts
 from gpu_scheduler.agent.ledger import LedgerError, open_inside
 from gpu_scheduler.agent.procfs import ProcFS
-from gpu_scheduler.agent.sampler import Seen
+from gpu_scheduler.agent.sampler import DeviceProcess
 from gpu_scheduler.agent.usage import ContainerUse
 from gpu_scheduler.core.model.units import MIB
 from gpu_scheduler.kube.unexpected import unexpected
@@ -76,7 +76,7 @@ class TrueUp:
                 total += min(looks.estimates) if looks is not None else seen.used_bytes or 0
         return total // MIB
 
-    def _one(self, seen: Seen, uuid: str, pod: str) -> Key | None:
+    def _one(self, seen: DeviceProcess, uuid: str, pod: str) -> Key | None:
         if seen.process is None or seen.used_bytes is None:
             return None
         pid, started = seen.pid, seen.process.started

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.agent.cgroup import Owner, owner
 from gpu_scheduler.agent.pods import GpuContainer
-from gpu_scheduler.agent.sampler import Sample, Seen
+from gpu_scheduler.agent.sampler import DeviceProcess, Sample
 from gpu_scheduler.api.gpunode import ForeignProcess
 from gpu_scheduler.api.orders import Neighbour
 from gpu_scheduler.core.model.units import MIB
@@ -26,7 +26,7 @@ class Use:
 
     uuid: str
     cap_mib: int
-    processes: tuple[Seen, ...]
+    processes: tuple[DeviceProcess, ...]
     readable: bool = True  # the device answered, so that no process means no memory
 
     @property
@@ -54,7 +54,7 @@ class Beside:
 
     uuid: str
     name: str  # of the ephemeral container
-    seen: Seen
+    seen: DeviceProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class ContainerUse:
         return self.container.key
 
     @property
-    def processes(self) -> tuple[Seen, ...]:
+    def processes(self) -> tuple[DeviceProcess, ...]:
         """Its processes on any device, each once."""
         return tuple({p.pid: p for use in self.uses for p in use.processes}.values())
 
@@ -116,7 +116,7 @@ def usage(
     """Match the processes of a sample with the containers that were granted devices."""
     uuid_of = {str(d.facts.index): d.facts.uuid for d in sample.devices}
     granted = _granted(pods, uuid_of)
-    held: dict[tuple[str, int], dict[str, list[Seen]]] = {}
+    held: dict[tuple[str, int], dict[str, list[DeviceProcess]]] = {}
     foreign: dict[str, list[ForeignProcess]] = {}
     beside: dict[tuple[str, int], list[Beside]] = {}
     unnamed: set[int] = set()
@@ -190,7 +190,7 @@ def _beside(of: Owner | None, granted: list[GpuContainer]) -> tuple[GpuContainer
 
 
 def _foreign_name(
-    seen: Seen,
+    seen: DeviceProcess,
     found: Owner | None,
     pods: Mapping[str, tuple[GpuContainer, ...]],
     others: Mapping[str, Neighbour],
@@ -235,7 +235,7 @@ def _of_own_pod(cgroup: str, around: Surroundings) -> bool:
     return path == "/" or (path.startswith("/../") and not path.startswith("/../.."))
 
 
-def _foreign(seen: Seen, name: str) -> ForeignProcess:
+def _foreign(seen: DeviceProcess, name: str) -> ForeignProcess:
     used = seen.used_bytes
     rounded = None if used is None else -(-used // MIB // _ROUND_MIB) * _ROUND_MIB
     return ForeignProcess(pid=seen.pid, name=name[:_NAME_LENGTH], used_mib=rounded)

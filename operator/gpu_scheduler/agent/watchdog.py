@@ -18,7 +18,7 @@ Key = tuple[str, int]  # pod uid, container
 
 
 @dataclass(frozen=True, slots=True)
-class OverCap:
+class OverCapContainer:
     """A container that is above its cap."""
 
     container: GpuContainer
@@ -46,14 +46,14 @@ class Watchdog:
         self.violations = 0
         """Times that a container went over."""
 
-    def update(self, uses: Iterable[ContainerUse], now: str) -> dict[Key, OverCap]:
+    def update(self, uses: Iterable[ContainerUse], now: str) -> dict[Key, OverCapContainer]:
         """Take a sample in: the containers that are over now.
 
         Args:
             uses: All GPU containers of the node.
             now: Wall clock, as it will be reported.
         """
-        over: dict[Key, OverCap] = {}
+        over: dict[Key, OverCapContainer] = {}
         seen: set[Key] = set()
         for use in uses:
             key = use.key
@@ -66,7 +66,7 @@ class Watchdog:
                 self._below(state)
             if state.over:
                 pids = tuple(p.pid for each in excess for p in each.processes)
-                over[key] = OverCap(use.container, state.since, state.message, pids)
+                over[key] = OverCapContainer(use.container, state.since, state.message, pids)
         for key in self._states.keys() - seen:
             del self._states[key]
         return over

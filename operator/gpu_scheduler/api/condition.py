@@ -88,7 +88,7 @@ CONDITIONS: Mapping[ConditionType, tuple[str, str]] = {
 """Who has a condition, and what is so while it is True."""
 
 
-class Condition(ApiModel):
+class StatusCondition(ApiModel):
     """One aspect of an object's state."""
 
     type: str = Field(max_length=64, description="Aspect that this condition reports.")
@@ -105,7 +105,7 @@ class Condition(ApiModel):
 
 def condition(
     kind: str, holds: bool, reason: str, message: str, *, judged: tuple[int, str], before: Told
-) -> Condition:
+) -> StatusCondition:
     """A condition as it is now; it keeps its time while it holds, or while it does not.
 
     ``judged``: the generation that is judged, and when (RFC 3339). ``before``: the object's status,
@@ -116,7 +116,7 @@ def condition(
     known = (c for c in before.get("conditions") or () if c.get("type") == kind)
     same = next((c for c in known if c.get("status") == status), None)
     since = str(same["lastTransitionTime"]) if same is not None else now
-    return Condition(
+    return StatusCondition(
         type=kind,
         status=status,
         observed_generation=generation,
@@ -126,4 +126,6 @@ def condition(
     )
 
 
-Conditions = Annotated[list[Condition], Field(max_length=16, json_schema_extra=by_key("type"))]
+Conditions = Annotated[
+    list[StatusCondition], Field(max_length=16, json_schema_extra=by_key("type"))
+]

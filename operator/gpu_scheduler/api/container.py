@@ -44,7 +44,7 @@ Named = Annotated[list[T], Field(min_length=1, max_length=16, json_schema_extra=
 """Parts of a job that are told apart by their names."""
 
 
-class EnvVar(ApiModel):
+class EnvironmentVariable(ApiModel):
     """An environment variable, as in a pod."""
 
     name: str = Field(min_length=1, max_length=253, description="Name of the variable.")

@@ -25,7 +25,7 @@ HEADER = "# Generated from operator/gpu_scheduler/api by `make crds`; edit the m
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CustomResource:
     """A custom resource: its names, its models and what ``kubectl get`` prints."""
 
     kind: str
@@ -105,7 +105,7 @@ class Kind:
 
 
 KINDS = (
-    Kind(
+    CustomResource(
         "GPUJob",
         "gj",
         True,
@@ -123,7 +123,7 @@ KINDS = (
             ("NODE", ".status.node"),
         ),
     ),
-    Kind(
+    CustomResource(
         "GPUProject",
         "gp",
         False,
@@ -138,7 +138,7 @@ KINDS = (
             ("PENDING", ".status.pendingGPU"),
         ),
     ),
-    Kind(
+    CustomResource(
         "GPUNode",
         "gn",
         False,
@@ -152,7 +152,7 @@ KINDS = (
             ("ISOLATION", ".status.isolation"),
         ),
     ),
-    Kind(
+    CustomResource(
         "GPUClass",
         "gc",
         False,
@@ -186,7 +186,7 @@ class _Dumper(yaml.SafeDumper):
 _Dumper.add_representer(dict, _Dumper.represent_dict)
 
 
-def render(kind: Kind) -> str:
+def render(kind: CustomResource) -> str:
     """The file of one kind."""
     return HEADER + yaml.dump(
         kind.definition(), Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True

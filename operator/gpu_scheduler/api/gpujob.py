@@ -14,7 +14,7 @@ from gpu_scheduler.api.checkpoint import Checkpoint
 from gpu_scheduler.api.condition import Conditions, Sentence
 from gpu_scheduler.api.container import (
     DeviceCount,
-    EnvVar,
+    EnvironmentVariable,
     GPUCount,
     MemoryAmount,
     Models,
@@ -97,7 +97,7 @@ class GPUJobSpec(ApiModel):
         None, max_length=256, description="Replaces the image's entrypoint."
     )
     args: list[str] | None = Field(None, max_length=1024, description="Arguments.")
-    env: list[EnvVar] | None = Field(
+    env: list[EnvironmentVariable] | None = Field(
         None, max_length=512, description="Environment variables, as in a pod."
     )
     working_dir: str | None = Field(None, max_length=4096, description="Working directory.")

@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_scheduler.api.container import EnvVar
+from gpu_scheduler.api.container import EnvironmentVariable
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.roles import Role
 
@@ -17,7 +17,7 @@ _SHORT_FORM = ("image_pull_policy", "command", "args", "env", "working_dir", "re
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PodSet:
     """Pods of one Job. ``role`` is empty in a job without roles; ``spec`` is that of its pods."""
 
     role: str
@@ -35,13 +35,13 @@ def job_name(gpujob: str, role: str) -> str:
     return f"{gpujob}-{role}" if role else gpujob
 
 
-def parts(spec: GPUJobSpec) -> tuple[Part, ...]:
+def parts(spec: GPUJobSpec) -> tuple[PodSet, ...]:
     """The parts in the order of their ranks."""
     if spec.roles is None:
-        return (Part("", spec, spec.total_pods),)
+        return (PodSet("", spec, spec.total_pods),)
     found, rank = [], 0
     for role in spec.roles:
-        found.append(Part(role.name, role_spec(spec, role), role.replicas, rank))
+        found.append(PodSet(role.name, role_spec(spec, role), role.replicas, rank))
         rank += role.replicas
     return tuple(found)
 
@@ -100,7 +100,9 @@ def _source(spec: GPUJobSpec, role: Role) -> dict[str, Any]:
     return {"template": _overridden(spec.template, role, own)} if own else {}
 
 
-def _merged(base: list[EnvVar], own: list[EnvVar]) -> list[EnvVar]:
+def _merged(
+    base: list[EnvironmentVariable], own: list[EnvironmentVariable]
+) -> list[EnvironmentVariable]:
     replaced = {entry.name for entry in own}
     return [entry for entry in base if entry.name not in replaced] + own
 

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from gpu_scheduler.api.container import (
     DeviceCount,
-    EnvVar,
+    EnvironmentVariable,
     GPUCount,
     MemoryAmount,
     Models,
@@ -91,7 +91,7 @@ class Role(ApiModel):
     args: list[str] | None = Field(
         None, max_length=1024, description="Arguments, instead of the job's."
     )
-    env: list[EnvVar] | None = Field(
+    env: list[EnvironmentVariable] | None = Field(
         None,
         max_length=512,
         description="Environment variables; one of the same name as one of the job's replaces it.",

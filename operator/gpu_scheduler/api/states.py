@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Literal
 
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.sweeps.core.verdict import Reason as Sweep
+from gpu_scheduler.sweeps.core.verdict import SweepReason as Sweep
 
 EventKind = Literal["Normal", "Warning"]
 
@@ -35,7 +35,7 @@ class Group(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ReasonEntry:
     """One reason.
 
     Attributes:
@@ -59,107 +59,111 @@ _END = "nobody: this is an end"
 _GIVES_BACK = "its owner mends the cause; after startTimeoutSeconds of the project, the operator"
 
 STATES = (
-    State(
+    ReasonEntry(
         Reason.INVALID,
         Group.OWNER,
         "it cannot be accepted as it is: the message names the field, and what would be right",
         "its owner, or an administrator where the message says so",
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.DELETING,
         Group.OWNER,
         "it is being deleted: its pods end, and a finalizer keeps the object until then, or longer",
         "its pods, and whoever set the finalizer that the message names",
         "Normal",
     ),
-    State(
+    ReasonEntry(
         Reason.UNSATISFIABLE,
         Group.WAITS,
         "no node of the cluster could ever hold a pod of it, even when empty",
         "its owner asks for less, or a node is added",
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.EXCEEDS_QUOTA,
         Group.WAITS,
         "it can never fit what its project may hold",
         "its owner asks for less, or an administrator gives the project more",
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.WAITING_FOR_QUOTA,
         Group.WAITS,
         "the project uses all that it may",
         "pods of the project that end",
         "Normal",
     ),
-    State(
+    ReasonEntry(
         Reason.FRAGMENTED,
         Group.WAITS,
         "enough GPU is free in sum, nowhere in one piece",
         "pods that end",
         "Normal",
     ),
-    State(
+    ReasonEntry(
         Reason.WAITING_FOR_GPU, Group.WAITS, "nothing that fits is free", "pods that end", "Normal"
     ),
-    State(
+    ReasonEntry(
         Reason.WAITING_FOR_RESOURCES,
         Group.WAITS,
         "GPUs would fit; CPU, memory, pod slots or an open node are missing",
         "pods that end, or nodes that open",
         "Normal",
     ),
-    State(
+    ReasonEntry(
         Reason.WAITING_FOR_TOPOLOGY,
         Group.WAITS,
         "GPUs would fit; a rule about other pods (affinity, spread) forbids it there",
         "pods that come or end, or nodes that are added",
         "Normal",
     ),
-    State(
+    ReasonEntry(
         Reason.WAITING_FOR_GANG,
         Group.WAITS,
         "its pods would fit one by one, but not all at once",
         "pods that end",
         "Normal",
     ),
-    State(Reason.CREATING_JOB, Group.MAKING, "its batch/v1 Job is about to be made", _OPERATOR),
-    State(
+    ReasonEntry(
+        Reason.CREATING_JOB, Group.MAKING, "its batch/v1 Job is about to be made", _OPERATOR
+    ),
+    ReasonEntry(
         Reason.CREATING_PODS, Group.MAKING, "its Job exists, and its next pods do not yet", _JOBS
     ),
-    State(Reason.RESUMING, Group.MAKING, "spec.suspend is false again", _OPERATOR),
-    State(
+    ReasonEntry(Reason.RESUMING, Group.MAKING, "spec.suspend is false again", _OPERATOR),
+    ReasonEntry(
         Reason.PODS_REFUSED,
         Group.MAKING,
         "the API server refuses its pods: a ResourceQuota, LimitRange, PodSecurity or a policy",
         "whoever changes that, or pods of the namespace that end; the operator tries again",
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.SCHEDULING_GATED,
         Group.MAKING,
         "somebody else keeps its pods from being scheduled, by a gate or a scheduler of their own",
         "whoever put the gate there",
         "Warning",
     ),
-    State(Reason.WAITING_FOR_PLAN, Group.MAKING, "its pods wait for the next plan", _PLANNER),
-    State(
+    ReasonEntry(Reason.WAITING_FOR_PLAN, Group.MAKING, "its pods wait for the next plan", _PLANNER),
+    ReasonEntry(
         Reason.PLACING,
         Group.PLACED,
         "its pod has a node and GPUs, and is about to be bound there",
         "the operator, or kube-scheduler where the pod needs it",
     ),
-    State(Reason.STARTING, Group.PLACED, "its pod is on its node, containers are starting", _NODE),
-    State(
+    ReasonEntry(
+        Reason.STARTING, Group.PLACED, "its pod is on its node, containers are starting", _NODE
+    ),
+    ReasonEntry(
         Reason.IMAGE_NOT_PULLED,
         Group.STUCK,
         "the image of a container cannot be had: ErrImagePull, ImagePullBackOff, InvalidImageName",
         _GIVES_BACK,
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.CONTAINER_NOT_STARTED,
         Group.STUCK,
         "a container cannot be made or started: CreateContainerConfigError (a Secret or ConfigMap "
@@ -167,27 +171,27 @@ STATES = (
         _GIVES_BACK,
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.VOLUME_NOT_MOUNTED,
         Group.STUCK,
         "a volume of the pod is not there or cannot be mounted",
         _GIVES_BACK,
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.SANDBOX_NOT_CREATED,
         Group.STUCK,
         "the pod's sandbox or network cannot be made on its node",
         _GIVES_BACK,
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.START_TIMED_OUT,
         Group.GAVE_BACK,
         "its pod could not start for startTimeoutSeconds of the project and gave its GPU back",
         "the operator, at the time that the message names",
     ),
-    State(
+    ReasonEntry(
         Reason.PLACEMENT_REFUSED,
         Group.GAVE_BACK,
         "its pod was refused where it had a place, by a policy of the cluster, kube-scheduler or "
@@ -195,14 +199,14 @@ STATES = (
         "whoever changes what refuses it; the operator tries again, ever more seldom",
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.PREEMPTED,
         Group.GAVE_BACK,
         "its pods made room for somebody who comes before it; the message says for whom",
         _PLANNER,
         "Normal",
     ),
-    State(
+    ReasonEntry(
         Reason.EVICTED,
         Group.GAVE_BACK,
         "its pods had to leave their node: drained, lost, rejected there, or above their memory "
@@ -210,37 +214,39 @@ STATES = (
         _JOBS,
         "Warning",
     ),
-    State(
+    ReasonEntry(
         Reason.RETRYING,
         Group.BETWEEN,
         "a pod has failed, and its index is tried again after a back-off",
         _JOBS,
     ),
-    State(Reason.ENDING_PODS, Group.BETWEEN, "its pods are ending, their successors follow", _NODE),
-    State(
+    ReasonEntry(
+        Reason.ENDING_PODS, Group.BETWEEN, "its pods are ending, their successors follow", _NODE
+    ),
+    ReasonEntry(
         Reason.FINISHING,
         Group.BETWEEN,
         "its pods have ended, and the verdict or the results are outstanding",
         "the Job controller; of a sweep the operator, which reads results",
     ),
-    State(
+    ReasonEntry(
         Reason.SUSPENDED,
         Group.SUSPENDED,
         "spec.suspend is true",
         "its owner sets it to false",
         "Normal",
     ),
-    State(
+    ReasonEntry(
         Sweep.TARGET_REACHED,
         Group.RUNNING,
         "a trial has reached the target: no more trials start, those that run may finish",
         _NODE,
         "Normal",
     ),
-    State("", Group.RUNNING, "pods run, and none waits", _NODE),
-    State("", Group.SUCCEEDED, "every index has succeeded", _END),
+    ReasonEntry("", Group.RUNNING, "pods run, and none waits", _NODE),
+    ReasonEntry("", Group.SUCCEEDED, "every index has succeeded", _END),
     *(
-        State(reason, Group.FAILED, means, _END)
+        ReasonEntry(reason, Group.FAILED, means, _END)
         for reason, means in (
             (
                 Reason.PROGRAM_FAILED,
@@ -308,7 +314,7 @@ def goes_on(reason: str) -> bool:
     return reason in _GOES_ON
 
 
-def of(reason: str) -> State | None:
+def of(reason: str) -> ReasonEntry | None:
     """The row of a reason; None where there is no such word."""
     return _BY_REASON.get(reason)
 
@@ -325,7 +331,7 @@ def event_kind(reason: str) -> EventKind | None:
     return state.event if state is not None else None
 
 
-def phases(state: State) -> str:
+def phases(state: ReasonEntry) -> str:
     """Phases in which a job may give that reason."""
     return "Pending, Running" if state.reason in _GOES_ON else _PHASES[state.group]
 

@@ -14,7 +14,7 @@ from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.finding import gpujob_path
-from gpu_scheduler.cli.where import Cluster
+from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -23,7 +23,12 @@ _MOST_SECONDS = 600.0
 
 
 def run_again(
-    cluster: Cluster, name: str, *, drop_results: bool, seconds: float, say: Callable[[str], None]
+    cluster: ClusterAccess,
+    name: str,
+    *,
+    drop_results: bool,
+    seconds: float,
+    say: Callable[[str], None],
 ) -> None:
     """Delete and make again a job that has ended.
 
@@ -62,7 +67,7 @@ def run_again(
         raise Failed(f"{name} was deleted and not made again{_kept(new)}") from None
 
 
-def wait_until_gone(cluster: Cluster, names: Iterable[str]) -> None:
+def wait_until_gone(cluster: ClusterAccess, names: Iterable[str]) -> None:
     """Until these GPUJobs are gone.
 
     Raises:
@@ -101,7 +106,7 @@ def _check(name: str, job: Body, *, drop_results: bool) -> None:
         )
 
 
-def _would_be_taken(cluster: Cluster, name: str, new: dict[str, Any]) -> None:
+def _would_be_taken(cluster: ClusterAccess, name: str, new: dict[str, Any]) -> None:
     """Ask for a creation that can fail for one reason alone: the old one is still there."""
     try:
         cluster.client.create(gpujob_path(cluster.namespace), new, dry_run=True)
@@ -123,7 +128,7 @@ def _until(left: Callable[[], str], name: str, seconds: float) -> None:
         sleep(_POLL_SECONDS)
 
 
-def _job_left(cluster: Cluster, name: str) -> str:
+def _job_left(cluster: ClusterAccess, name: str) -> str:
     try:
         cluster.client.get(gpujob_path(cluster.namespace, name))
     except errors.NotFound:
@@ -131,7 +136,7 @@ def _job_left(cluster: Cluster, name: str) -> str:
     return "the GPUJob"
 
 
-def _left(cluster: Cluster, name: str) -> str:
+def _left(cluster: ClusterAccess, name: str) -> str:
     if what := _job_left(cluster, name):
         return what
     selector = f"{LABEL_JOB}={name}"

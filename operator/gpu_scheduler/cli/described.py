@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from gpu_scheduler.api.unstructured import Body
-from gpu_scheduler.cli.finding import Found
+from gpu_scheduler.cli.finding import ResolvedTarget
 from gpu_scheduler.cli.lists.job_table import age
-from gpu_scheduler.cli.lists.share_rows import Workload, held, owner_of, reason_of
+from gpu_scheduler.cli.lists.share_rows import PodOwner, held, owner_of, reason_of
 from gpu_scheduler.cli.one_pod.choosing import index_of, phase_of, role_of, trial_of
-from gpu_scheduler.cli.where import Cluster
+from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
 from gpu_scheduler.kube import errors, paths
@@ -33,7 +33,9 @@ _FIELDS = (
 )
 
 
-def lines(found: Found, events: Sequence[Body], now: datetime | None = None) -> Iterator[str]:
+def lines(
+    found: ResolvedTarget, events: Sequence[Body], now: datetime | None = None
+) -> Iterator[str]:
     """The screen, line by line."""
     at = now or datetime.now(UTC)
     head = (
@@ -68,7 +70,7 @@ def folded(line: str, columns: int) -> Iterator[str]:
     yield from parts or [line]
 
 
-def read_events(cluster: Cluster, found: Found) -> list[Body]:
+def read_events(cluster: ClusterAccess, found: ResolvedTarget) -> list[Body]:
     """Events about it and its pods, the newest last; none where they may not be seen."""
     names = {found.name, *(str(pod["metadata"]["name"]) for pod in found.pods)}
     uids = {str(pod["metadata"].get("uid")) for pod in found.pods}
@@ -163,8 +165,8 @@ def _counts(status: Body) -> str:
     )
 
 
-def _workload(found: Found, now: datetime) -> Iterator[str]:
-    workload = Workload(found.namespace, f"{found.kind}/{found.name}")
+def _workload(found: ResolvedTarget, now: datetime) -> Iterator[str]:
+    workload = PodOwner(found.namespace, f"{found.kind}/{found.name}")
     workload.pods = {str(pod["metadata"].get("uid")): pod for pod in found.pods}
     cells = workload.cells()
     yield _line("Name", workload.name)

@@ -11,7 +11,7 @@ from gpu_scheduler.api.names import GROUP, LABEL_JOB, VERSION
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.job_names import checked_word
-from gpu_scheduler.cli.where import Cluster
+from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 _SHORT = {
@@ -36,7 +36,7 @@ _BETWEEN = {"deployment": ("apps/v1", "replicasets"), "cronjob": ("batch/v1", "j
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ResolvedTarget:
     """What was meant.
 
     Attributes:
@@ -57,7 +57,7 @@ class Found:
         return f"{self.kind} {self.namespace}/{self.name}"
 
 
-def find(cluster: Cluster, word: str) -> Found:
+def find(cluster: ClusterAccess, word: str) -> ResolvedTarget:
     """The object that a word means: NAME (a GPUJob, or else a pod) or KIND/NAME.
 
     Raises:
@@ -70,18 +70,20 @@ def find(cluster: Cluster, word: str) -> Found:
     if kind in ("", "gpujob"):
         job = _get(cluster, gpujob_path(cluster.namespace, name))
         if job is not None:
-            return Found("gpujob", cluster.namespace, name, job, pods_of_job(cluster, name))
+            return ResolvedTarget(
+                "gpujob", cluster.namespace, name, job, pods_of_job(cluster, name)
+            )
     if kind in ("", "pod"):
         pod = _get(cluster, paths.pod(cluster.namespace, name))
         if pod is not None:
             owner = (pod["metadata"].get("labels") or {}).get(LABEL_JOB)
             job = _get(cluster, gpujob_path(cluster.namespace, owner)) if owner else None
-            return Found("pod", cluster.namespace, name, job, [pod])
+            return ResolvedTarget("pod", cluster.namespace, name, job, [pod])
     what = f"no {kind}" if kind else "neither a GPUJob nor a pod"
     if kind not in ("", "gpujob", "pod"):
         pods = _owned(cluster, kind, name)
         if pods:
-            return Found(kind, cluster.namespace, name, None, pods)
+            return ResolvedTarget(kind, cluster.namespace, name, None, pods)
         what = f"no {kind} with pods"
     raise Failed(
         f"there is {what} called {name} in namespace {cluster.namespace}; "
@@ -94,13 +96,13 @@ def gpujob_path(namespace: str = "", name: str = "") -> str:
     return paths.of_group(GROUP, VERSION, "gpujobs", namespace, name)
 
 
-def pods_of_job(cluster: Cluster, name: str) -> list[Body]:
+def pods_of_job(cluster: ClusterAccess, name: str) -> list[Body]:
     """The pods of a GPUJob, the oldest first."""
     path = paths.core("pods", cluster.namespace)
     return _oldest_first(cluster.client.items(path, f"{LABEL_JOB}={name}"))
 
 
-def _owned(cluster: Cluster, kind: str, name: str) -> list[Body]:
+def _owned(cluster: ClusterAccess, kind: str, name: str) -> list[Body]:
     owners = {(kind, name)}
     if kind in _BETWEEN:
         version, plural = _BETWEEN[kind]
@@ -124,7 +126,7 @@ def _oldest_first(pods: Iterable[Body]) -> list[Body]:
     return sorted(pods, key=lambda p: (p["metadata"]["creationTimestamp"], p["metadata"]["name"]))
 
 
-def _get(cluster: Cluster, path: str) -> Body | None:
+def _get(cluster: ClusterAccess, path: str) -> Body | None:
     try:
         return cluster.client.get(path)
     except errors.NotFound as error:

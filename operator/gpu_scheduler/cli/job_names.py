@@ -80,10 +80,10 @@ def complete(
 
 def _jobs(context: click.Context) -> list[tuple[str, str]]:
     from gpu_scheduler.cli.finding import gpujob_path
-    from gpu_scheduler.cli.where import Where
+    from gpu_scheduler.cli.where import ClusterOptions
 
     said = context.params
-    where = Where(said.get("namespace"), said.get("context"), said.get("kubeconfig"))
+    where = ClusterOptions(said.get("namespace"), said.get("context"), said.get("kubeconfig"))
     with where.cluster() as cluster:
         items = cluster.client.get(gpujob_path(cluster.namespace), limit="500").get("items") or ()
     return [

@@ -25,7 +25,7 @@ _SECONDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class EvictionOptions:
     """When pods are evicted, as said on the command line.
 
     Attributes:
@@ -61,7 +61,7 @@ def rules_options(*default: str) -> Callable[[F], F]:
         def run(preemption: Sequence[str] | str, **given: Any) -> None:
             seconds = {name: given.pop(name) for name in _SECONDS}
             names = [preemption] if isinstance(preemption, str) else preemption
-            command(rules=Rules(names, seconds), **given)
+            command(rules=EvictionOptions(names, seconds), **given)
 
         found: Any = run
         for name, kind in reversed(_SECONDS.items()):

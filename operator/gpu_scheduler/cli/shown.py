@@ -59,7 +59,7 @@ no_headers_option = click.option("--no-headers", is_flag=True, help="A table wit
 
 
 @dataclass(slots=True)
-class Sheet:
+class PrintedTable:
     """A table.
 
     Attributes:
@@ -70,10 +70,10 @@ class Sheet:
     columns: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list)
 
-    def cut(self, *, wide: bool) -> "Sheet":
+    def cut(self, *, wide: bool) -> "PrintedTable":
         """The table as it is shown: without the columns that are for ``-o wide``."""
         kept = [i for i, name in enumerate(self.columns) if wide or not name.endswith("|")]
-        return Sheet(
+        return PrintedTable(
             [self.columns[i].removesuffix("|") for i in kept],
             [[row[i] for i in kept] for row in self.rows],
         )
@@ -86,7 +86,7 @@ def console(*, error: bool = False) -> "Console":
     return Console(stderr=error, highlight=False, markup=False, emoji=False)
 
 
-def print_sheet(sheet: Sheet, *, wide: bool = False, headers: bool = True) -> None:
+def print_sheet(sheet: PrintedTable, *, wide: bool = False, headers: bool = True) -> None:
     """Print a table; without ``wide`` a narrow terminal may cost it columns (see ``narrow``)."""
     sheet = sheet.cut(wide=wide)
     if not sys.stdout.isatty():
@@ -109,7 +109,7 @@ def print_sheet(sheet: Sheet, *, wide: bool = False, headers: bool = True) -> No
 def print_objects(
     objects: Sequence[Mapping[str, Any]],
     output: str,
-    sheet: Callable[[], Sheet],
+    sheet: Callable[[], PrintedTable],
     *,
     headers: bool = True,
     one: bool = False,
@@ -151,7 +151,7 @@ def name_of(body: Mapping[str, Any]) -> str:
     return f"{kind}/{body['metadata']['name']}"
 
 
-def _lines(sheet: Sheet, *, headers: bool) -> Iterable[str]:
+def _lines(sheet: PrintedTable, *, headers: bool) -> Iterable[str]:
     rows = [list(sheet.columns), *sheet.rows] if headers else sheet.rows
     if not rows:
         return

@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class ClusterOptions:
     """What was said on the command line; None: as the kubeconfig says.
 
     Attributes:
@@ -53,7 +53,7 @@ class Where:
         return config.load(environ, context=self.context, login=True)
 
     @contextmanager
-    def cluster(self) -> "Iterator[Cluster]":
+    def cluster(self) -> "Iterator[ClusterAccess]":
         """The cluster, for as long as it is asked.
 
         Raises:
@@ -69,7 +69,7 @@ class Where:
         connection = self.connection()
         with CommandClient(connection) as client:
             try:
-                yield Cluster(client, self.namespace or connection.namespace)
+                yield ClusterAccess(client, self.namespace or connection.namespace)
             except ApiError as error:
                 raise Failed(plainly(connection.server, error)) from None
 
@@ -80,7 +80,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterAccess:
     """A cluster that can be asked.
 
     Attributes:
@@ -103,7 +103,7 @@ def of_cluster(command: F) -> F:
         namespace: str | None, context: str | None, kubeconfig: str | None, **given: Any
     ) -> None:
         with one_line():
-            command(where=Where(namespace, context, kubeconfig), **given)
+            command(where=ClusterOptions(namespace, context, kubeconfig), **given)
 
     found: Any = run
     for add in (

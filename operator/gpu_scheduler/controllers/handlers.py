@@ -12,7 +12,7 @@ from typing import Any, cast
 import kopf
 
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.controllers.session import Listed, Session
+from gpu_scheduler.controllers.session import KopfTransport, Listed
 from gpu_scheduler.kube.transport import Transport
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.informers.custom_resources import (
@@ -35,7 +35,7 @@ def listen(
     stop: asyncio.Event,
     listed: Listed,
 ) -> Coroutine[Any, Any, None]:
-    """Everything that kopf does for us, until ``stop`` is set; ``listed``: see ``Session``.
+    """Everything that kopf does for us, until ``stop`` is set; ``listed``: see ``KopfTransport``.
 
     Once ``ready`` is set, kopf has put its own signal handlers in place of the process'.
     """
@@ -96,7 +96,7 @@ def registry(
 
     @kopf.on.login(registry=handlers)
     async def login(**_: Any) -> kopf.AiohttpSession:
-        session = cast("Any", Session(transport, listed))
+        session = cast("Any", KopfTransport(transport, listed))
         return kopf.AiohttpSession(server=transport.connection.server, aiohttp_session=session)
 
     def listen_to(plural: str, changed: Callable[[Any], None], gone: Callable[..., None]) -> None:

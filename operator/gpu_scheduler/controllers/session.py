@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 Listed = Callable[[str], Awaitable[str]]
 
 
-class Session:
+class KopfTransport:
     """The part of ``aiohttp.ClientSession`` that kopf uses.
 
     Args:
@@ -157,7 +157,7 @@ class _Stream:
 
     def __init__(
         self,
-        session: Session,
+        session: KopfTransport,
         path: str,
         chunks: AsyncIterator[bytes],
         stack: contextlib.AsyncExitStack,

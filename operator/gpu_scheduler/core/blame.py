@@ -20,7 +20,7 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName
 _SAMPLE = 8  # of the others that are asked about one by one
 
 
-class Kind(StrEnum):
+class SuspectType(StrEnum):
     """What a culprit is."""
 
     JOB = "job"
@@ -31,7 +31,7 @@ class Kind(StrEnum):
 class Suspect(NamedTuple):
     """An object: a GPUJob by its key, a node or a GPUProject by its name."""
 
-    kind: Kind
+    kind: SuspectType
     name: str
 
 
@@ -64,10 +64,10 @@ def culprit(
         return None
     if (yield Kept(projects)):
         at = yield from _first(lambda n: Kept(projects[:n]), len(projects))
-        return Suspect(Kind.PROJECT, projects[at])
+        return Suspect(SuspectType.PROJECT, projects[at])
     if (yield Kept(projects, nodes)):
         at = yield from _first(lambda n: Kept(projects, nodes[:n]), len(nodes))
-        return Suspect(Kind.NODE, nodes[at])
+        return Suspect(SuspectType.NODE, nodes[at])
     if (yield Kept(projects, (), keys)):
         at = yield from _first(lambda n: Kept(projects, (), keys[:n]), len(keys))
         return (yield from _job_or_project(keys[at], (), jobs, projects))
@@ -94,7 +94,7 @@ def _job_or_node(
     else:
         is_node = 2 * of_node > len(other_jobs)
     if is_node:
-        return Suspect(Kind.NODE, node)
+        return Suspect(SuspectType.NODE, node)
     return (yield from _job_or_project(job, nodes, jobs, projects))
 
 
@@ -109,13 +109,13 @@ def _job_or_project(
     own = [key for key, of in jobs.items() if of == project]
     others = tuple(key for key, of in jobs.items() if of != project)
     if len(own) == 1 or not others or project not in projects:
-        return Suspect(Kind.JOB, job)
+        return Suspect(SuspectType.JOB, job)
     if (yield Kept(projects, nodes, others)):
-        return Suspect(Kind.JOB, job)
+        return Suspect(SuspectType.JOB, job)
     for key in _sample(own):
         if not (yield Kept(projects, nodes, (key,))):
-            return Suspect(Kind.JOB, job)
-    return Suspect(Kind.PROJECT, project)
+            return Suspect(SuspectType.JOB, job)
+    return Suspect(SuspectType.PROJECT, project)
 
 
 def _raising(parts: Iterable[Kept]) -> _At:

@@ -26,10 +26,10 @@ from gpu_scheduler.core.fairness.budget import Budget
 from gpu_scheduler.core.fairness.pools import Pools
 from gpu_scheduler.core.fit.feasibility import Feasibility
 from gpu_scheduler.core.fit.placement import Placer
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Reservation, ReservationKind
-from gpu_scheduler.core.model.promises import NOTHING, STRICT, Memory, Promises
+from gpu_scheduler.core.model.promises import NOTHING, STRICT, PlannerMemory, Promises
 from gpu_scheduler.core.model.request import Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPods
 from gpu_scheduler.core.plan_input import PlanInput
@@ -52,7 +52,7 @@ class _Terms(NamedTuple):
     reserve_after_seconds: float
     consolidate: bool
     promises: Promises
-    memory: Memory
+    memory: PlannerMemory
 
 
 def plan(
@@ -64,10 +64,10 @@ def plan(
     holds: Sequence[Reservation] = (),
     now: float = 0.0,
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
-    session: Session | None = None,
+    session: PlannerCache | None = None,
     consolidate: bool = False,
     promises: Promises = STRICT,
-    memory: Memory = NOTHING,
+    memory: PlannerMemory = NOTHING,
 ) -> Plan:
     """Decide which waiting pods start now, where, who gives way, and why the others wait.
 
@@ -86,7 +86,7 @@ def plan(
     """
     given = PlanInput(cluster, projects, jobs, running_pods, holds)
     terms = _Terms(now, reserve_after_seconds, consolidate, promises, memory)
-    attempt = partial(_attempt, given, session or Session(), terms)
+    attempt = partial(_attempt, given, session or PlannerCache(), terms)
     turns: dict[ProjectName, Position] = {}
     for _ in range(MOST_ATTEMPTS - 1):
         found = attempt(turns, last=False)
@@ -100,7 +100,7 @@ def plan(
 
 def _attempt(
     given: PlanInput,
-    session: Session,
+    session: PlannerCache,
     terms: _Terms,
     turns: Mapping[ProjectName, Position],
     *,

@@ -8,7 +8,7 @@ charged. Called by ``runtime.planning``, for each cycle and for the search of a 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gpu_scheduler.core.blame import Kept, Kind, Suspect
+from gpu_scheduler.core.blame import Kept, Suspect, SuspectType
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reservation
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
@@ -41,9 +41,9 @@ class PlanInput:
     def only(self, kept: Kept) -> "PlanInput":
         """The part with these objects."""
         gone = {
-            *_left_out(Kind.NODE, (node.name for node in self.cluster.nodes), kept.nodes),
-            *_left_out(Kind.JOB, self.owners(), kept.jobs),
-            *_left_out(Kind.PROJECT, self.projects, kept.projects),
+            *_left_out(SuspectType.NODE, (node.name for node in self.cluster.nodes), kept.nodes),
+            *_left_out(SuspectType.JOB, self.owners(), kept.jobs),
+            *_left_out(SuspectType.PROJECT, self.projects, kept.projects),
         }
         return self.without(gone, Thinner())
 
@@ -51,9 +51,9 @@ class PlanInput:
         """All but these objects; ``thinner`` remembers from cycle to cycle."""
         if not gone:
             return self
-        nodes = frozenset(each.name for each in gone if each.kind is Kind.NODE)
-        keys = {each.name for each in gone if each.kind is Kind.JOB}
-        projects = {each.name for each in gone if each.kind is Kind.PROJECT}
+        nodes = frozenset(each.name for each in gone if each.kind is SuspectType.NODE)
+        keys = {each.name for each in gone if each.kind is SuspectType.JOB}
+        projects = {each.name for each in gone if each.kind is SuspectType.PROJECT}
         jobs = [j for j in self.jobs if j.key not in keys and j.project not in projects]
         uids = {pod.uid for job in jobs for pod in job.pods}
         return PlanInput(
@@ -65,7 +65,7 @@ class PlanInput:
         )
 
 
-def _left_out(kind: Kind, names: Iterable[str], kept: Sequence[str]) -> set[Suspect]:
+def _left_out(kind: SuspectType, names: Iterable[str], kept: Sequence[str]) -> set[Suspect]:
     return {Suspect(kind, name) for name in set(names).difference(kept)}
 
 

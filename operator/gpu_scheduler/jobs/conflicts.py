@@ -37,7 +37,7 @@ PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class FieldPath:
     """How a user is told where something stands.
 
     Attributes:
@@ -51,7 +51,7 @@ class Where:
     ask: str = "spec.gpu, spec.gpuMemory or spec.containers"
 
 
-OF_GPUJOBS = Where()
+OF_GPUJOBS = FieldPath()
 
 
 def problems(
@@ -61,7 +61,7 @@ def problems(
     interposer: bool,
     checkpoint: Checkpoint | None = None,
     reports: bool = False,
-    where: Where = OF_GPUJOBS,
+    where: FieldPath = OF_GPUJOBS,
 ) -> tuple[Problem, ...]:
     """What stands in the way of rendering this template.
 
@@ -88,7 +88,7 @@ def _problems(
     spec: Mapping[str, Any],
     gpu_containers: Collection[int],
     interposer: bool,
-    where: Where,
+    where: FieldPath,
     reserved: Collection[str],
 ) -> Iterator[Problem]:
     scheduler = spec.get("schedulerName")
@@ -134,7 +134,7 @@ def _names(entries: Iterable[Mapping[str, Any]] | None) -> list[object]:
 
 
 def _container_problems(
-    field: str, container: Mapping[str, Any], where: Where
+    field: str, container: Mapping[str, Any], where: FieldPath
 ) -> Iterator[Problem]:
     yield from env_problems(f"{field}.env", _names(container.get("env")))
     resources = container.get("resources") or {}
@@ -148,7 +148,7 @@ def _container_problems(
 
 
 def mount_problems(
-    field: str, container: Mapping[str, Any], interposer: bool, where: Where
+    field: str, container: Mapping[str, Any], interposer: bool, where: FieldPath
 ) -> Iterator[Problem]:
     """Mounts of a container with GPUs that hide what is put there."""
     mounts = _listed(container.get("volumeMounts"))

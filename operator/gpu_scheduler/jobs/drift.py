@@ -48,7 +48,7 @@ class TemplatedJob(msgspec.Struct, frozen=True):
     spec: _TemplatedSpec = _TemplatedSpec()
 
 
-class Seen(Protocol):
+class LiveJobSpec(Protocol):
     """A Job's spec, or what is kept of it."""
 
     @property
@@ -80,7 +80,7 @@ def wanted_sizes(spec: GPUJobSpec) -> dict[str, dict[str, Any]]:
     }
 
 
-def changes(seen: Seen, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def changes(seen: LiveJobSpec, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a Job's spec to write, so that it is as wanted; those alone that differ."""
     return {
         field: wanted[field]
@@ -89,7 +89,7 @@ def changes(seen: Seen, wanted: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def steps(seen: Seen, fields: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+def steps(seen: LiveJobSpec, fields: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
     """The specs to write one after the other for these changes.
 
     ``completions`` may be written with the same ``parallelism`` alone; its own follows.

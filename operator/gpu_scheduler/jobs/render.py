@@ -22,7 +22,7 @@ from gpu_scheduler.api.names import (
     segment_name,
 )
 from gpu_scheduler.api.numbering import FIRST_INIT
-from gpu_scheduler.api.parts import Part, is_distributed, is_gang, parts
+from gpu_scheduler.api.parts import PodSet, is_distributed, is_gang, parts
 from gpu_scheduler.api.pod_env import Env
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.roles import Framework
@@ -62,7 +62,7 @@ class RenderInput:
     segment: Segment | None = None  # which Job of a sweep; None: its first
 
     @property
-    def part(self) -> Part:
+    def part(self) -> PodSet:
         """What of the GPUJob this Job is."""
         return next(part for part in parts(self.spec) if part.role == self.role)
 
@@ -117,7 +117,7 @@ def _rule(action: str, condition: str) -> dict[str, Any]:
     return {"action": action, "onPodConditions": [{"type": condition, "status": "True"}]}
 
 
-def _template(job: RenderInput, part: Part) -> dict[str, Any]:
+def _template(job: RenderInput, part: PodSet) -> dict[str, Any]:
     template = pod_template(part.spec)
     requests = device_requests(part.spec)
     indices = tuple(request.container for request in requests)
@@ -164,7 +164,7 @@ def _keep_last_words(pod_spec: dict[str, Any]) -> None:
             container["terminationMessagePolicy"] = "FallbackToLogsOnError"
 
 
-def _identity(job: RenderInput, part: Part, theirs: Sequence[Mapping[str, Any]] | None) -> Env:
+def _identity(job: RenderInput, part: PodSet, theirs: Sequence[Mapping[str, Any]] | None) -> Env:
     """What a container is told of its job; ``theirs``: its own variables."""
     own = identity(job.name, part.pods)
     if not is_distributed(job.spec):

@@ -163,7 +163,7 @@ def _asks_the_plugin(spec: Mapping[str, Any]) -> bool:
 
 def _problems(spec: Mapping[str, Any], image: CapImage | None) -> list[Problem]:
     """What is in the way: of all containers the same is asked, as a policy does not tell them."""
-    where = conflicts.Where("spec", f"the annotation {ASK_ISOLATION}", ASK_GPU)
+    where = conflicts.FieldPath("spec", f"the annotation {ASK_ISOLATION}", ASK_GPU)
     capped, everyone = image is not None, list(with_fields(spec))
     found = [*conflicts.problems(spec, _NUMBERS, interposer=capped, where=where)]
     numbered_ones = {id(container) for _, container in numbered(spec)}

@@ -29,7 +29,7 @@ from gpu_scheduler.api.share_keys import OWN
 from gpu_scheduler.api.share_request import ShareRequest
 from gpu_scheduler.jobs import cap, volume
 from gpu_scheduler.jobs.cap import CapImage
-from gpu_scheduler.jobs.conflicts import PLUGIN_RESOURCES, Where, mount_problems
+from gpu_scheduler.jobs.conflicts import PLUGIN_RESOURCES, FieldPath, mount_problems
 from gpu_scheduler.jobs.env import MEMORY_LIMIT_MIB
 from gpu_scheduler.jobs.gate import gated
 from gpu_scheduler.jobs.volume import placed_at
@@ -52,7 +52,7 @@ _TERMINATION_LOG = "/dev/termination-log"  # the API server's default
 _TOKENS = ("/var/run/secrets/", "/run/secrets/")
 # Variables that a loader, a C library, NVIDIA's runtime or our library goes by.
 _OBEYED = re.compile(r"LD_|GLIBC_|GCONV_|LOCPATH|NLSPATH|MALLOC_|NVIDIA_|" + CAP_PREFIX)
-_WHERE = Where("spec", f"the annotation {ASK_ISOLATION}")
+_WHERE = FieldPath("spec", f"the annotation {ASK_ISOLATION}")
 _WAY_OUT = (
     "; delete the pod, so that its controller makes it anew, or make it with kubectl gpu render"
 )

@@ -44,7 +44,7 @@ _STREAMED: Mapping[str, Param] = {
 }
 
 
-class Event(msgspec.Struct, frozen=True, gc=False):
+class WatchEvent(msgspec.Struct, frozen=True, gc=False):
     """One line of a watch."""
 
     type: str
@@ -67,12 +67,12 @@ class _Bookmarked(msgspec.Struct, frozen=True, gc=False):
     metadata: _Bookmark = _Bookmark()
 
 
-_EVENT = msgspec.json.Decoder(Event)
+_EVENT = msgspec.json.Decoder(WatchEvent)
 STATUS = msgspec.json.Decoder(Status)
 _BOOKMARK = msgspec.json.Decoder(_Bookmarked)
 
 
-def event_of(line: bytes) -> Event:
+def event_of(line: bytes) -> WatchEvent:
     """The event that a line of a watch tells, without what is nested deeper than anybody reads.
 
     Raises:
@@ -85,7 +85,7 @@ def event_of(line: bytes) -> Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ListPage:
     """A part of a list, as JSON.
 
     Attributes:
@@ -105,7 +105,7 @@ async def parts(
     *,
     page_size: int = 500,
     params: Mapping[str, Param] | None = None,
-) -> AsyncIterator[Part]:
+) -> AsyncIterator[ListPage]:
     """All objects of a collection.
 
     Args:
@@ -167,7 +167,7 @@ def body(raw: msgspec.Raw) -> dict[str, Any]:
     return found
 
 
-async def _paged(client: Client, path: str, params: dict[str, Param]) -> AsyncIterator[Part]:
+async def _paged(client: Client, path: str, params: dict[str, Param]) -> AsyncIterator[ListPage]:
     while True:
         try:
             page = await client.get(path, _Page, timeout_seconds=_PAGE_SECONDS, **params)
@@ -177,13 +177,15 @@ async def _paged(client: Client, path: str, params: dict[str, Param]) -> AsyncIt
             params["limit"] = max(1, int(params["limit"]) // _FEWER)
             continue
         rest = page.metadata.continue_
-        yield Part(page.items or (), version="" if rest else page.metadata.resource_version)
+        yield ListPage(page.items or (), version="" if rest else page.metadata.resource_version)
         if not rest:
             return
         params["continue"] = rest
 
 
-async def _streamed(client: Client, path: str, params: Mapping[str, Param]) -> AsyncIterator[Part]:
+async def _streamed(
+    client: Client, path: str, params: Mapping[str, Param]
+) -> AsyncIterator[ListPage]:
     splitter = LineSplitter()
     told = {**_STREAMED, **params}
     async with client.watch(path, inactivity_seconds=_SILENCE_SECONDS, **told) as chunks:
@@ -195,7 +197,7 @@ async def _streamed(client: Client, path: str, params: Mapping[str, Param]) -> A
     raise errors.Unavailable(message=f"WATCH {path}: ended before all was told")
 
 
-def _parts_of(path: str, lines: Iterable[bytes]) -> Iterator[Part]:
+def _parts_of(path: str, lines: Iterable[bytes]) -> Iterator[ListPage]:
     """What events tell, in their order: what is gone may come again, by its labels."""
     objects: list[msgspec.Raw] = []
     gone: list[msgspec.Raw] = []
@@ -215,11 +217,11 @@ def _parts_of(path: str, lines: Iterable[bytes]) -> Iterator[Part]:
             gone.append(event.object)
         elif event.type != "BOOKMARK":
             if gone:
-                yield Part(objects, gone)
+                yield ListPage(objects, gone)
                 objects, gone = [], []
             objects.append(event.object)
     if objects or gone or version:
-        yield Part(objects, gone, version)
+        yield ListPage(objects, gone, version)
 
 
 def _end(bookmark: _Bookmark) -> str:

@@ -57,7 +57,7 @@ class Gate(_Struct, frozen=True):
     name: str = ""
 
 
-class Resources(_Struct, frozen=True):
+class ResourceRequirements(_Struct, frozen=True):
     """resources of a container: quantities as Kubernetes writes them."""
 
     requests: dict[str, str] = {}
@@ -107,7 +107,7 @@ class Container(_Struct, frozen=True):
     image: str = ""
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
-    resources: Resources = Resources()
+    resources: ResourceRequirements = ResourceRequirements()
     restart_policy: str = ""
     volume_mounts: tuple[VolumeMount, ...] = ()
     volume_devices: tuple[Source, ...] = ()
@@ -212,7 +212,7 @@ class PodSpec(_Struct, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: dict[str, str] = {}
-    resources: Resources | None = None  # pod-level resources
+    resources: ResourceRequirements | None = None  # pod-level resources
     active_deadline_seconds: int | None = None
     restart_policy: str = ""
     volumes: tuple[Volume, ...] = ()
@@ -244,14 +244,14 @@ class Terminated(_Struct, frozen=True):
     finished_at: str | None = None
 
 
-class Waiting(_Struct, frozen=True):
+class ContainerStateWaiting(_Struct, frozen=True):
     """state.waiting of a container."""
 
     reason: str = ""
     message: str = ""
 
 
-class Runs(_Struct, frozen=True):
+class ContainerStateRunning(_Struct, frozen=True):
     """state.running of a container: that it does."""
 
 
@@ -259,8 +259,8 @@ class ContainerState(_Struct, frozen=True):
     """state of a container."""
 
     terminated: Terminated | None = None
-    waiting: Waiting | None = None
-    running: Runs | None = None
+    waiting: ContainerStateWaiting | None = None
+    running: ContainerStateRunning | None = None
 
 
 class ContainerStatus(_Struct, frozen=True):

@@ -10,7 +10,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedTemplate:
     """A pod or pod template inside a manifest.
 
     Attributes:
@@ -24,28 +24,28 @@ class Found:
     controlled: bool
 
 
-def templates(manifest: Any) -> Iterator[Found]:
+def templates(manifest: Any) -> Iterator[LocatedTemplate]:
     """The pods of a manifest, in its order; of a List those of its items."""
     if not isinstance(manifest, dict):
         return
     if manifest.get("kind") == "Pod" and _has_containers(manifest):
         owners = (manifest.get("metadata") or {}).get("ownerReferences") or ()
-        yield Found("", manifest, any(owner.get("controller") for owner in owners))
+        yield LocatedTemplate("", manifest, any(owner.get("controller") for owner in owners))
         return
     yield from _below(manifest, "")
 
 
-def _below(node: Any, field: str) -> Iterator[Found]:
+def _below(node: Any, field: str) -> Iterator[LocatedTemplate]:
     if isinstance(node, list):
         for index, each in enumerate(node):
             if isinstance(each, dict) and each.get("kind") == "Pod":
                 for pod in templates(each):
-                    yield Found(f"{field}[{index}]", pod.body, pod.controlled)
+                    yield LocatedTemplate(f"{field}[{index}]", pod.body, pod.controlled)
             else:
                 yield from _below(each, f"{field}[{index}]")
     elif isinstance(node, dict):
         if _has_containers(node):
-            yield Found(field, node, controlled=True)
+            yield LocatedTemplate(field, node, controlled=True)
             return
         for key, each in node.items():
             yield from _below(each, f"{field}.{key}" if field else str(key))

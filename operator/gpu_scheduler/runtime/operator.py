@@ -32,20 +32,20 @@ from gpu_scheduler.runtime.binding.gang_writes import GangWrites
 from gpu_scheduler.runtime.binding.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.binding.placeholder_pods import holder_pods
 from gpu_scheduler.runtime.binding.starting import Starting
-from gpu_scheduler.runtime.binding.term import Term
+from gpu_scheduler.runtime.binding.term import LeaderTerm
 from gpu_scheduler.runtime.common.aside import Aside, warn
 from gpu_scheduler.runtime.common.events import WRITERS, Events
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.common.observations import Observations
 from gpu_scheduler.runtime.common.parts import Parts
 from gpu_scheduler.runtime.common.queue import WorkQueue
-from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.eviction.evictor import Evictor
 from gpu_scheduler.runtime.eviction.left_behind import LeftBehind
 from gpu_scheduler.runtime.eviction.losses import Losses
-from gpu_scheduler.runtime.eviction.overcap import OverCap
+from gpu_scheduler.runtime.eviction.overcap import OverCapEvictions
 from gpu_scheduler.runtime.eviction.overdue import Overdue
-from gpu_scheduler.runtime.eviction.preemption import Preemption
+from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.informers.event_handlers import (
@@ -68,7 +68,7 @@ from gpu_scheduler.runtime.jobs.refusals import Refusals
 from gpu_scheduler.runtime.jobs.removal import Removal
 from gpu_scheduler.runtime.jobs.role_jobs import RoleJobs
 from gpu_scheduler.runtime.jobs.services import Services
-from gpu_scheduler.runtime.planning import Planning, Rules, Times
+from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
 from gpu_scheduler.runtime.reports.checkpoints import Checkpoints
 from gpu_scheduler.runtime.reports.report_tokens import ReportTokens
 from gpu_scheduler.runtime.reports.report_urls import ReportUrls
@@ -80,7 +80,7 @@ from gpu_scheduler.runtime.status.pod_conditions import PodConditions
 from gpu_scheduler.runtime.status.pod_warnings import PodWarnings
 from gpu_scheduler.runtime.status.project_status import ProjectStatuses
 from gpu_scheduler.runtime.status.scheduled_events import ScheduledEvents
-from gpu_scheduler.runtime.status.states import Known
+from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.runtime.status.status_writer import StatusWriter
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -101,7 +101,7 @@ class Operator:
     def __init__(
         self,
         client: Client,
-        settings: Settings,
+        settings: OperatorSettings,
         observations: Observations,
         holder: str,
         process_clock: Clock | None = None,
@@ -110,7 +110,7 @@ class Operator:
         self.clock = process_clock or Clock()
         clock, now = self.clock.monotonic, self.clock.now
         moment, stamp = self.clock.moment, self.clock.stamp
-        self.term = Term(client, settings.lease_namespace, holder, clock=clock)
+        self.term = LeaderTerm(client, settings.lease_namespace, holder, clock=clock)
         self.settings = settings
         self.client = client
         self.state = ClusterState(
@@ -153,8 +153,8 @@ class Operator:
             now=now,
         )
         self.starting = Starting(self.state, client, self.evictor, self.gangs, clock=clock)
-        self.preemption = Preemption(self.state, self.evictor, self.events, clock=clock, now=now)
-        self.overcap = OverCap(self.state, self.evictor, clock=clock)
+        self.preemption = Preemptor(self.state, self.evictor, self.events, clock=clock, now=now)
+        self.overcap = OverCapEvictions(self.state, self.evictor, clock=clock)
         self.overdue = Overdue(self.state, client, now=now)
         self.left_behind = LeftBehind(self.state, clock=clock)
         self.sweeping = Sweeping(self.state, client, self.queue, self.events, settings, clock=clock)
@@ -177,7 +177,7 @@ class Operator:
             self.binder,
             self.preemption,
             self.plan,
-            Rules(
+            PlanningRules(
                 Packing(settings.packing),
                 settings.consolidation,
                 settings.reservation_after_seconds,
@@ -381,10 +381,10 @@ class Operator:
         await self.queue.emptied(_FIRST_LOOK_SECONDS)
         await self.planning.run()
 
-    def _known(self, job: GPUJobRecord) -> Known:
+    def _known(self, job: GPUJobRecord) -> JobContext:
         """What the parts know of a job that no object says."""
         self.missing.see(job)
-        return Known(
+        return JobContext(
             wait=self.plan.waits.get(job.key),
             preempted=self.preemption.of(job.key),
             cost=self.preemption.costs.of(job),

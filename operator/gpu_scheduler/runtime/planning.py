@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from gpu_scheduler.core.blame import Kind, Suspect, culprit
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.blame import Suspect, SuspectType, culprit
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan, Reason, Wait
 from gpu_scheduler.core.model.promises import STRICT, Promises
 from gpu_scheduler.core.model.request import JobKey
@@ -25,7 +25,7 @@ from gpu_scheduler.core.plan_input import PlanInput, Thinner
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.binder import Binder
 from gpu_scheduler.runtime.common.last_plan import LastPlan
-from gpu_scheduler.runtime.eviction.preemption import Preemption
+from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.jobs.doubting import expire
 from gpu_scheduler.state.cluster_state import ClusterState
 
@@ -39,7 +39,7 @@ _NO_CULPRIT_SECONDS = 1.0  # before another try, where no object is to blame
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class PlanningRules:
     """How it is decided.
 
     Attributes:
@@ -91,9 +91,9 @@ class Planning:
         self,
         state: ClusterState,
         binder: Binder,
-        preemption: Preemption,
+        preemption: Preemptor,
         last: LastPlan,
-        rules: Rules,
+        rules: PlanningRules,
         times: Times,
     ) -> None:
         """Prepare.
@@ -111,7 +111,7 @@ class Planning:
         self._preemption = preemption
         self._last = last
         self._rules = rules
-        self._session = Session(rules.packing)
+        self._session = PlannerCache(rules.packing)
         self._aside = last.aside
         self._cycle_seconds = times.cycle_seconds
         self._observe = times.observe_seconds
@@ -165,7 +165,7 @@ class Planning:
         except Exception as found:
             error = found
         if error is not None and trial:  # then it is one of these, most likely
-            self._session = Session(self._rules.packing)
+            self._session = PlannerCache(self._rules.packing)
             for suspect in trial:
                 self._set_aside(suspect, error, gone)
             trial, error = set(), None
@@ -174,7 +174,7 @@ class Planning:
             except Exception as found:
                 error = found
         if error is not None:
-            self._session = Session(self._rules.packing)
+            self._session = PlannerCache(self._rules.packing)
             self._trouble = given.without(gone, Thinner()).frozen()
             unexpected("planning", "a plan: looking for the object that it is about", error)
             return 0
@@ -197,22 +197,22 @@ class Planning:
         """What there is to plan with. An object that cannot be read is set aside and left out."""
         state, projects, jobs = self._state, {}, []
         for name in state.projects.records:
-            if Suspect(Kind.PROJECT, name) in gone:
+            if Suspect(SuspectType.PROJECT, name) in gone:
                 continue
             try:
                 project = state.planner_project(name)
             except Exception as error:
-                self._set_aside(Suspect(Kind.PROJECT, name), error, gone)
+                self._set_aside(Suspect(SuspectType.PROJECT, name), error, gone)
                 continue
             if project is not None:
                 projects[name] = project
         for key in state.waiting.keys():
-            if Suspect(Kind.JOB, key) in gone:
+            if Suspect(SuspectType.JOB, key) in gone:
                 continue
             try:
                 job = state.waiting_job(key) if self._rules.may_start(key) else None
             except Exception as error:
-                self._set_aside(Suspect(Kind.JOB, key), error, gone)
+                self._set_aside(Suspect(SuspectType.JOB, key), error, gone)
                 continue
             if job is not None:
                 jobs.append(job)
@@ -225,7 +225,7 @@ class Planning:
             self._aside.put(suspect, error)
             gone.add(suspect)
 
-    def _plan(self, given: PlanInput, session: Session) -> Plan:
+    def _plan(self, given: PlanInput, session: PlannerCache) -> Plan:
         return self._rules.decide(
             given.cluster,
             given.projects,
@@ -260,7 +260,7 @@ class Planning:
                 if state.waiting.unmade(decision.pod) is None:
                     state.forget(decision.pod, pod)
                 state.give_back(decision.job)
-                self._set_aside(Suspect(Kind.JOB, decision.job), error, set())
+                self._set_aside(Suspect(SuspectType.JOB, decision.job), error, set())
         try:
             self._preemption.carry_out(result.evicts)
         except Exception:
@@ -294,14 +294,14 @@ class Planning:
 
     async def _pause(self) -> None:
         """No object is to blame: begin anew, in a while."""
-        self._session = Session(self._rules.packing)
+        self._session = PlannerCache(self._rules.packing)
         self._planned_version = -1
         await asyncio.sleep(_NO_CULPRIT_SECONDS)
         self._state.changed.set()
 
     def _raises(self, given: PlanInput) -> Exception | None:
         try:
-            self._plan(given, Session(self._rules.packing))
+            self._plan(given, PlannerCache(self._rules.packing))
         except Exception as error:
             return error
         return None
@@ -326,7 +326,7 @@ class Planning:
 
     def _waits_aside(self, given: PlanInput, gone: set[Suspect]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""
-        keys = {JobKey(each.name) for each in gone if each.kind is Kind.JOB}
+        keys = {JobKey(each.name) for each in gone if each.kind is SuspectType.JOB}
         waits = {key: self._aside.job(key) for key in keys if self._state.work(key)}
         for job in given.jobs:
             if why := self._aside.project(job.project):

@@ -11,7 +11,7 @@ from typing import Any
 from gpu_scheduler.core.explain.shortage import lacks
 from gpu_scheduler.core.explain.unsatisfiable import refusal
 from gpu_scheduler.core.fit.placement import Placer
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model import fit, wording
 from gpu_scheduler.core.model.demand import Demand, holds
 from gpu_scheduler.core.model.devices import qualifies
@@ -44,7 +44,7 @@ class Distance:
     node: int
 
 
-def candidates(session: Session, member: Member) -> list[Json]:
+def candidates(session: PlannerCache, member: Member) -> list[Json]:
     """All nodes that have a GPU, the closest first."""
     placer = Placer(session)
     found = [

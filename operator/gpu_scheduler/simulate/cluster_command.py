@@ -17,7 +17,7 @@ from gpu_scheduler.simulate import what_if
 from gpu_scheduler.simulate.cluster_cycles import plan_until_stable
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.cluster_read import read
-from gpu_scheduler.simulate.cluster_report import Report, picture, report
+from gpu_scheduler.simulate.cluster_report import ClusterReport, picture, report
 from gpu_scheduler.simulate.simulated_cluster import scene_of
 
 
@@ -42,7 +42,7 @@ class ClusterRequest:
     consolidation: bool = False
 
 
-def simulate(request: ClusterRequest, client: CommandClient, namespace: str) -> Report:
+def simulate(request: ClusterRequest, client: CommandClient, namespace: str) -> ClusterReport:
     """Simulate on a cluster; ``namespace`` is that of what-ifs that name none.
 
     Raises:
@@ -55,7 +55,7 @@ def simulate(request: ClusterRequest, client: CommandClient, namespace: str) -> 
 
 def simulate_objects(
     request: ClusterRequest, objects: Objects, server: str, namespace: str, at: datetime
-) -> Report:
+) -> ClusterReport:
     """Simulate on these objects; ``namespace`` is that of what-ifs that name none.
 
     Raises:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from gpu_scheduler.core.eviction.dues import longest_seconds
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import (
     Assignment,
     Evict,
@@ -44,7 +44,7 @@ class Moment(NamedTuple):
 
 
 @dataclass(slots=True)
-class Outcome:
+class SettledCluster:
     """Where a cluster comes to rest.
 
     ``starts``: names of pods that would start, where, and when; ``gives_way``: those that would be
@@ -68,8 +68,8 @@ def plan_until_stable(
     *,
     promises: Promises = FAIR,
     consolidation: bool = False,
-    enough: Callable[[Outcome], bool] = lambda outcome: False,
-) -> Outcome:
+    enough: Callable[[SettledCluster], bool] = lambda outcome: False,
+) -> SettledCluster:
     """Plan until nothing more starts and nobody gives way.
 
     Args:
@@ -80,7 +80,7 @@ def plan_until_stable(
         consolidation: pods may move, each at most once.
         enough: asked after each cycle that changes something; True: the rest does not matter.
     """
-    state, session, outcome = simulated.state, Session(packing), Outcome()
+    state, session, outcome = simulated.state, PlannerCache(packing), SettledCluster()
     holds: tuple[Reservation, ...] = ()
     all_due_seconds = longest_seconds(promises)
     begin = time = changed = epoch_seconds(now)
@@ -115,7 +115,9 @@ def plan_until_stable(
     return outcome
 
 
-def _carry_out(simulated: SimulatedCluster, result: Plan, outcome: Outcome, now: str) -> None:
+def _carry_out(
+    simulated: SimulatedCluster, result: Plan, outcome: SettledCluster, now: str
+) -> None:
     state, moment = simulated.state, Moment(outcome.cycles, outcome.seconds)
     for place in result.assignments:
         pod = state.waiting.pod(place.pod)
@@ -137,7 +139,7 @@ def _evict(
     uid: PodUID,
     decision: Evict,
     moment: Moment,
-    outcome: Outcome,
+    outcome: SettledCluster,
     now: str,
 ) -> None:
     pod = simulated.state.pods[uid]

@@ -11,7 +11,7 @@ from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Evict, Reason
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
-from gpu_scheduler.simulate.cluster_cycles import Outcome
+from gpu_scheduler.simulate.cluster_cycles import SettledCluster
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
 from gpu_scheduler.state.jobs.job import job_key
@@ -37,7 +37,7 @@ def picture(cluster: Cluster) -> Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ClusterReport:
     """What is printed. ``asked_about``: the jobs that were added, which tables show first."""
 
     server: str
@@ -71,11 +71,15 @@ class Report:
 
 
 def report(
-    simulated: SimulatedCluster, outcome: Outcome, server: str, objects: Objects, before: Picture
-) -> Report:
+    simulated: SimulatedCluster,
+    outcome: SettledCluster,
+    server: str,
+    objects: Objects,
+    before: Picture,
+) -> ClusterReport:
     """Everything that came out, in the order of the decisions."""
     after = picture(simulated.state.snapshot())
-    return Report(
+    return ClusterReport(
         server=server,
         changes=objects.changes,
         asked_about={job_key(r.namespace, r.name) for r in objects.added if r.kind == "GPUJob"},
@@ -117,7 +121,7 @@ def _why(simulated: SimulatedCluster, gone: PodRecord, decision: Evict) -> str:
     return f"{gone.name} goes with the other pods of its gang, for {to}"
 
 
-def _starts(simulated: SimulatedCluster, outcome: Outcome) -> list[dict[str, Any]]:
+def _starts(simulated: SimulatedCluster, outcome: SettledCluster) -> list[dict[str, Any]]:
     cluster = simulated.state.snapshot()
     first_eviction = min((when.cycle for *_, when in outcome.gives_way), default=outcome.cycles)
     # Without an agent devices are known by their numbers, which are the same on every node.
@@ -159,7 +163,7 @@ def _rank(simulated: SimulatedCluster, job: JobKey, reason: Reason) -> tuple[boo
 
 
 def _projects(
-    simulated: SimulatedCluster, outcome: Outcome, before: Picture, after: Picture
+    simulated: SimulatedCluster, outcome: SettledCluster, before: Picture, after: Picture
 ) -> list[dict[str, Any]]:
     found = []
     for name, record in sorted(simulated.state.projects.records.items()):

@@ -11,7 +11,7 @@ from typing import Any
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import EvictReason
 from gpu_scheduler.core.model.units import gpu_from_milli
-from gpu_scheduler.simulate.cluster_report import Report
+from gpu_scheduler.simulate.cluster_report import ClusterReport
 
 WIDTH = 100
 _MOST_ROWS = 40  # of one table; -o json has them all
@@ -19,7 +19,7 @@ _GAP = "  "
 _INDENT = "    "
 
 
-def table(report: Report) -> str:
+def table(report: ClusterReport) -> str:
     """The whole report."""
     parts = [_head(report)]
     if report.starts:
@@ -41,7 +41,7 @@ def table(report: Report) -> str:
     return "\n\n".join(parts)
 
 
-def _head(report: Report) -> str:
+def _head(report: ClusterReport) -> str:
     before, after = report.before, report.after
     gpus = f"{after.gpus} GPU{'' if after.gpus == 1 else 's'} on {wording.nodes(after.nodes)}"
     used = gpu_from_milli(before.allocated_milli)
@@ -57,14 +57,14 @@ def _section(title: str, count: int, noun: str, lines: Iterable[str]) -> str:
     return "\n".join([heading, *lines])
 
 
-def _starts(report: Report) -> Iterator[str]:
+def _starts(report: ClusterReport) -> Iterator[str]:
     rows = []
     for key, group in groupby(_asked_first(report, report.starts), key=_start_key):
         rows.append((key[0], str(len(list(group))), *key[1:]))
     yield from _columns(("JOB", "PODS", "NODE", "GPU", "SHARE", "WHEN"), rows)
 
 
-def _asked_first(report: Report, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _asked_first(report: ClusterReport, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(entries, key=lambda each: each["job"] not in report.asked_about)
 
 
@@ -85,7 +85,7 @@ def _gives_way(pods: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield from _more(len(pods))
 
 
-def _waits(report: Report) -> Iterator[str]:
+def _waits(report: ClusterReport) -> Iterator[str]:
     alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for each in _asked_first(report, report.waits):
         alike.setdefault((each["job"], each["reason"]), []).append(each)
@@ -98,7 +98,7 @@ def _waits(report: Report) -> Iterator[str]:
     yield from _more(len(alike))
 
 
-def _projects(report: Report) -> Iterator[str]:
+def _projects(report: ClusterReport) -> Iterator[str]:
     rows = [
         (
             each["name"],

@@ -20,12 +20,12 @@ from gpu_scheduler.simulate.causes import IN_WORDS, Cause
 from gpu_scheduler.simulate.lifetimes import coming_and_going
 from gpu_scheduler.simulate.progress import progress
 from gpu_scheduler.simulate.result import Result, churned, filled
-from gpu_scheduler.simulate.run import Player, Step
+from gpu_scheduler.simulate.run import FillPlayer, Step
 from gpu_scheduler.simulate.trace import TraceError, read_nodes, read_pods
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReplayRequest:
     """What is to be played.
 
     Attributes:
@@ -49,7 +49,7 @@ class Request:
     causes: bool = False
 
 
-def replay(request: Request, bar: TextIO) -> dict[Packing, Result]:
+def replay(request: ReplayRequest, bar: TextIO) -> dict[Packing, Result]:
     """Play a trace by each policy.
 
     Args:
@@ -76,7 +76,7 @@ def replay(request: Request, bar: TextIO) -> dict[Packing, Result]:
         stream = arriving(pods, capacity, request.arrive, random)
         with progress(bar, len(stream) * len(request.packings)) as tell:
             for packing in request.packings:
-                player = Player(shuffled, pods, packing, causes=causes)
+                player = FillPlayer(shuffled, pods, packing, causes=causes)
                 played[packing] = player.fill(stream, tell)
         results = {packing: filled(steps, capacity) for packing, steps in played.items()}
     else:
@@ -84,7 +84,7 @@ def replay(request: Request, bar: TextIO) -> dict[Packing, Result]:
         arrivals = sum(event.pod_kind is not None for event in events)
         with progress(bar, arrivals * len(request.packings)) as tell:
             for packing in request.packings:
-                player = Player(shuffled, pods, packing, causes=causes)
+                player = FillPlayer(shuffled, pods, packing, causes=causes)
                 played[packing] = player.churn(events, tell)
         results = {packing: churned(steps, capacity) for packing, steps in played.items()}
     if request.plot is not None:

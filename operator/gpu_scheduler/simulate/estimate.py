@@ -14,7 +14,7 @@ from gpu_scheduler.core.model import quota, wording
 from gpu_scheduler.core.model.decision import Evict, Reason, ReservationKind
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPod
-from gpu_scheduler.simulate.cluster_cycles import Outcome, plan_until_stable
+from gpu_scheduler.simulate.cluster_cycles import SettledCluster, plan_until_stable
 from gpu_scheduler.simulate.holders import Waiting
 from gpu_scheduler.simulate.planned import Planned
 from gpu_scheduler.state.jobs.job import epoch_seconds
@@ -106,7 +106,7 @@ def _simulated(planned: Planned, waiting: Waiting) -> Json | None:
     """It starts once promises fall due, if nothing else happens."""
     uids = {pod.uid for pod, _ in waiting.group.members}
 
-    def enough(outcome: Outcome) -> bool:
+    def enough(outcome: SettledCluster) -> bool:
         started = any(place.pod in uids for _, place, _ in outcome.starts)
         return started or outcome.cycles >= MOST_CYCLES
 

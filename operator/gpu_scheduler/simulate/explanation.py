@@ -30,7 +30,7 @@ from gpu_scheduler.simulate import verdict as verdicts
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
 
 if TYPE_CHECKING:
-    from gpu_scheduler.simulate.operator_rules import Rules
+    from gpu_scheduler.simulate.operator_rules import OperatorRules
 
 Json = dict[str, Any]
 
@@ -50,7 +50,7 @@ def explain(
     subject: Subject,
     read: Callable[[], Objects],
     now: str,
-    rules: "Callable[[], Rules] | None" = None,
+    rules: "Callable[[], OperatorRules] | None" = None,
 ) -> Json:
     """Why something waits.
 
@@ -126,7 +126,7 @@ def _from_plan(
     pod: Body | None,
     objects: Objects,
     now: str,
-    rules: "Callable[[], Rules] | None",
+    rules: "Callable[[], OperatorRules] | None",
 ) -> Json:
     from gpu_scheduler.simulate import estimate, holders, queue_place
     from gpu_scheduler.simulate.candidates import candidates

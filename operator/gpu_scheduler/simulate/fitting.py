@@ -24,7 +24,7 @@ from gpu_scheduler.core.model.request import DeviceRequest, JobKey, ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli, milli_for_mib
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.imagined import first_indexes, pod_of
-from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, Rules
+from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, OperatorRules
 from gpu_scheduler.simulate.planned import Planned, plan_scene
 from gpu_scheduler.simulate.simulated_cluster import NEW, SimulatedCluster, add_gpujob, scene_of
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -82,7 +82,7 @@ def fit(
     namespace: str,
     count: int | None,
     now: str,
-    rules: Rules = DEFAULT,
+    rules: OperatorRules = DEFAULT,
 ) -> Json:
     """How many pods of a size would start now.
 

@@ -12,7 +12,7 @@ import msgspec
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.gpujob import GPUJobSpec
-from gpu_scheduler.api.parts import Part, parts
+from gpu_scheduler.api.parts import PodSet, parts
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import ProjectName
@@ -44,7 +44,7 @@ def jobs_of(job: GPUJobRecord, project: ProjectName) -> list[Body]:
     return [_job_of(job, job.spec, part, project) for part in parts(job.spec)]
 
 
-def _job_of(job: GPUJobRecord, spec: GPUJobSpec, part: Part, project: ProjectName) -> Body:
+def _job_of(job: GPUJobRecord, spec: GPUJobSpec, part: PodSet, project: ProjectName) -> Body:
     template = part.spec.template or {}
     for problem in malformed("spec", template.get("spec") or {}):
         raise SimulationError(users_words(spec, part.role, problem))

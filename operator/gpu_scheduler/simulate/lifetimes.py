@@ -16,7 +16,7 @@ COUNTED_FROM, ENDS = 2.0, 5.0  # in mean lifetimes
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class LifetimeEvent:
     """Pod ``number`` arrives (with its kind), or leaves (without)."""
 
     time: float
@@ -26,7 +26,7 @@ class Event:
 
 def coming_and_going(
     pods: Sequence[PodKind], capacity_milli: int, load: float, random: Random
-) -> Iterator[Event]:
+) -> Iterator[LifetimeEvent]:
     """Events in the order of time until five lifetimes are over."""
     mean_milli = sum(pod.nominal_milli for pod in pods) / len(pods)
     rate = load * capacity_milli / mean_milli
@@ -35,7 +35,7 @@ def coming_and_going(
     while (time := time + random.expovariate(rate)) <= ENDS:
         while leaving and leaving[0][0] <= time:
             when, who = heappop(leaving)
-            yield Event(when, who, None)
-        yield Event(time, number, random.choice(pods))
+            yield LifetimeEvent(when, who, None)
+        yield LifetimeEvent(time, number, random.choice(pods))
         heappush(leaving, (time + random.expovariate(1.0), number))
         number += 1

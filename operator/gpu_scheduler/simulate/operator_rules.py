@@ -22,7 +22,7 @@ _SELECTOR = "app.kubernetes.io/name=gpu-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class OperatorRules:
     """What of an operator's settings decides about plans."""
 
     promises: Promises = FAIR
@@ -31,10 +31,10 @@ class Rules:
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS
 
 
-DEFAULT = Rules()
+DEFAULT = OperatorRules()
 
 
-def rules_of(client: CommandClient) -> Rules:
+def rules_of(client: CommandClient) -> OperatorRules:
     """The rules of a cluster's operator; the defaults where they cannot be read."""
     try:
         found = next(iter(client.items(_PATH, _SELECTOR)), None)
@@ -43,13 +43,13 @@ def rules_of(client: CommandClient) -> Rules:
     return DEFAULT if found is None else from_deployment(found)
 
 
-def from_deployment(body: Mapping[str, Any]) -> Rules:
+def from_deployment(body: Mapping[str, Any]) -> OperatorRules:
     """The rules of an operator, out of its Deployment."""
     try:
         said = settings.load(dict(_environment(body)))
     except SettingsError:  # of another version
         return DEFAULT
-    return Rules(
+    return OperatorRules(
         said.promises,
         Packing(said.packing),
         said.consolidation,

@@ -6,7 +6,7 @@ Called by ``explanation`` and ``fitting``.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment, Plan
 from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName, WaitingJob
@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.running_pods import RunningPods
 from gpu_scheduler.core.plan import NOBODY, plan
 from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.simulate.cluster_objects import Objects
-from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, Rules
+from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, OperatorRules
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster, scene_of
 from gpu_scheduler.state.jobs.job import epoch_seconds
 
@@ -34,11 +34,11 @@ class Planned:
     """
 
     simulated: SimulatedCluster
-    session: Session
+    session: PlannerCache
     plan: Plan
     projects: dict[ProjectName, Project]
     jobs: dict[JobKey, WaitingJob]
-    rules: Rules
+    rules: OperatorRules
     now: str
 
     @property
@@ -78,7 +78,7 @@ class Planned:
         return self.simulated.state.name_of(key)
 
 
-def plan_once(objects: Objects, now: str, rules: Rules = DEFAULT) -> Planned:
+def plan_once(objects: Objects, now: str, rules: OperatorRules = DEFAULT) -> Planned:
     """Plan on a cluster's objects, at a time in RFC 3339.
 
     Raises:
@@ -90,7 +90,7 @@ def plan_once(objects: Objects, now: str, rules: Rules = DEFAULT) -> Planned:
 
 
 def plan_scene(
-    simulated: SimulatedCluster, now: str, rules: Rules = DEFAULT, *, evictions: bool = True
+    simulated: SimulatedCluster, now: str, rules: OperatorRules = DEFAULT, *, evictions: bool = True
 ) -> Planned:
     """Plan on a state, which stays as it was; without ``evictions`` nobody gives way."""
     return _plan(simulated, simulated.state.waiting_jobs(), now, rules, evictions=evictions)
@@ -118,11 +118,11 @@ def _plan(
     simulated: SimulatedCluster,
     jobs: Sequence[WaitingJob],
     now: str,
-    rules: Rules,
+    rules: OperatorRules,
     *,
     evictions: bool,
 ) -> Planned:
-    state, session = simulated.state, Session(rules.packing)
+    state, session = simulated.state, PlannerCache(rules.packing)
     projects = state.planner_projects()
     found = plan(
         state.snapshot(),

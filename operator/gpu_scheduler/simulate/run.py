@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import thread_time_ns
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.request import PodKind, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.model.units import DEVICE_MILLI
@@ -18,7 +18,7 @@ from gpu_scheduler.core.packing.mix import mix_of
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.simulate.arrivals import cluster_of
 from gpu_scheduler.simulate.causes import Cause, cause_of
-from gpu_scheduler.simulate.lifetimes import Event
+from gpu_scheduler.simulate.lifetimes import LifetimeEvent
 from gpu_scheduler.simulate.trace import TraceNode
 
 EVERYBODY = ProjectName("everybody")
@@ -37,7 +37,7 @@ class Step:
     cause: Cause | None = None  # why it was lost, if that was asked for
 
 
-class Player:
+class FillPlayer:
     """A cluster being filled by one policy.
 
     The typical workload is that of the trace, as in the published protocol.
@@ -54,7 +54,7 @@ class Player:
         """``causes``: find out why pods are lost, which takes longer than to find that they are."""
         self._causes = causes
         pod_kinds = Counter(pods)
-        self.session = Session(packing, mix_of(pod_kinds))
+        self.session = PlannerCache(packing, mix_of(pod_kinds))
         self.session.begin(cluster_of(nodes))
         self.allocated_milli = self._asked_milli = 0  # by all that are there, or would be
         self._capacity_milli = sum(node.gpus for node in nodes) * DEVICE_MILLI
@@ -69,7 +69,7 @@ class Player:
             tell()
         return steps
 
-    def churn(self, events: Iterable[Event], tell: Callable[[], None]) -> list[Step]:
+    def churn(self, events: Iterable[LifetimeEvent], tell: Callable[[], None]) -> list[Step]:
         """Pods come and go; who does not fit is lost."""
         steps = []
         there: dict[int, tuple[int, PodKind, Picks]] = {}

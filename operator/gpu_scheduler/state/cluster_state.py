@@ -68,7 +68,7 @@ class ClusterState(ClusterView):
         self._node_refreshed(name, self.nodes.drop(name))
 
     def gpunode_changed(
-        self, name: str, found: tuple[devices.Device, ...], reports: Reports | None = None
+        self, name: str, found: tuple[devices.NodeDevice, ...], reports: Reports | None = None
     ) -> None:
         """Take over what the agent reports of a node: devices, and containers by pod."""
         changed, pods = self.agents.put(name, found, reports or {})

@@ -12,10 +12,10 @@ from contextlib import suppress
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 
-from gpu_scheduler.web.bounded import Limits, Listener
+from gpu_scheduler.web.bounded import ConnectionLimits, Listener
 from gpu_scheduler.web.exposition import Exposition
 
-LIMITS = Limits(connections=512, connections_of_one=256, failures_burst=100.0)
+LIMITS = ConnectionLimits(connections=512, connections_of_one=256, failures_burst=100.0)
 _A_TURN = 16  # of those who waited for a text, these begin to get it in one turn of the loop
 _PIECE = 64 << 10  # a reader who is slow holds no more than this of an answer
 

@@ -43,7 +43,7 @@ _PAUSE_SECONDS = 0.5  # after the system could not give us a connection
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """What strangers may take up.
 
     Attributes:
@@ -67,11 +67,11 @@ class Listener:
     def __init__(
         self,
         application: web.Application,
-        limits: Limits | None = None,
+        limits: ConnectionLimits | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Nothing listens yet."""
-        self._limits = limits or Limits()
+        self._limits = limits or ConnectionLimits()
         self._clock = clock
         application.middlewares.append(self._middleware())
         self._runner = web.AppRunner(

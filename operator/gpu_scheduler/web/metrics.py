@@ -29,7 +29,7 @@ _REASON_SECONDS = 2.0
 _STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
-class Metrics(Collector):
+class OperatorMetrics(Collector):
     """One process' metrics. ``operator`` is set once this replica leads."""
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:

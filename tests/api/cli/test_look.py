@@ -15,7 +15,7 @@ from tests.api.tenant import Tenant, until
 from tests.unit.cli.installation import well
 
 from cluster import Running
-from gpu_scheduler.cli.checks.facts import PART_OF, State
+from gpu_scheduler.cli.checks.facts import PART_OF, CheckState
 from gpu_scheduler.cli.checks.table import findings
 
 CHART = Path(__file__).parents[3] / "charts" / "gpu-scheduler"
@@ -211,9 +211,9 @@ def test_what_the_chart_installs_lacks_nothing(control_plane: Running) -> None:
         mutating=kinds[MAP],
         mutating_bindings=kinds[f"{MAP}Binding"],
     )
-    assert [each for each in findings(facts) if each.state is not State.OK] == []
+    assert [each for each in findings(facts) if each.state is not CheckState.OK] == []
     assert {body["metadata"]["labels"][PART_OF] for body in (deployment, daemonset)} == {
         "gpu-scheduler"
     }
     bare = replace(facts, validating_bindings=kinds["ValidatingAdmissionPolicyBinding"][1:])
-    assert any(each.state is State.MISSING for each in findings(bare))
+    assert any(each.state is CheckState.MISSING for each in findings(bare))

@@ -7,7 +7,7 @@ from tests.unit.agent.fake_driver import MIB, facts, gpu
 
 from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.procfs import Process, ProcFS
-from gpu_scheduler.agent.sampler import DeviceSample, Sample, Seen
+from gpu_scheduler.agent.sampler import DeviceProcess, DeviceSample, Sample
 from gpu_scheduler.agent.usage import ContainerUse, Use
 from gpu_scheduler.api.orders import Neighbour, OrderedContainer, OrderedPod, Orders
 
@@ -31,9 +31,9 @@ def seen(
     in_cgroup: str | None = None,
     command: str = "python",
     started: int = 7,
-) -> Seen:
+) -> DeviceProcess:
     process = Process(pid, started, command, cgroup() if in_cgroup is None else in_cgroup)
-    return Seen(pid, None if mib is None else mib * MIB, process)
+    return DeviceProcess(pid, None if mib is None else mib * MIB, process)
 
 
 def container(
@@ -53,11 +53,13 @@ def container(
     return GpuContainer(pod, own, ended)
 
 
-def use(*processes: Seen, cap_mib: int = 20000, of: GpuContainer | None = None) -> ContainerUse:
+def use(
+    *processes: DeviceProcess, cap_mib: int = 20000, of: GpuContainer | None = None
+) -> ContainerUse:
     return ContainerUse(of or container(), (Use(gpu(0), cap_mib, processes),))
 
 
-def sample(*on_first: Seen, on_second: tuple[Seen, ...] = ()) -> Sample:
+def sample(*on_first: DeviceProcess, on_second: tuple[DeviceProcess, ...] = ()) -> Sample:
     first = DeviceSample(facts(0), None, facts(0).memory, processes=on_first)
     second = DeviceSample(facts(1), None, facts(1).memory, processes=on_second)
     return Sample(0.0, "570.86.15", (first, second))

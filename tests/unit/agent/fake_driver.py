@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.agent.driver import (
+    DeviceMemory,
+    DeviceProperties,
     DriverError,
-    Facts,
     GpuProcess,
     Load,
-    Memory,
     Vitals,
     Xid,
 )
@@ -19,16 +19,16 @@ def gpu(index: int) -> str:
     return f"GPU-{index:08x}-0000-4000-8000-000000000000"
 
 
-def facts(index: int = 0, total_mib: int = 40960, reserved_mib: int = 512) -> Facts:
-    memory = Memory(total_mib * MIB, reserved_mib * MIB, reserved_mib * MIB)
-    return Facts(gpu(index), index, "NVIDIA A100-PCIE-40GB", "8.0", memory)
+def facts(index: int = 0, total_mib: int = 40960, reserved_mib: int = 512) -> DeviceProperties:
+    memory = DeviceMemory(total_mib * MIB, reserved_mib * MIB, reserved_mib * MIB)
+    return DeviceProperties(gpu(index), index, "NVIDIA A100-PCIE-40GB", "8.0", memory)
 
 
 @dataclass
 class FakeDriver:
     """Fields are the state; errors by device, or for everything."""
 
-    devices: list[Facts] = field(default_factory=lambda: [facts(0), facts(1)])
+    devices: list[DeviceProperties] = field(default_factory=lambda: [facts(0), facts(1)])
     on: dict[str, list[GpuProcess]] = field(default_factory=dict)
     errors: dict[str, DriverError] = field(default_factory=dict)
     broken: DriverError | None = None
@@ -38,7 +38,7 @@ class FakeDriver:
     busy: dict[int, float] | None = field(default_factory=dict)
     opened: int = 0
     closed: int = 0
-    listed: list[Facts] = field(default_factory=list)
+    listed: list[DeviceProperties] = field(default_factory=list)
 
     def open(self) -> None:
         self._check()
@@ -55,11 +55,11 @@ class FakeDriver:
         self._check()
         return len(self.listed)
 
-    def facts(self, index: int) -> Facts:
+    def facts(self, index: int) -> DeviceProperties:
         found = self._at(index)
         return replace(found, index=index)
 
-    def memory(self, index: int) -> Memory | None:
+    def memory(self, index: int) -> DeviceMemory | None:
         return self._at(index).memory
 
     def processes(self, index: int) -> list[GpuProcess]:
@@ -82,7 +82,7 @@ class FakeDriver:
         if self.broken is not None:
             raise self.broken
 
-    def _at(self, index: int) -> Facts:
+    def _at(self, index: int) -> DeviceProperties:
         self._check()
         found = self.listed[index]
         if found.uuid in self.errors:

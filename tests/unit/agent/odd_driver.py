@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.unit.agent.fake_driver import FakeDriver
 
-from gpu_scheduler.agent.driver import Facts, GpuProcess, Load, Memory, Vitals, Xid
+from gpu_scheduler.agent.driver import DeviceMemory, DeviceProperties, GpuProcess, Load, Vitals, Xid
 
 Draw = Callable[[str, Any], Any]
 
@@ -27,10 +27,10 @@ class OddDriver(FakeDriver):
     def count(self) -> int:
         return self.draw("count", super().count())
 
-    def facts(self, index: int) -> Facts:
+    def facts(self, index: int) -> DeviceProperties:
         return self.draw("facts", super().facts(index))
 
-    def memory(self, index: int) -> Memory | None:
+    def memory(self, index: int) -> DeviceMemory | None:
         return self.draw("memory", super().memory(index))
 
     def processes(self, index: int) -> list[GpuProcess]:

@@ -14,9 +14,9 @@ from tests.unit.agent.until import until
 from gpu_scheduler.agent.agent import Agent
 from gpu_scheduler.agent.driver import DriverError, GpuProcess, Xid
 from gpu_scheduler.agent.health import Health
-from gpu_scheduler.agent.isolation import Verdict, verdict
+from gpu_scheduler.agent.isolation import IsolationVerdict, verdict
 from gpu_scheduler.agent.kernel_limits import KernelLimits
-from gpu_scheduler.agent.metrics import Metrics
+from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.pods import Pods
 from gpu_scheduler.agent.poll import Poll, Poller
 from gpu_scheduler.agent.procfs import ProcFS
@@ -48,7 +48,7 @@ class Stage:
         )
         self.publisher = Publisher(self.api, "n1", lambda: self.now)
         self.publisher.take(orders())
-        self.metrics = Metrics("n1")
+        self.metrics = AgentMetrics("n1")
         self.agent = Agent(
             self.poller,
             self.pods,
@@ -315,7 +315,7 @@ async def test_one_container_that_cannot_be_judged_costs_no_other(
     odd = container(uid="9d2f1a5e-1111-4222-8333-444455556666", container_id="e" * 64)
     stage.pods.containers[odd.pod.uid] = (odd,)
 
-    def judge(use: ContainerUse, **more: Any) -> Verdict:
+    def judge(use: ContainerUse, **more: Any) -> IsolationVerdict:
         if use.container.pod.uid == odd.pod.uid:
             raise RuntimeError("nobody foresaw it")
         return verdict(use, **more)

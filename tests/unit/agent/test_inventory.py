@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.agent.fake_driver import MIB, facts
 
-from gpu_scheduler.agent.driver import Memory
+from gpu_scheduler.agent.driver import DeviceMemory
 from gpu_scheduler.agent.inventory import device, with_configured_memory
 from gpu_scheduler.api.gpunode import ForeignProcess
 
@@ -23,7 +23,7 @@ def test_usable_is_the_total_without_the_drivers_part() -> None:
     [(10 * MIB + 1, 1, 10), (10 * MIB, 1, 9), (10 * MIB, 11 * MIB, 0), (10 * MIB, 0, 10)],
 )
 def test_usable_is_rounded_down(total: int, reserved: int, usable: int) -> None:
-    found = device(replace(facts(), memory=Memory(total, reserved, 0)), None)
+    found = device(replace(facts(), memory=DeviceMemory(total, reserved, 0)), None)
     assert found.usable_mib == usable
 
 

@@ -5,11 +5,11 @@ import pytest
 from tests.unit.agent.builders import container, seen, use
 
 from gpu_scheduler.agent.isolation import verdict
-from gpu_scheduler.agent.sampler import Seen
+from gpu_scheduler.agent.sampler import DeviceProcess
 from gpu_scheduler.agent.usage import Beside
 
 
-def with_library(*pids: int) -> Callable[[Seen], bool]:
+def with_library(*pids: int) -> Callable[[DeviceProcess], bool]:
     return lambda process: process.pid in pids
 
 
@@ -51,7 +51,7 @@ def test_what_cannot_be_looked_into_is_not_trusted() -> None:
     hidden = verdict(use(seen(77)), kernel=False, has_library=lambda process: None)
     assert hidden.isolation == "unprotected"
     assert "cannot be looked into" in (hidden.message or "")
-    gone = verdict(use(Seen(77, 5, None)), kernel=False, has_library=lambda process: None)
+    gone = verdict(use(DeviceProcess(77, 5, None)), kernel=False, has_library=lambda process: None)
     assert gone.isolation == "unprotected"
 
 

@@ -9,7 +9,7 @@ from tests.unit.agent.builders import POD, cgroup, proc
 
 from gpu_scheduler.agent.kill import kill
 from gpu_scheduler.agent.procfs import Process, ProcFS
-from gpu_scheduler.agent.sampler import Seen
+from gpu_scheduler.agent.sampler import DeviceProcess
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def child() -> Iterator["subprocess.Popen[bytes]"]:
     process.wait()
 
 
-def as_seen(pid: int, started: int = 7) -> Seen:
-    return Seen(pid, 1, Process(pid, started, "python", cgroup()))
+def as_seen(pid: int, started: int = 7) -> DeviceProcess:
+    return DeviceProcess(pid, 1, Process(pid, started, "python", cgroup()))
 
 
 def test_the_process_that_was_judged_is_killed(

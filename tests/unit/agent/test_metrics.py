@@ -4,12 +4,12 @@ from prometheus_client import generate_latest
 from tests.unit.agent.builders import container, sample, seen, use
 from tests.unit.agent.fake_driver import MIB, gpu
 
-from gpu_scheduler.agent.metrics import Metrics
+from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.usage import ContainerUse, Usage
 
 
 def shown(*uses: ContainerUse) -> list[str]:
-    metrics = Metrics("n1")
+    metrics = AgentMetrics("n1")
     metrics.sample, metrics.usage = sample(), Usage(uses, {})
     metrics.counts.violations = 2
     return generate_latest(metrics.registry).decode().splitlines()

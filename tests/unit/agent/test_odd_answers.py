@@ -17,18 +17,18 @@ from tests.unit.agent.odd_driver import OddDriver
 from gpu_scheduler.agent import report
 from gpu_scheduler.agent.driver import (
     DeviceLostError,
+    DeviceMemory,
     DriverError,
     GpuProcess,
     Load,
-    Memory,
     UnsupportedError,
     Vitals,
     Xid,
 )
 from gpu_scheduler.agent.health import Health
-from gpu_scheduler.agent.metrics import Metrics
+from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.plausible import MOST_BYTES
-from gpu_scheduler.agent.poll import Known, Poll, Poller
+from gpu_scheduler.agent.poll import PodSnapshot, Poll, Poller
 from gpu_scheduler.agent.sampler import REOPEN_SECONDS, Sampler
 from gpu_scheduler.agent.usage import Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
@@ -58,7 +58,7 @@ errors = st.sampled_from(
 
 def odd(data: st.DataObject, honest: Any) -> Any:
     """An answer of the right kind with some odd part, or of no kind at all."""
-    if isinstance(honest, Memory | Load | Vitals) or hasattr(honest, "uuid"):
+    if isinstance(honest, DeviceMemory | Load | Vitals) or hasattr(honest, "uuid"):
         name = data.draw(st.sampled_from([f.name for f in fields(honest)]))
         return replace(honest, **{name: data.draw(odd_things)})
     if isinstance(honest, list):
@@ -80,7 +80,7 @@ class Stage:
 
     def look(self) -> tuple[Poll, GPUNodeStatus]:
         ours = container()
-        known = Known({ours.pod.uid: (ours,)}, {}, Surroundings())
+        known = PodSnapshot({ours.pod.uid: (ours,)}, {}, Surroundings())
         found = self.poller.poll(self.now, "t", known)
         self.now += REOPEN_SECONDS
         said = report.status(
@@ -103,7 +103,7 @@ def test_no_exception_leaves_a_look_and_what_cannot_be_is_absent(data: st.DataOb
 
     with tempfile.TemporaryDirectory() as folder:
         stage = Stage(Path(folder), OddDriver(draw))
-        metrics = Metrics("n1")
+        metrics = AgentMetrics("n1")
         for _ in range(LOOKS):
             found, said = stage.look()
             GPUNodeStatus.model_validate(said.to_json())
@@ -136,8 +136,12 @@ def test_memory_that_cannot_be_is_absent_and_no_nought(tmp_path: Path, used: Any
     assert found.sample.devices[0].processes[0].used_bytes is None
 
 
-@pytest.mark.parametrize("memory", [Memory(0, 0, 0), Memory(-1, 0, 0), Memory(1 << 70, 0, 0)])
-def test_a_device_whose_memory_cannot_be_costs_itself_alone(tmp_path: Path, memory: Memory) -> None:
+@pytest.mark.parametrize(
+    "memory", [DeviceMemory(0, 0, 0), DeviceMemory(-1, 0, 0), DeviceMemory(1 << 70, 0, 0)]
+)
+def test_a_device_whose_memory_cannot_be_costs_itself_alone(
+    tmp_path: Path, memory: DeviceMemory
+) -> None:
     stage = Stage(tmp_path, OddDriver(honest))
     stage.driver.devices = [facts(0), replace(facts(1), memory=memory)]
     _, said = stage.look()

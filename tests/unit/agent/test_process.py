@@ -13,9 +13,9 @@ from tests.unit.agent.until import until
 from tests.unit.kube.fake_server import FakeServer, Obj, refuse
 
 from gpu_scheduler.agent.driver import DriverError, Xid
-from gpu_scheduler.agent.process import Node
+from gpu_scheduler.agent.process import AgentProcess
 from gpu_scheduler.agent.selftest import Layer, verdict
-from gpu_scheduler.agent.settings import Settings
+from gpu_scheduler.agent.settings import AgentSettings
 from gpu_scheduler.api.orders import GPUNodeAt, Orders, dumps
 from gpu_scheduler.kube.client import Client
 
@@ -32,7 +32,9 @@ def write(folder: Path, told: Orders) -> None:
 
 
 class Stage:
-    def __init__(self, server: FakeServer, driver: FakeDriver, node: Node, folder: Path) -> None:
+    def __init__(
+        self, server: FakeServer, driver: FakeDriver, node: AgentProcess, folder: Path
+    ) -> None:
         self.server, self.driver, self.node, self.folder = server, driver, node, folder
         self.stop = asyncio.Event()
 
@@ -51,7 +53,7 @@ class Stage:
 async def running(
     folder: Path, *, told: Orders | None = NOTHING, **changes: Any
 ) -> AsyncIterator[Stage]:
-    settings = Settings(
+    settings = AgentSettings(
         **{
             "node": "n1",
             "namespace": "gpu-system",
@@ -68,7 +70,7 @@ async def running(
     async with FakeServer() as server:
         async with Client(server.connection) as client:
             driver = FakeDriver()
-            stage = Stage(server, driver, Node(settings, client, driver), folder)
+            stage = Stage(server, driver, AgentProcess(settings, client, driver), folder)
             task = asyncio.create_task(stage.node.run(stage.stop))
             try:
                 yield stage

@@ -3,12 +3,12 @@ import json
 from tests.unit.agent.builders import POD, container, sample, seen, use
 from tests.unit.agent.fake_driver import gpu
 
-from gpu_scheduler.agent.isolation import Verdict
+from gpu_scheduler.agent.isolation import IsolationVerdict
 from gpu_scheduler.agent.report import status, unreadable
 from gpu_scheduler.agent.selftest import Layer
 from gpu_scheduler.agent.selftest import verdict as self_test_verdict
 from gpu_scheduler.agent.usage import ContainerUse, Usage
-from gpu_scheduler.agent.watchdog import OverCap
+from gpu_scheduler.agent.watchdog import OverCapContainer
 from gpu_scheduler.api.gpunode import ForeignProcess, GPUNodeStatus
 
 PASSED = self_test_verdict(Layer("interposer", "passed", "cap 256 MiB"))
@@ -16,15 +16,15 @@ PASSED = self_test_verdict(Layer("interposer", "passed", "cap 256 MiB"))
 
 def reported(
     *uses: ContainerUse,
-    over: OverCap | None = None,
-    found: Verdict | None = None,
+    over: OverCapContainer | None = None,
+    found: IsolationVerdict | None = None,
     foreign: list[ForeignProcess] | None = None,
 ) -> GPUNodeStatus:
     return status(
         sample(),
         Usage(tuple(uses), {gpu(1): foreign} if foreign else {}),
         {(POD, 0): over} if over else {},
-        lambda use: found or Verdict("interposer"),
+        lambda use: found or IsolationVerdict("interposer"),
         PASSED,
     )
 
@@ -52,9 +52,10 @@ def test_memory_that_moves_is_no_news() -> None:
 
 
 def test_over_its_cap_and_unprotected_are_both_told() -> None:
-    over = OverCap(container(), "2026-01-01T00:00:00Z", "holds 30000 MiB", (1,))
+    over = OverCapContainer(container(), "2026-01-01T00:00:00Z", "holds 30000 MiB", (1,))
     (found,) = (
-        reported(use(), over=over, found=Verdict("unprotected", "no library")).containers or []
+        reported(use(), over=over, found=IsolationVerdict("unprotected", "no library")).containers
+        or []
     )
     assert found.over_cap_since == "2026-01-01T00:00:00Z"
     assert found.message == "holds 30000 MiB; no library"

@@ -7,9 +7,9 @@ from tests.unit.agent.fake_driver import MIB, FakeDriver, gpu
 
 from gpu_scheduler.agent.driver import (
     DeviceLostError,
+    DeviceMemory,
     DriverError,
     GpuProcess,
-    Memory,
     Vitals,
     Xid,
 )
@@ -126,8 +126,8 @@ def test_what_changes_slowly_is_looked_at_now_and_then(stage: Stage) -> None:
 def test_memory_is_read_at_every_look(stage: Stage) -> None:
     stage.messages(0)
     first = stage.driver.listed[0]
-    stage.driver.listed[0] = replace(first, memory=Memory(9, 1, 5))
-    assert stage.sampler.sample(1).devices[0].memory == Memory(9, 1, 5)
+    stage.driver.listed[0] = replace(first, memory=DeviceMemory(9, 1, 5))
+    assert stage.sampler.sample(1).devices[0].memory == DeviceMemory(9, 1, 5)
 
 
 def test_closing_lets_go_and_the_next_look_opens(stage: Stage) -> None:

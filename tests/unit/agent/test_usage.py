@@ -15,7 +15,7 @@ from tests.unit.agent.builders import (
 from tests.unit.agent.fake_driver import MIB, gpu
 
 from gpu_scheduler.agent.pods import GpuContainer
-from gpu_scheduler.agent.sampler import Seen
+from gpu_scheduler.agent.sampler import DeviceProcess
 from gpu_scheduler.agent.usage import Surroundings, Usage, Use, usage
 from gpu_scheduler.api.orders import Neighbour
 
@@ -23,8 +23,8 @@ AROUND = Surroundings(daemons={"nvidia-persiste"}, own_pod="own", own_cgroup="0:
 
 
 def found(
-    *on_first: Seen,
-    on_second: tuple[Seen, ...] = (),
+    *on_first: DeviceProcess,
+    on_second: tuple[DeviceProcess, ...] = (),
     ours: tuple[GpuContainer, ...] | None = None,
     others: dict[str, Neighbour] | None = None,
 ) -> Usage:
@@ -59,7 +59,7 @@ def test_what_the_driver_does_not_know_is_not_nought(
 
 
 def test_used_memory_is_rounded_up() -> None:
-    odd = Seen(1, MIB + 1, seen().process)
+    odd = DeviceProcess(1, MIB + 1, seen().process)
     assert Use(gpu(0), 1000, (odd,)).used_mib == 2
 
 
@@ -104,12 +104,12 @@ def test_an_ended_pods_processes_are_neither_used_nor_foreign() -> None:
     ("process", "name"),
     [
         (seen(in_cgroup=HOST, command="python"), "python"),
-        (Seen(1, 5, None), "(not in /proc)"),
+        (DeviceProcess(1, 5, None), "(not in /proc)"),
         (seen(in_cgroup=cgroup(OTHER_POD)), "python, pod team-b/x (nvidia.com/gpu)"),
         (seen(in_cgroup=cgroup("7" * 32)), f"python, pod with UID {'7' * 32}"),
     ],
 )
-def test_processes_of_no_allocation_are_named(process: Seen, name: str) -> None:
+def test_processes_of_no_allocation_are_named(process: DeviceProcess, name: str) -> None:
     assert names(
         found(process, others={OTHER_POD: Neighbour(OTHER_POD, "team-b", "x", True, True)})
     ) == [name]

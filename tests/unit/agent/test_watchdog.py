@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.agent.builders import POD, container, seen, use
 
 from gpu_scheduler.agent.usage import ContainerUse
-from gpu_scheduler.agent.watchdog import OverCap, Watchdog
+from gpu_scheduler.agent.watchdog import OverCapContainer, Watchdog
 
 KEY = (POD, 0)
 
@@ -18,7 +18,7 @@ class Looking:
         self.watchdog = Watchdog(**{"tolerance_mib": 512, **settings})
         self._times = count(1)
 
-    def look(self, *mib: int | None) -> OverCap | None:
+    def look(self, *mib: int | None) -> OverCapContainer | None:
         shown = use(*(seen(100 + n, each) for n, each in enumerate(mib)))
         return self.watchdog.update([shown], f"t{next(self._times)}").get(KEY)
 

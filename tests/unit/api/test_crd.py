@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from gpu_scheduler.api.condition import CONDITIONS
-from gpu_scheduler.api.crd import KINDS, Kind, main, stale
+from gpu_scheduler.api.crd import KINDS, CustomResource, main, stale
 
 ROOT = Path(__file__).parents[3]
 REFUSED = {
@@ -38,7 +38,7 @@ def schemas(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[
             yield from schemas(schema[key], f"{path}[]")
 
 
-def schema_of(kind: Kind) -> dict[str, Any]:
+def schema_of(kind: CustomResource) -> dict[str, Any]:
     return kind.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
 

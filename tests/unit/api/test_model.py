@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.unit.api.cases import job, project
 
-from gpu_scheduler.api.condition import Condition, ConditionType
+from gpu_scheduler.api.condition import ConditionType, StatusCondition
 from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus, Phase, Placement, PodCounts
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
@@ -67,7 +67,7 @@ def test_a_status_in_json_reads_like_the_api():
         allocated_gpu="0.5",
         placements=[Placement(pod="a-0-x", node="n", devices=["GPU-1"], memory_mib=20224)],
         conditions=[
-            Condition(
+            StatusCondition(
                 type=ConditionType.ACCEPTED,
                 status="True",
                 observed_generation=1,

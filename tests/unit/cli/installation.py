@@ -9,7 +9,7 @@ from gpu_scheduler import __version__
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.checks import policies
-from gpu_scheduler.cli.checks.facts import Facts
+from gpu_scheduler.cli.checks.facts import CheckInputs
 
 DEFINITIONS = [kind.definition() for kind in KINDS]
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
@@ -59,9 +59,9 @@ def project(name: str, *namespaces: str, **condition: str) -> Body:
     )
 
 
-def well() -> Facts:
+def well() -> CheckInputs:
     """An installation in which nothing is missing."""
-    return Facts(
+    return CheckInputs(
         namespace="gpus",
         version=__version__,
         now=NOW,

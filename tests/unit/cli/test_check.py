@@ -26,12 +26,12 @@ from gpu_scheduler import __version__
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.checks import budgets, installation, on_nodes, policies
-from gpu_scheduler.cli.checks.facts import Facts, Finding, State
+from gpu_scheduler.cli.checks.facts import CheckInputs, CheckState, Finding
 from gpu_scheduler.cli.checks.table import CHECKS, complete, findings
 from gpu_scheduler.cli.root import app
 
-OK, MISSING, WARN, UNKNOWN = State.OK, State.MISSING, State.WARN, State.UNKNOWN
-Check = Callable[[Facts], list[Finding]]
+OK, MISSING, WARN, UNKNOWN = CheckState.OK, CheckState.MISSING, CheckState.WARN, CheckState.UNKNOWN
+Check = Callable[[CheckInputs], list[Finding]]
 
 
 def test_where_nothing_is_missing_all_is_ok() -> None:
@@ -211,7 +211,7 @@ def crds_without(*gone: str, field: str = "", more: str = "") -> list[Body]:
     ],
 )
 def test_what_is_missing_is_said_with_what_mends_it(
-    check: Check, changed: dict[str, Any], state: State, says: str, mend: str
+    check: Check, changed: dict[str, Any], state: CheckState, says: str, mend: str
 ) -> None:
     facts = replace(well(), **changed)
     (found,) = [each for each in check(facts) if says in each.what]
@@ -225,7 +225,7 @@ def test_what_is_missing_is_said_with_what_mends_it(
 def test_who_may_read_nothing_learns_that_and_no_more(check: Check) -> None:
     kinds = frozenset(kind.plural for kind in KINDS)
     admission = frozenset(["validatingadmissionpolicies", "mutatingadmissionpolicies"])
-    found = check(Facts(kinds=kinds, admission=admission, version=__version__))
+    found = check(CheckInputs(kinds=kinds, admission=admission, version=__version__))
     assert {each.state for each in found} <= {UNKNOWN, WARN}
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.cli.installation import named, operator, well
 
 from gpu_scheduler.api.names import VISIBLE_DEVICES
-from gpu_scheduler.cli.checks.facts import Facts, Finding, State
+from gpu_scheduler.cli.checks.facts import CheckInputs, CheckState, Finding
 from gpu_scheduler.cli.checks.picking import picking
 
 ALL = {"name": VISIBLE_DEVICES, "value": "all"}
@@ -30,7 +30,7 @@ def policy(*exempt: str) -> dict[str, Any]:
     return {**found, "spec": {"matchConstraints": {"namespaceSelector": selector}}}
 
 
-def facts(*pods: dict[str, Any], exempt: tuple[str, ...] = ("gpus", "kube-system")) -> Facts:
+def facts(*pods: dict[str, Any], exempt: tuple[str, ...] = ("gpus", "kube-system")) -> CheckInputs:
     found: Any = operator()
     env = [{"name": "GPUSCHED_RUNTIME_CLASS", "value": "nvidia"}]
     found["spec"]["template"]["spec"]["containers"][0]["env"] = env
@@ -50,7 +50,7 @@ def facts(*pods: dict[str, Any], exempt: tuple[str, ...] = ("gpus", "kube-system
 )
 def test_a_namespace_whose_pods_pick_is_named_with_what_exempts_it(made: dict[str, Any]) -> None:
     (found,) = picking(facts(pod("kube-system", ALL), pod("gpus", ALL), made))
-    assert found.state is State.WARN
+    assert found.state is CheckState.WARN
     assert "in monitoring (such as monitoring/p)" in found.what
     told = "--set 'admission.devices.exemptNamespaces={kube-system,monitoring}'"
     assert told in found.mend
@@ -85,4 +85,4 @@ def test_where_no_policy_is_wanted_nothing_is_refused() -> None:
 
 def test_who_may_not_read_pods_is_told() -> None:
     found: list[Finding] = picking(replace(facts(), pods=None))
-    assert [each.state for each in found] == [State.UNKNOWN]
+    assert [each.state for each in found] == [CheckState.UNKNOWN]

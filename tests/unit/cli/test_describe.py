@@ -10,18 +10,18 @@ from tests.unit.cli.objects import Json, asks, holds, job, pod, waits
 from tests.unit.cli.server import serving
 
 from gpu_scheduler.cli.described import folded, lines
-from gpu_scheduler.cli.finding import Found
+from gpu_scheduler.cli.finding import ResolvedTarget
 from gpu_scheduler.cli.root import app
 
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
 
 
-def screen(found: Found, *events: Json) -> str:
+def screen(found: ResolvedTarget, *events: Json) -> str:
     return "\n".join(lines(found, list(events), NOW))
 
 
-def of_job(body: Json, *pods: Json) -> Found:
-    return Found("gpujob", "team-a", "x", body, list(pods))
+def of_job(body: Json, *pods: Json) -> ResolvedTarget:
+    return ResolvedTarget("gpujob", "team-a", "x", body, list(pods))
 
 
 def test_a_job_with_its_pods_their_devices_and_caps() -> None:
@@ -81,7 +81,7 @@ def test_a_pod_that_asks_by_itself_says_why_it_waits() -> None:
         annotations=asks("0:gpu-scheduler.io/gpu=0.5"),
         conditions=[waits("Unschedulable", "no GPU is free")],
     )
-    text = screen(Found("pod", "team-a", "n", None, [one]))
+    text = screen(ResolvedTarget("pod", "team-a", "n", None, [one]))
     assert "Status:        Pending: Unschedulable" in text
     assert "no GPU is free" in text and "Held/asked:    0/0.5" in text
 
@@ -91,7 +91,7 @@ def test_pods_of_a_workload_stand_under_its_name() -> None:
         pod("a", owner=("StatefulSet", "web")),
         pod("b", "Pending", owner=("StatefulSet", "web")),
     ]
-    text = screen(Found("statefulset", "team-a", "web", None, pods))
+    text = screen(ResolvedTarget("statefulset", "team-a", "web", None, pods))
     assert text.startswith("Name:          statefulset/web") and "Pods (2):" in text
 
 

@@ -17,8 +17,8 @@ from gpu_scheduler.cli.lists.share_rows import reason_of, workloads
 from gpu_scheduler.cli.lists.watch import follow
 from gpu_scheduler.cli.narrow import broken, fitted
 from gpu_scheduler.cli.root import app
-from gpu_scheduler.cli.shown import Sheet
-from gpu_scheduler.cli.where import Where
+from gpu_scheduler.cli.shown import PrintedTable
+from gpu_scheduler.cli.where import ClusterOptions
 from gpu_scheduler.simulate.verdict import of_pod
 
 GROUP = "/apis/gpu-scheduler.io/v1alpha1"
@@ -258,7 +258,7 @@ def watched(server: Server, tmp_path: Path, count: int) -> list[str]:
         if len(seen) == count:
             raise Enough
 
-    where = Where(kubeconfig=server.kubeconfig(tmp_path))
+    where = ClusterOptions(kubeconfig=server.kubeconfig(tmp_path))
     with where.cluster() as cluster:
         listed = Listed(cluster.client, ["team-a"])
         columns, rows = listed.read()
@@ -408,7 +408,7 @@ def test_an_age_that_cannot_be_read() -> None:
     assert age("", datetime.now(UTC)) == "<unknown>"
 
 
-def wide_sheet() -> Sheet:
+def wide_sheet() -> PrintedTable:
     heading = Columns(
         (
             "NAME",
@@ -423,7 +423,7 @@ def wide_sheet() -> Sheet:
             "AGE",
         )
     ).heading()
-    return Sheet(
+    return PrintedTable(
         heading,
         [
             [
@@ -442,7 +442,7 @@ def wide_sheet() -> Sheet:
     )
 
 
-def width(sheet: Sheet) -> int:
+def width(sheet: PrintedTable) -> int:
     cells = [sheet.columns, *sheet.rows]
     each = [
         max(len(line) for r in cells for line in r[i].split("\n"))

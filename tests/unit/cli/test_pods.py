@@ -14,7 +14,7 @@ from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.one_pod.choosing import Wanted, choose
 from gpu_scheduler.cli.root import app
 from gpu_scheduler.cli.submission.attach import first_pod
-from gpu_scheduler.cli.where import Cluster
+from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusDetails
 
@@ -269,7 +269,10 @@ def test_attach_waits_for_a_pod_and_says_each_reason_once() -> None:
         pods=[[], [], [pod("x-0", "Pending")], [pod("x-0", "Running")]],
     )
     said: list[str] = []
-    assert first_pod(Cluster(client, "team-a"), "x", say=said.append, wait=lambda _: None) == "x-0"
+    assert (
+        first_pod(ClusterAccess(client, "team-a"), "x", say=said.append, wait=lambda _: None)
+        == "x-0"
+    )
     assert said == ["x waits: WaitingForGPU", "x waits: Starting"]
 
 
@@ -279,5 +282,5 @@ def test_attach_waits_for_a_pod_and_says_each_reason_once() -> None:
 def test_attach_ends_with_a_job_that_never_started(last: Json | None, word: str) -> None:
     client: Any = Told(job("x"), last, pods=[[], []])
     with pytest.raises(Failed) as failed:
-        first_pod(Cluster(client, "team-a"), "x", say=lambda _: None, wait=lambda _: None)
+        first_pod(ClusterAccess(client, "team-a"), "x", say=lambda _: None, wait=lambda _: None)
     assert word in str(failed.value)

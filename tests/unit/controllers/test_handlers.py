@@ -9,7 +9,7 @@ import uvloop
 from kopf._core.actions.invocation import invoke
 
 from gpu_scheduler.controllers.handlers import registry, settings
-from gpu_scheduler.controllers.session import Session
+from gpu_scheduler.controllers.session import KopfTransport
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.unexpected import counts
@@ -123,7 +123,7 @@ async def test_kopf_speaks_through_our_own_client() -> None:
         info = await login.fn()  # type: ignore[call-arg, misc]
         assert isinstance(info, kopf.AiohttpSession)
         assert info.server == SERVER.server
-        assert isinstance(info.aiohttp_session, Session)
+        assert isinstance(info.aiohttp_session, KopfTransport)
 
 
 def test_a_handler_that_fails_is_counted_and_kopf_hears_nothing_of_it() -> None:

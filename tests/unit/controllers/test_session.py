@@ -295,7 +295,7 @@ async def test_a_refusal_is_waited_out_as_the_server_asks() -> None:
         slept.append(seconds)
 
     async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
-        stub = session.Session(client, _never, sleep=sleep, random=lambda: 0.0)
+        stub = session.KopfTransport(client, _never, sleep=sleep, random=lambda: 0.0)
         server.watch_answers.append(refuse(429, "TooManyRequests", Retry_After="7"))
         url = f"{server.url}{JOBS}?watch=true&resourceVersion=100"
         async with await stub.request("get", url):
@@ -314,7 +314,7 @@ async def test_what_is_back_is_watched_as_soon_as_it_is_listed(status: int) -> N
         return "100"
 
     async with FakeServer() as server, Client(server.connection) as client:
-        stub = session.Session(client, listed, sleep=sleep, random=lambda: 0.999)
+        stub = session.KopfTransport(client, listed, sleep=sleep, random=lambda: 0.999)
         server.watch_answers += [refuse(status)] * 12
         for _ in range(12):
             await stub.request("get", f"{server.url}{JOBS}?limit=500")
@@ -334,7 +334,7 @@ async def test_what_is_back_is_watched_as_soon_as_it_is_listed(status: int) -> N
 async def test_kopf_may_not_write() -> None:
     async with FakeServer() as server, Client(server.connection) as client:
         with pytest.raises(ValueError, match="to read only"):
-            await session.Session(client, _never).request("patch", f"{server.url}{JOBS}/x")
+            await session.KopfTransport(client, _never).request("patch", f"{server.url}{JOBS}/x")
         assert not server.seen
 
 
@@ -362,7 +362,7 @@ async def test_kopf_is_told_nothing_that_nobody_reads() -> None:
 
     stack = contextlib.AsyncExitStack()
     async with Client(Connection(server="http://nowhere")) as client:
-        asked = session.Session(client, lambda path: asyncio.sleep(0, ""))
+        asked = session.KopfTransport(client, lambda path: asyncio.sleep(0, ""))
         stream = session._Stream(asked, JOBS, chunks(), stack, lambda: 0.0)
         async for told in stream.iter_chunked(1):
             heard.append(orjson.loads(told))

@@ -6,7 +6,7 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.blame import Kept, Kind, Suspect, culprit
+from gpu_scheduler.core.blame import Kept, Suspect, SuspectType, culprit
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 
 NODES = [f"n{i:03}" for i in range(100)]
@@ -48,11 +48,11 @@ class Planner:
 
 
 def jobs(*names: str) -> set[Suspect]:
-    return {Suspect(Kind.JOB, name) for name in names}
+    return {Suspect(SuspectType.JOB, name) for name in names}
 
 
 def nodes(*names: str) -> set[Suspect]:
-    return {Suspect(Kind.NODE, name) for name in names}
+    return {Suspect(SuspectType.NODE, name) for name in names}
 
 
 @given(st.sampled_from(sorted(JOBS)), st.booleans())
@@ -76,7 +76,7 @@ def test_a_project_is_found_by_itself_and_by_its_jobs() -> None:
                 else "p2" in names
             )
         )
-        assert planner.find_all() == {Suspect(Kind.PROJECT, "p2")}
+        assert planner.find_all() == {Suspect(SuspectType.PROJECT, "p2")}
 
 
 @given(
@@ -100,8 +100,12 @@ def test_nobody_is_blamed_for_what_raises_without_anybody_or_not_at_all() -> Non
 
 
 def test_the_only_job_on_several_nodes_and_the_only_node_of_several_jobs() -> None:
-    for bad, kind in (("only", Kind.JOB), ("n1", Kind.NODE)):
-        some = {JobKey("only"): PROJECTS[0]} if kind is Kind.NODE else {JobKey("only"): PROJECTS[0]}
+    for bad, kind in (("only", SuspectType.JOB), ("n1", SuspectType.NODE)):
+        some = (
+            {JobKey("only"): PROJECTS[0]}
+            if kind is SuspectType.NODE
+            else {JobKey("only"): PROJECTS[0]}
+        )
         search = culprit(["n0", "n1", "n2"], some, PROJECTS[:1])
         try:
             kept = next(search)

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from tests.unit.builders import ClusterBuilder, dell_saas, dell_selfhosted, job, pod_kind, projects
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Assignment, Plan, Reason
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.plan import plan
@@ -41,7 +41,7 @@ def test_they_share_one_gpu_on_a_single_node_however_few_cores_it_has(
     cpu_milli: int, shares: tuple[int, int]
 ):
     cluster = ClusterBuilder().node("a", 2, cpu_milli=cpu_milli).obj()
-    session = Session()
+    session = PlannerCache()
     for number, share in enumerate(shares):
         waiting = [job(f"frac-{number}", pod_kind(share, cpu_milli=0))]
         (place,) = plan(cluster, projects(), waiting, session=session).assignments

@@ -9,7 +9,7 @@ from tests.unit.builders import ClusterBuilder, job, pod_kind, projects
 from tests.unit.core.peer_builders import HOST, ZONE, Standing
 from tests.unit.core.peer_reference import may
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster, Taint
 from gpu_scheduler.core.model.peers import (
     AffinityTerm,
@@ -125,7 +125,7 @@ def scenes(draw: st.DrawFn) -> Scene:
 def settle(scene: Scene) -> list[WaitingJob]:
     """Plan until nothing starts any more, watching each placement; what waits then."""
     cluster, standing, jobs = scene.cluster, scene.standing, scene.jobs
-    session = Session()
+    session = PlannerCache()
     while True:
         result = plan(cluster, projects(), jobs, session=session)
         if not result.assignments:
@@ -194,7 +194,7 @@ def replace_jobs(scene: Scene, jobs: list[WaitingJob]) -> Scene:
 @settings(max_examples=EXAMPLES)
 @given(scenes())
 def test_a_session_remembers_nothing_wrong(scene: Scene) -> None:
-    kept = Session()
+    kept = PlannerCache()
     first = plan(scene.cluster, projects(), scene.jobs, session=kept)
     again = plan(scene.cluster, projects(), scene.jobs, session=kept)
     anew = plan(scene.cluster, projects(), scene.jobs)

@@ -13,7 +13,7 @@ from random import Random
 from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.promises import STRICT, Promises
 from gpu_scheduler.core.model.request import Project
@@ -67,7 +67,7 @@ class Work:
             for i in range(random.randint(2, 6))
         ]
         self._load = random.choice((0.8, 1.1, 1.5, 2.5))
-        self.play = Play(gpus, projects(*teams), session=Session(mix=DEFAULT), anew=True)
+        self.play = Play(gpus, projects(*teams), session=PlannerCache(mix=DEFAULT), anew=True)
         self.play.promises = self.promises
         self.play.reserve_after_seconds = random.choice((10.0, 60.0))
 

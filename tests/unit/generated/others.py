@@ -8,10 +8,10 @@ from tests.unit.generated.values import LONG, Obj, anything, integers, spoiled, 
 
 from gpu_scheduler.agent.driver import (
     DeviceLostError,
+    DeviceMemory,
+    DeviceProperties,
     DriverError,
-    Facts,
     GpuProcess,
-    Memory,
     UnsupportedError,
     Vitals,
 )
@@ -106,17 +106,17 @@ _version_parts = st.sampled_from([0, 1, 8, 99, 100, -1, 2**31 - 1])
 
 
 @st.composite
-def nvml_facts(draw: st.DrawFn) -> list[Facts]:
+def nvml_facts(draw: st.DrawFn) -> list[DeviceProperties]:
     """Devices as a driver may describe them: twice the same one, none, nameless, of no memory."""
     return draw(
         st.lists(
             st.builds(
-                Facts,
+                DeviceProperties,
                 uuid=st.sampled_from(["GPU-a", "GPU-b", "", "x" * 96, "MIG-\u0001"]),
                 index=st.integers(0, 16),
                 model=texts.map(lambda text: text[:96]),
                 compute_capability=st.builds("{}.{}".format, _version_parts, _version_parts),
-                memory=st.none() | st.builds(Memory, _bytes, _bytes, _bytes),
+                memory=st.none() | st.builds(DeviceMemory, _bytes, _bytes, _bytes),
                 mig=st.booleans(),
             ),
             max_size=4,

@@ -24,11 +24,11 @@ from gpu_scheduler.controllers import handlers
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.common.observations import Unobserved
-from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.operator import Operator
 
 # Patience is short, so that a history may be.
-SETTINGS = Settings(
+SETTINGS = OperatorSettings(
     identity="leader",
     write_concurrency=4,
     stuck_seconds=5,
@@ -58,7 +58,7 @@ class Stage:
     def __init__(
         self,
         fault: Callable[[str, int], str] = lambda path, tries: "",
-        settings: Settings = SETTINGS,
+        settings: OperatorSettings = SETTINGS,
     ) -> None:
         self.settings = settings
         self.use(Server(fault))

@@ -19,10 +19,10 @@ from tests.unit.generated.others import (
 )
 from tests.unit.generated.values import Obj
 
-from gpu_scheduler.agent.driver import DriverError, Facts, GpuProcess, Vitals, Xid
+from gpu_scheduler.agent.driver import DeviceProperties, DriverError, GpuProcess, Vitals, Xid
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.pods import Pods
-from gpu_scheduler.agent.poll import Known, Poller
+from gpu_scheduler.agent.poll import PodSnapshot, Poller
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.report import status
 from gpu_scheduler.agent.sampler import Sampler
@@ -79,7 +79,7 @@ def test_orders_are_taken_whole_or_not_at_all(told: list[bytes]) -> None:
     code=st.integers(-1, 200),
 )
 def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
-    facts: list[Facts],
+    facts: list[DeviceProperties],
     processes: list[GpuProcess],
     error: DriverError | None,
     vitals: Vitals,
@@ -97,7 +97,7 @@ def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
         Sampler(driver, procfs, Health()), procfs, Watchdog(tolerance_mib=512), kernel=None
     )
     for now in (0.0, 3.0):
-        around = Known({}, {}, Surroundings())
+        around = PodSnapshot({}, {}, Surroundings())
         look = poller.poll(now, "2026-01-01T00:00:00Z", around)
         if look.sample.problem is not None:
             continue

@@ -101,8 +101,12 @@ def test_the_values_behind_a_setting_are_read_off_the_templates() -> None:
 
 def test_every_variable_of_the_templates_is_a_setting() -> None:
     known: Mapping[str, set[str]] = {
-        "deployment.yaml": {n for n, *_ in settings.variables(operator.Settings, operator.PREFIX)},
-        "agent-daemonset.yaml": {n for n, *_ in settings.variables(agent.Settings, agent.PREFIX)},
+        "deployment.yaml": {
+            n for n, *_ in settings.variables(operator.OperatorSettings, operator.PREFIX)
+        },
+        "agent-daemonset.yaml": {
+            n for n, *_ in settings.variables(agent.AgentSettings, agent.PREFIX)
+        },
     }
     for template, names in known.items():
         assert set(sources(template)) <= names

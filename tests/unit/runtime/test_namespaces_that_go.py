@@ -13,7 +13,7 @@ from tests.unit.sweeps.runtime.test_results import SECONDS, Store, done
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Meta, Namespace
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.informers.event_handlers import JobHandler, NamespaceHandler
 from gpu_scheduler.sweeps.runtime.results import Results
 
@@ -130,7 +130,7 @@ async def test_no_event_is_written_there() -> None:
     events = Events(client, instance="me", clock=clock, terminating=going)  # type: ignore[arg-type]
     async with Running(events.run()):
         for name in ("team-a", "team-b"):
-            events.say(Subject("GPUJob", name, "job", name), "Normal", "Reason", "message")
+            events.say(InvolvedObject("GPUJob", name, "job", name), "Normal", "Reason", "message")
         await asyncio.sleep(1)
     assert [sent.path for sent in client.sent] == ["/api/v1/namespaces/team-b/events"]
 

@@ -16,15 +16,15 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.objects import Lease, LeaseSpec, Meta
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.eviction.evictor import Eviction
-from gpu_scheduler.runtime.eviction.preemption import Preemption
+from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
 from gpu_scheduler.runtime.informers.heartbeats import Heartbeats
 from gpu_scheduler.runtime.status.device_events import DeviceEvents
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import epoch_seconds
-from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 
 
@@ -119,7 +119,7 @@ async def test_an_eviction_that_fails_does_not_keep_the_others() -> None:
 
     one.evictor.evict = failing_evict  # type: ignore[method-assign]
     quiet: Any = Silence()
-    preemption = Preemption(state, one.evictor, quiet, clock=clock, now=clock)
+    preemption = Preemptor(state, one.evictor, quiet, clock=clock, now=clock)
     preemption.carry_out(
         Evict(PodUID(f"uid-{n}-0"), JobKey("team-a/job"), JobKey("x/y"), EvictReason.RECLAIM, "")
         for n in ("bad", "good")
@@ -135,7 +135,7 @@ async def test_events_go_on_after_one_that_cannot_be_written() -> None:
     events = Events(client, instance="me", clock=clock)  # type: ignore[arg-type]
     async with Running(events.run()):
         for name in ("bad", "good"):
-            events.say(Subject("Node", "", name, name), "Warning", "SetAside", "why")
+            events.say(InvolvedObject("Node", "", name, name), "Warning", "SetAside", "why")
         await asyncio.sleep(1)
     assert client.asked == ["bad", "good"]
     assert counts["events"] == before + 1
@@ -146,7 +146,7 @@ async def test_agents_that_fall_silent_are_told_whatever_happens_with_one() -> N
     state, before = make_cluster_state(), counts["heartbeats"]
     state.node_changed(make_node("bad"))
     for node in ("bad", "a"):
-        state.gpunode_changed(node, (Device("GPU-1", 0, "A100", 40000),))
+        state.gpunode_changed(node, (NodeDevice("GPU-1", 0, "A100", 40000),))
     beats = Heartbeats(state, ChangedNodes(), clock=clock)
     for node in ("bad", "a"):
         beats.changed(Lease(Meta(name=f"gpu-node-{node}"), LeaseSpec("me", 40, "now")))
@@ -174,8 +174,10 @@ async def test_a_device_that_cannot_be_told_of_does_not_hide_the_next() -> None:
                 raise OverflowError
             said.append(what[-1])
 
-    devices = tuple(Device(name, i, "A100", 40000, healthy=False) for i, name in enumerate("xy"))
-    broken = Device("bad", 2, "A100", 40000, healthy=False)
+    devices = tuple(
+        NodeDevice(name, i, "A100", 40000, healthy=False) for i, name in enumerate("xy")
+    )
+    broken = NodeDevice("bad", 2, "A100", 40000, healthy=False)
     DeviceEvents(make_cluster_state(), Some()).changed("a", "uid", (), (broken, *devices))  # type: ignore[arg-type]
     assert [text.split()[0] for text in said] == ["x", "y"]
 

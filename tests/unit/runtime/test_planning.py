@@ -16,9 +16,9 @@ from tests.unit.state.builders import (
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.core.model.decision import Assignment, Evict, EvictReason, Plan, Reason, Waits
-from gpu_scheduler.core.model.promises import FAIR, Memory
+from gpu_scheduler.core.model.promises import FAIR, PlannerMemory
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.planning import Planning, Rules, Times
+from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import epoch_seconds
 
@@ -59,7 +59,7 @@ def two_teams() -> ClusterState:
 
 class Case:
     def __init__(
-        self, state: ClusterState, *, cycle_seconds: float = 0.5, rules: Rules | None = None
+        self, state: ClusterState, *, cycle_seconds: float = 0.5, rules: PlanningRules | None = None
     ) -> None:
         self.state, self.binder = state, FakeBinder()
         self.overbooked = False
@@ -73,7 +73,7 @@ class Case:
             self.binder,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
             self.last,
-            rules or Rules(),
+            rules or PlanningRules(),
             Times(cycle_seconds, clock, lambda: self.epoch + clock(), self.observed.append),
         )
 
@@ -177,7 +177,7 @@ async def test_those_for_whom_one_plan_evicts_nobody_have_their_turn_in_the_next
         evict = (Evict(uid, KEY, KEY, EvictReason.RECLAIM, "why") for uid in stay[:1])
         return Plan((), Waits(), tuple(evict))
 
-    case = Case(state, rules=Rules(decide=one_at_most))
+    case = Case(state, rules=PlanningRules(decide=one_at_most))
     async with Running(case.planning.run()):
         await asyncio.sleep(5)
     assert [evict.pod for evict in case.evicts] == [f"uid-{name}" for name in names]
@@ -190,12 +190,14 @@ async def test_promises_are_passed_on_and_what_a_plan_remembers_comes_back_to_th
 
     def remembers(*scene: object, **rules: object) -> Plan:
         given.append((rules["promises"], rules["memory"]))
-        return Plan((), Waits(), memory=Memory(at=float(len(given))))
+        return Plan((), Waits(), memory=PlannerMemory(at=float(len(given))))
 
-    case = Case(make_cluster_state(make_pod()), rules=Rules(promises=FAIR, decide=remembers))
+    case = Case(
+        make_cluster_state(make_pod()), rules=PlanningRules(promises=FAIR, decide=remembers)
+    )
     case.planning.cycle()
     case.planning.cycle()
-    assert given == [(FAIR, Memory()), (FAIR, Memory(at=1.0))]
+    assert given == [(FAIR, PlannerMemory()), (FAIR, PlannerMemory(at=1.0))]
 
 
 @virtual
@@ -271,7 +273,7 @@ async def test_a_paused_planner_places_nothing_more() -> None:
 @virtual
 async def test_nothing_is_planned_with_what_cannot_be_seen_and_all_of_it_afterwards() -> None:
     blind = True
-    case = Case(make_cluster_state(make_pod()), rules=Rules(blind=lambda: blind))
+    case = Case(make_cluster_state(make_pod()), rules=PlanningRules(blind=lambda: blind))
     async with Running(case.planning.run()):
         case.state.changed.set()
         await asyncio.sleep(10)

@@ -24,8 +24,8 @@ from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.common.events import Subject
-from gpu_scheduler.runtime.planning import Planning, Rules, Times
+from gpu_scheduler.runtime.common.events import InvolvedObject
+from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
 
 TEAMS = ("team-a", "team-b", "team-c")
@@ -83,11 +83,11 @@ class Case:
             self.binder,  # type: ignore[arg-type]
             FakePreemption(),  # type: ignore[arg-type]
             self.last,
-            Rules(decide=self.decide),
+            PlanningRules(decide=self.decide),
             Times(0.5, clock, clock),
         )
 
-    def _say(self, subject: Subject, reason: str, message: str) -> None:
+    def _say(self, subject: InvolvedObject, reason: str, message: str) -> None:
         self.said.append((subject.kind, subject.name, reason))
 
     @property

@@ -12,7 +12,7 @@ from tests.unit.state.builders import half, make_node
 from tests.unit.state.pods.test_shares import asking, state
 
 from gpu_scheduler.api.names import GANG_SIZE, LABEL_GANG
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
@@ -88,7 +88,7 @@ def test_several_of_one_deployment_are_said_once_in_a_list_of_who_holds() -> Non
         known.waiting_jobs(),
         running_pods=known.running_pods,
         now=0.0,
-        session=Session(Packing.FRAGMENTATION),
+        session=PlannerCache(Packing.FRAGMENTATION),
     )
     (wait,) = said.waits
     assert wait.job == "team-a/pod db-0"

@@ -38,8 +38,8 @@ from tests.unit.sweeps.runtime.cases import Case as SweepCase
 import gpu_scheduler
 from gpu_scheduler.api.parts import parts
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.runtime.common.events import Events, Subject
-from gpu_scheduler.runtime.jobs.acceptance import Refused
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
+from gpu_scheduler.runtime.jobs.acceptance import Refusal
 from gpu_scheduler.runtime.jobs.creation import FoundJob, FoundMeta
 from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
 from gpu_scheduler.runtime.leading.leader_label import follow
@@ -208,7 +208,7 @@ def trying_a_template(answer: Any) -> Scene:
     async def judged(job: Any, project: Any, *more: Any) -> Any:
         asked = [await judge.problems(part.spec) for part in parts(job.spec)]
         found = [str(problem) for problems in asked for problem in problems]
-        return Refused(found[0]) if found else await accepts(job, project, *more)
+        return Refusal(found[0]) if found else await accepts(job, project, *more)
 
     case.acceptance.judge = judged  # type: ignore[method-assign]
     scene = _reconciling(case, is_it, lambda sent: answer if is_it(sent) else THERE)
@@ -286,7 +286,7 @@ def saying_an_event(answer: Any) -> Scene:
 
     def say() -> None:
         number = next(count)
-        subject = Subject("GPUJob", "team-a", f"job-{number}", f"uid-{number}")
+        subject = InvolvedObject("GPUJob", "team-a", f"job-{number}", f"uid-{number}")
         events.say(subject, "Warning", "PodFailed", "why")
 
     return Scene(client, [events.run(), every(6.0, say)], to("POST", "/events"))

@@ -6,8 +6,8 @@ from tests.unit.builders import pod_kind
 from gpu_scheduler.core.model.request import PodKind
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.simulate.causes import Cause
-from gpu_scheduler.simulate.lifetimes import Event
-from gpu_scheduler.simulate.run import Player
+from gpu_scheduler.simulate.lifetimes import LifetimeEvent
+from gpu_scheduler.simulate.run import FillPlayer
 from gpu_scheduler.simulate.trace import TraceNode
 
 GIB = 1 << 30
@@ -32,7 +32,7 @@ def test_cpu_memory_gpu_and_model_are_hard_filters(packing: Packing):
         pod_kind(1000, count=2),
         pod_kind(1, cpu_milli=1),
     ]
-    steps = Player(NODES, pods, packing).fill(pods, nothing)
+    steps = FillPlayer(NODES, pods, packing).fill(pods, nothing)
     assert [step.placed for step in steps] == [True, False, False, False, False, True, False]
     assert [step.allocated_milli for step in steps][-1] == 6000
 
@@ -40,13 +40,13 @@ def test_cpu_memory_gpu_and_model_are_hard_filters(packing: Packing):
 def test_a_pod_that_leaves_gives_back_what_it_took():
     big = pod_kind(1000, count=4, cpu_milli=64_000)
     events = [
-        Event(0.0, 0, big),
-        Event(0.1, 1, big),
-        Event(0.2, 1, None),  # it was lost: nothing to give back
-        Event(0.3, 0, None),
-        Event(0.4, 2, big),
+        LifetimeEvent(0.0, 0, big),
+        LifetimeEvent(0.1, 1, big),
+        LifetimeEvent(0.2, 1, None),  # it was lost: nothing to give back
+        LifetimeEvent(0.3, 0, None),
+        LifetimeEvent(0.4, 2, big),
     ]
-    player = Player(NODES, [big], Packing.FRAGMENTATION)
+    player = FillPlayer(NODES, [big], Packing.FRAGMENTATION)
     steps = player.churn(events, nothing)
     assert [step.placed for step in steps] == [True, False, True]
     assert player.allocated_milli == 4000
@@ -58,7 +58,7 @@ def test_the_same_stream_is_placed_the_same_way(packing: Packing):
     some = [pod_kind(1000), pod_kind(500, cpu_milli=900), pod_kind(250), pod_kind(1000, count=2)]
     pods = random.choices(some, k=60)
     nodes = [TraceNode(f"n{i}", 16_000, GIB, i % 3 + 1, "T4") for i in range(9)]
-    one, two = (Player(nodes, pods, packing) for _ in range(2))
+    one, two = (FillPlayer(nodes, pods, packing) for _ in range(2))
     first = [(s.placed, s.allocated_milli) for s in one.fill(pods, nothing)]
     assert first == [(s.placed, s.allocated_milli) for s in two.fill(pods, nothing)]
     assert one.session.snapshot.cluster == two.session.snapshot.cluster
@@ -76,7 +76,7 @@ def test_the_same_stream_is_placed_the_same_way(packing: Packing):
     ],
 )
 def test_a_lost_pod_has_a_cause(pods: list[PodKind], cause: Cause):
-    player = Player(NODES[1:], pods, Packing.BEST_FIT, causes=True)
+    player = FillPlayer(NODES[1:], pods, Packing.BEST_FIT, causes=True)
     *before, last = player.fill(pods, nothing)
     assert (last.placed, last.cause) == (False, cause)
     assert {step.cause for step in before} <= {None}
@@ -84,20 +84,20 @@ def test_a_lost_pod_has_a_cause(pods: list[PodKind], cause: Cause):
 
 def test_gpus_of_another_model_are_no_reason_to_speak_of_fragments():
     pods = [pod_kind(1000, count=2, models=("t4",)), pod_kind(500, models=("t4",))]
-    steps = Player(NODES, pods, Packing.BEST_FIT, causes=True).fill(pods, nothing)
+    steps = FillPlayer(NODES, pods, Packing.BEST_FIT, causes=True).fill(pods, nothing)
     assert [step.cause for step in steps] == [None, Cause.MODEL]
 
 
 def test_who_has_left_asks_for_nothing_any_more():
     whole, part = pod_kind(1000, count=2), pod_kind(600)
     events = [
-        Event(0.0, 0, whole),
-        Event(0.1, 1, whole),  # lost, and would still be there
-        Event(0.2, 0, None),
-        Event(0.3, 1, None),
-        *(Event(0.4, number, part) for number in (2, 3)),
-        Event(0.5, 4, pod_kind(700)),
+        LifetimeEvent(0.0, 0, whole),
+        LifetimeEvent(0.1, 1, whole),  # lost, and would still be there
+        LifetimeEvent(0.2, 0, None),
+        LifetimeEvent(0.3, 1, None),
+        *(LifetimeEvent(0.4, number, part) for number in (2, 3)),
+        LifetimeEvent(0.5, 4, pod_kind(700)),
     ]
-    player = Player(NODES[1:], [whole, part, pod_kind(700)], Packing.BEST_FIT, causes=True)
+    player = FillPlayer(NODES[1:], [whole, part, pod_kind(700)], Packing.BEST_FIT, causes=True)
     steps = player.churn(events, nothing)
     assert [step.cause for step in steps] == [None, Cause.OVERLOAD, None, None, Cause.FRAGMENTED]

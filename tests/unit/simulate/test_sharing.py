@@ -11,7 +11,7 @@ from gpu_scheduler.simulate.arrivals import cluster_of
 from gpu_scheduler.simulate.sharing import workloads
 from gpu_scheduler.simulate.sharing.command import play
 from gpu_scheduler.simulate.sharing.figures import Figures, merged, percentile
-from gpu_scheduler.simulate.sharing.workload import Job, Workload
+from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
 from gpu_scheduler.simulate.trace import TraceNode
 
 A, B = ProjectName("a"), ProjectName("b")
@@ -19,7 +19,9 @@ WHOLE = PodKind(devices=(DeviceRequest(0, 1, 1000),))
 OPENB = Path(__file__).parents[2] / "fixtures" / "traces" / "openb"
 
 
-def work(*jobs: Job, gpus: int = 1, seconds: float = 1000.0, quota: int = 1000) -> Workload:
+def work(
+    *jobs: SimulatedJob, gpus: int = 1, seconds: float = 1000.0, quota: int = 1000
+) -> Workload:
     """One node; ``a`` is guaranteed one GPU and ``b`` borrows."""
     cluster = cluster_of([TraceNode("n", 64_000, 1 << 40, gpus, "gpu")])
     teams = {A: Project(A, quota), B: Project(B, 0)}
@@ -28,7 +30,10 @@ def work(*jobs: Job, gpus: int = 1, seconds: float = 1000.0, quota: int = 1000) 
 
 def test_what_an_evicted_pod_did_is_lost_and_done_again():
     """B runs for 100 s and 2 s of grace, a for 200 s, then b for 300 s anew."""
-    jobs = Job("b", B, WHOLE, (300.0,)), Job("a", A, WHOLE, (200.0,), arrives=100.0)
+    jobs = (
+        SimulatedJob("b", B, WHOLE, (300.0,)),
+        SimulatedJob("a", A, WHOLE, (200.0,), arrives=100.0),
+    )
     found = play(work(*jobs), STRICT)
     assert found.used_percent == pytest.approx(60.2)
     assert found.useful_percent == pytest.approx(50.0)
@@ -37,21 +42,27 @@ def test_what_an_evicted_pod_did_is_lost_and_done_again():
 
 
 def test_a_checkpoint_saves_what_was_done_until_then():
-    saved = Job("b", B, WHOLE, (300.0,), checkpoint_seconds=40.0)
-    found = play(work(saved, Job("a", A, WHOLE, (200.0,), arrives=100.0)), STRICT)
+    saved = SimulatedJob("b", B, WHOLE, (300.0,), checkpoint_seconds=40.0)
+    found = play(work(saved, SimulatedJob("a", A, WHOLE, (200.0,), arrives=100.0)), STRICT)
     assert found.lost_percent == pytest.approx(100 * 22 / 522)  # since 80 s
     assert found.useful_percent == pytest.approx(50.0)
 
 
 def test_a_guarantee_takes_its_seconds_and_the_grace():
-    jobs = Job("b", B, WHOLE, (900.0,)), Job("a", A, WHOLE, (200.0,), arrives=100.0)
+    jobs = (
+        SimulatedJob("b", B, WHOLE, (900.0,)),
+        SimulatedJob("a", A, WHOLE, (200.0,), arrives=100.0),
+    )
     found = play(work(*jobs, seconds=2000.0), FAIR)
     assert found.guarantee_delays == [62.0]
     assert found.evictions.total() == 1
 
 
 def test_nobody_is_evicted_for_what_ends_in_time():
-    jobs = Job("b", B, WHOLE, (150.0,)), Job("a", A, WHOLE, (200.0,), arrives=100.0)
+    jobs = (
+        SimulatedJob("b", B, WHOLE, (150.0,)),
+        SimulatedJob("a", A, WHOLE, (200.0,), arrives=100.0),
+    )
     found = play(work(*jobs), FAIR)
     assert (found.guarantee_delays, found.evictions.total()) == ([50.0], 0)
     assert found.lost_percent == 0.0
@@ -60,8 +71,8 @@ def test_nobody_is_evicted_for_what_ends_in_time():
 def test_who_gave_way_twice_to_one_job_is_a_repeat():
     """By strict rules: each of the job's pods finds the one borrower in its way again."""
     jobs = (
-        Job("b", B, WHOLE, (400.0,)),
-        Job("a", A, WHOLE, (10.0, 10.0), arrives=100.0, parallelism=1),
+        SimulatedJob("b", B, WHOLE, (400.0,)),
+        SimulatedJob("a", A, WHOLE, (10.0, 10.0), arrives=100.0, parallelism=1),
     )
     assert play(work(*jobs), STRICT).repeats == 0  # the next pod is there at once
     split = replace(jobs[1], runs=(10.0,)), replace(jobs[1], name="a2", runs=(10.0,), arrives=200.0)
@@ -71,7 +82,10 @@ def test_who_gave_way_twice_to_one_job_is_a_repeat():
 
 def test_a_project_is_short_while_another_holds_more_than_its_share():
     """Of two GPUs b holds both for 450 s of 900, a waits for one; then b's end."""
-    jobs = Job("b", B, WHOLE, (450.0, 450.0)), Job("a", A, WHOLE, (450.0,), arrives=0.0)
+    jobs = (
+        SimulatedJob("b", B, WHOLE, (450.0, 450.0)),
+        SimulatedJob("a", A, WHOLE, (450.0,), arrives=0.0),
+    )
     first = replace(jobs[1], arrives=1.0)
     never = Promises(1e9, 1e9, 0.0, 1e9)
     found = play(work(jobs[0], first, gpus=2, seconds=900.0, quota=0), never)
@@ -80,7 +94,7 @@ def test_a_project_is_short_while_another_holds_more_than_its_share():
 
 
 def test_pods_beyond_the_parallelism_come_as_others_end():
-    trials = Job("b", B, WHOLE, (10.0,) * 30, parallelism=3)
+    trials = SimulatedJob("b", B, WHOLE, (10.0,) * 30, parallelism=3)
     found = play(work(trials, gpus=3), FAIR)
     assert found.ended == 30
     assert found.waits == {"normal": {f"b-{n}": 0.0 for n in range(30)}}
@@ -142,7 +156,10 @@ NEVER = Promises(1e9, 1e9, 0.0, 1e9)
 
 
 def test_what_was_done_before_counting_began_is_neither_used_nor_lost():
-    jobs = Job("b", B, WHOLE, (900.0,)), Job("a", A, WHOLE, (200.0,), arrives=100.0)
+    jobs = (
+        SimulatedJob("b", B, WHOLE, (900.0,)),
+        SimulatedJob("a", A, WHOLE, (200.0,), arrives=100.0),
+    )
     found = play(replace(work(*jobs), counted_from=90.0), STRICT)
     assert found.lost_percent == pytest.approx(100 * 12 / 910)  # of 102 s the last twelve
 
@@ -150,10 +167,10 @@ def test_what_was_done_before_counting_began_is_neither_used_nor_lost():
 def test_all_waits_of_a_pod_are_one_and_who_never_started_waits_too():
     """B waits 30 s for its first start, 202 s for its second, and what comes last to the end."""
     jobs = (
-        Job("first", A, WHOLE, (30.0,)),
-        Job("b", B, WHOLE, (300.0,), priority=90),
-        Job("a", A, WHOLE, (200.0,), arrives=60.0),
-        Job("last", B, WHOLE, (900.0,), arrives=80.0, priority=10),
+        SimulatedJob("first", A, WHOLE, (30.0,)),
+        SimulatedJob("b", B, WHOLE, (300.0,), priority=90),
+        SimulatedJob("a", A, WHOLE, (200.0,), arrives=60.0),
+        SimulatedJob("last", B, WHOLE, (900.0,), arrives=80.0, priority=10),
     )
     found = play(work(*jobs), STRICT)
     assert found.waits["high"] == {"b-0": 30.0 + 200.0}
@@ -169,9 +186,9 @@ def test_a_guarantee_that_lapses_late_is_counted():
     The room was reserved for the first all the same, so the second is late, too.
     """
     jobs = (
-        Job("b", B, WHOLE, (900.0,)),
-        Job("a", A, WHOLE, (50.0,), arrives=100.0),
-        Job("above", A, WHOLE, (50.0,), arrives=300.0, priority=90),
+        SimulatedJob("b", B, WHOLE, (900.0,)),
+        SimulatedJob("a", A, WHOLE, (50.0,), arrives=100.0),
+        SimulatedJob("above", A, WHOLE, (50.0,), arrives=300.0, priority=90),
     )
     found = play(work(*jobs), NEVER)
     assert found.guarantee_delays == [200.0, 0.0, 600.0, 0.0]
@@ -179,7 +196,7 @@ def test_a_guarantee_that_lapses_late_is_counted():
 
 def test_a_gang_is_owed_its_places_as_one():
     """Each of its pods alone would be inside the quota of one GPU; the two are not."""
-    gang = Job("a", A, WHOLE, (50.0, 50.0), gang=True)
+    gang = SimulatedJob("a", A, WHOLE, (50.0, 50.0), gang=True)
     assert play(work(gang, gpus=2), STRICT).guarantee_delays == []
     assert play(work(gang, gpus=2, quota=2000), STRICT).guarantee_delays == [0.0]
     two = replace(gang, gang=False)
@@ -187,15 +204,18 @@ def test_a_gang_is_owed_its_places_as_one():
 
 
 def test_what_can_never_start_asks_for_nothing():
-    large = Job("large", A, PodKind(devices=(DeviceRequest(0, 2, 1000),)), (50.0,))
-    gang = Job("gang", A, WHOLE, (50.0,) * 3, gang=True)
+    large = SimulatedJob("large", A, PodKind(devices=(DeviceRequest(0, 2, 1000),)), (50.0,))
+    gang = SimulatedJob("gang", A, WHOLE, (50.0,) * 3, gang=True)
     found = play(work(large, gang, quota=9000), FAIR)
     assert (found.waits, found.guarantee_delays, found.short_of_shares) == ({}, [], [])
 
 
 def test_no_eviction_helps_where_others_are_inside_their_quota():
     """B and c hold the one GPU by their quotas for 300 s, while a waits inside its own."""
-    jobs = Job("b", B, WHOLE, (300.0,)), Job("a", A, WHOLE, (50.0,), arrives=100.0)
+    jobs = (
+        SimulatedJob("b", B, WHOLE, (300.0,)),
+        SimulatedJob("a", A, WHOLE, (50.0,), arrives=100.0),
+    )
     over = {A: Project(A, 1000), B: Project(B, 1000)}
     found = play(replace(work(*jobs), projects=over), STRICT)
     assert sorted(found.guarantee_delays) == [0.0, 200.0]

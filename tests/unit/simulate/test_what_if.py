@@ -19,7 +19,7 @@ from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.core.model.promises import FAIR, STRICT
 from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate_objects
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
-from gpu_scheduler.simulate.cluster_report import Report
+from gpu_scheduler.simulate.cluster_report import ClusterReport
 from gpu_scheduler.simulate.cluster_table import WIDTH, table
 from gpu_scheduler.simulate.sharing.rules import RULES
 from gpu_scheduler.state.pods.slim import INDEX
@@ -140,7 +140,7 @@ class What:
 
     def __call__(
         self, objects: Objects, *add: object, remove: tuple[str, ...] = (), **more: Any
-    ) -> Report:
+    ) -> ClusterReport:
         files = [self.file(*add)] if add else []
         request = ClusterRequest(add=files, remove=remove, **more)
         return simulate_objects(request, objects, "https://example", "team-a", NOW)
@@ -151,7 +151,7 @@ def what(tmp_path: Path) -> What:
     return What(tmp_path)
 
 
-def nodes(report: Report) -> list[str]:
+def nodes(report: ClusterReport) -> list[str]:
     return [start["node"] for start in report.starts]
 
 

@@ -14,7 +14,7 @@ from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.share_words import written
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import JobKey, PodUID, WaitingJob
@@ -68,7 +68,7 @@ class MixedPlay(Play):
     _version: int = 1
 
     def __post_init__(self) -> None:
-        self.session, self.anew = Session(mix=DEFAULT), True
+        self.session, self.anew = PlannerCache(mix=DEFAULT), True
         self.state = ClusterState(now=lambda: self.now)
         for number, gpus in enumerate(self.gpus):
             zone = {"zone": f"z{number % 2}"}

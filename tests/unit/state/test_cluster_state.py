@@ -19,7 +19,7 @@ from tests.unit.state.cluster_states import facts, free, make_cluster_state, wai
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.nodes.devices import NodeDevice
 
 POD = PodUID("uid-job-0")
 NVIDIA = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]
@@ -65,7 +65,7 @@ def everything() -> list[Callable[[ClusterState], object]]:
     pods = [make_pod("job-0"), make_pod("job-1", index=1)]
     placed = make_pod("job-2", index=2, node="a", grants=half())
     stranger = make_pod("x", path="other", job=None, node="b", containers=NVIDIA)
-    agent = (Device("GPU-b", 0, "A100", 40000),)
+    agent = (NodeDevice("GPU-b", 0, "A100", 40000),)
     return [
         *[lambda w, p=p: w.pod_changed(p) for p in (*pods, placed, stranger)],  # type: ignore[misc]
         lambda w: w.job_changed(make_job(parallelism=4)),
@@ -241,7 +241,9 @@ def test_gpus_held_count_for_the_project_of_the_namespace() -> None:
 
 def test_a_charge_finds_its_device_when_the_agent_names_it_by_uuid() -> None:
     state = make_cluster_state(make_pod(node="a", grants=half("1")))
-    state.gpunode_changed("a", (Device("GPU-0", 0, "A", 40960), Device("GPU-1", 1, "A", 40960)))
+    state.gpunode_changed(
+        "a", (NodeDevice("GPU-0", 0, "A", 40960), NodeDevice("GPU-1", 1, "A", 40960))
+    )
     assert (state.snapshot().dev_id, free(state)) == (["GPU-0", "GPU-1"], [1000, 500])
     state.gpunode_gone("a")
     assert (state.snapshot().dev_id, free(state)) == (["0", "1"], [1000, 500])

@@ -11,7 +11,7 @@ from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpu_scheduler.web.bounded import Limits, Listener
+from gpu_scheduler.web.bounded import ConnectionLimits, Listener
 
 CONNECTIONS = 3
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -29,7 +29,7 @@ class Clock:
 
 @asynccontextmanager
 async def listening(
-    limits: Limits | None = None,
+    limits: ConnectionLimits | None = None,
     clock: Callable[[], float] = time.monotonic,
     served: list[str] | None = None,
 ) -> AsyncIterator["Port"]:
@@ -43,7 +43,7 @@ async def listening(
 
     application = web.Application()
     application.add_routes([web.get("/", hello), web.get("/{code:[0-9]+}", refuse)])
-    listener = Listener(application, limits or Limits(connections=CONNECTIONS), clock)
+    listener = Listener(application, limits or ConnectionLimits(connections=CONNECTIONS), clock)
     port = Port(await listener.start("127.0.0.1", 0))
     try:
         yield port
@@ -127,7 +127,7 @@ async def test_half_a_request_is_no_request() -> None:
 
 async def test_requests_of_others_come_before_the_rest_of_a_heap() -> None:
     served: list[str] = []
-    async with listening(served=served, limits=Limits(connections=200)) as port:
+    async with listening(served=served, limits=ConnectionLimits(connections=200)) as port:
         heap = [await port.connect("127.0.0.2") for _ in range(100)]
         other = await port.connect("127.0.0.3")
         for _, writer in [*heap, other]:
@@ -138,7 +138,7 @@ async def test_requests_of_others_come_before_the_rest_of_a_heap() -> None:
 
 async def test_who_brings_nothing_but_failures_is_turned_away_for_a_while() -> None:
     clock = Clock()
-    limits = Limits(failures_per_second=1, failures_burst=5)
+    limits = ConnectionLimits(failures_per_second=1, failures_burst=5)
     async with listening(limits=limits, clock=clock) as port:
         for _ in range(5):
             assert await status(port, "127.0.0.2", b"GET /other HTTP/1.1\r\nHost: a\r\n\r\n") == 404
@@ -151,7 +151,7 @@ async def test_who_brings_nothing_but_failures_is_turned_away_for_a_while() -> N
 
 @pytest.mark.parametrize("code", [403, 404, 503])
 async def test_a_failure_ends_its_connection_unless_we_asked_to_try_again(code: int) -> None:
-    limits = Limits(failures_per_second=1, failures_burst=5)
+    limits = ConnectionLimits(failures_per_second=1, failures_burst=5)
     async with listening(limits=limits) as port:
         reader, writer = await port.connect("127.0.0.2")
         writer.write(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % code)
@@ -175,7 +175,7 @@ async def test_a_head_without_end_is_cut_off() -> None:
 @given(st.lists(st.binary(min_size=1, max_size=200), min_size=1, max_size=8))
 def test_after_anything_at_all_others_are_served(pieces: list[bytes]) -> None:
     async def run() -> None:
-        limits = Limits(failures_burst=1e9)
+        limits = ConnectionLimits(failures_burst=1e9)
         async with listening(limits=limits) as port:
             for begin in (b"", b"GET / HTTP/1.1\r\n", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n"):
                 reader, writer = await port.connect("127.0.0.2")
@@ -189,7 +189,7 @@ def test_after_anything_at_all_others_are_served(pieces: list[bytes]) -> None:
 
 
 async def test_who_says_nothing_is_closed_and_makes_room() -> None:
-    async with listening(Limits(connections=CONNECTIONS, seconds=0.1)) as port:
+    async with listening(ConnectionLimits(connections=CONNECTIONS, seconds=0.1)) as port:
         silent = [await port.connect() for _ in range(CONNECTIONS)]
         async with asyncio.timeout(60):
             for reader, _ in silent:

@@ -11,11 +11,11 @@ from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.clock import Clock
-from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
 from gpu_scheduler.runtime.informers.our_lists import PATHS
 from gpu_scheduler.runtime.operator import Operator
-from gpu_scheduler.web.metrics import Metrics, without_reason
+from gpu_scheduler.web.metrics import OperatorMetrics, without_reason
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -62,7 +62,7 @@ NAMES = {
 }
 
 
-def scrape(metrics: Metrics) -> dict[Sample, float]:
+def scrape(metrics: OperatorMetrics) -> dict[Sample, float]:
     text = generate_latest(metrics.registry).decode()
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -71,7 +71,7 @@ def scrape(metrics: Metrics) -> dict[Sample, float]:
     }
 
 
-def families(metrics: Metrics) -> set[str]:
+def families(metrics: OperatorMetrics) -> set[str]:
     text = generate_latest(metrics.registry).decode()
     return {
         family.name
@@ -80,12 +80,14 @@ def families(metrics: Metrics) -> set[str]:
     }
 
 
-def make(leader: bool = True) -> Metrics:
+def make(leader: bool = True) -> OperatorMetrics:
     client: Any = FakeClient()
     client.requests = {("GET", "200"): 3}
-    metrics = Metrics(client)
+    metrics = OperatorMetrics(client)
     if leader:
-        operator = metrics.operator = Operator(client, Settings(identity="me"), metrics, "me")
+        operator = metrics.operator = Operator(
+            client, OperatorSettings(identity="me"), metrics, "me"
+        )
         operator.custom_resources.project(project_body(quota=2.5))
         operator.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}))
         operator.state.node_changed(make_node("a"))
@@ -124,7 +126,7 @@ def test_a_stand_by_says_only_what_it_knows() -> None:
 def test_a_wall_clock_that_is_set_is_told_with_its_size_and_direction() -> None:
     wall = [1000.0]
     clock = Clock(lambda: 5.0, lambda: wall[0])
-    metrics = Metrics(cast(Any, FakeClient()), clock)
+    metrics = OperatorMetrics(cast(Any, FakeClient()), clock)
     wall[0] -= 3600.0
     clock.look()
     seen = scrape(metrics)

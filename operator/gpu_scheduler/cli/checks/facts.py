@@ -18,7 +18,7 @@ PRESENT = "nvidia.com/gpu.present"
 COUNT = "nvidia.com/gpu.count"
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """How a check ended."""
 
     OK = "OK"
@@ -38,14 +38,14 @@ class Finding:
         mend: the command that mends it; empty: there is nothing to mend, or no one command does.
     """
 
-    state: State
+    state: CheckState
     name: str
     what: str
     mend: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CheckInputs:
     """What was read.
 
     Attributes:
@@ -119,7 +119,7 @@ def some(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + more
 
 
-def age_seconds(facts: Facts, lease: Body) -> float | None:
+def age_seconds(facts: CheckInputs, lease: Body) -> float | None:
     """Since when a Lease was not renewed; None: never."""
     text = part(lease, "spec").get("renewTime")
     try:
@@ -132,4 +132,4 @@ def age_seconds(facts: Facts, lease: Body) -> float | None:
 def unread(name: str, what: str, verbs: str) -> list[Finding]:
     """What may not be read is not known."""
     mend = f"kubectl auth can-i list {verbs} -A"
-    return [Finding(State.UNKNOWN, name, f"you may not read {what}", mend)]
+    return [Finding(CheckState.UNKNOWN, name, f"you may not read {what}", mend)]

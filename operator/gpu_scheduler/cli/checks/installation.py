@@ -8,9 +8,9 @@ from gpu_scheduler.api.names import GROUP, LEASE, VERSION
 from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part
 from gpu_scheduler.cli.checks.facts import (
     VERSION_LABEL,
-    Facts,
+    CheckInputs,
+    CheckState,
     Finding,
-    State,
     age_seconds,
     number,
     some,
@@ -18,50 +18,52 @@ from gpu_scheduler.cli.checks.facts import (
 )
 
 if TYPE_CHECKING:
-    from gpu_scheduler.api.crd import Kind
+    from gpu_scheduler.api.crd import CustomResource
 
 _INSTALL = "helm install gpu-scheduler charts/gpu-scheduler -n {} --create-namespace"
 _APPLY = "kubectl apply --server-side --force-conflicts -f crds/"
 
 
-def crds(facts: Facts) -> list[Finding]:
+def crds(facts: CheckInputs) -> list[Finding]:
     """Whether our kinds are there, served, and those of this program."""
     from gpu_scheduler.api.crd import KINDS
 
     wanted = {kind.plural: kind for kind in KINDS}
     if facts.crds is None:
         if facts.kinds is None:
-            return [Finding(State.MISSING, "CRDs", f"the server has nothing of {GROUP}", _APPLY)]
+            return [
+                Finding(CheckState.MISSING, "CRDs", f"the server has nothing of {GROUP}", _APPLY)
+            ]
         if gone := sorted(wanted.keys() - facts.kinds):
-            return [Finding(State.MISSING, "CRDs", f"not served: {some(gone)}", _APPLY)]
+            return [Finding(CheckState.MISSING, "CRDs", f"not served: {some(gone)}", _APPLY)]
         said = f"{len(wanted)} kinds are served; you may not read the CRDs, so not how new they are"
-        return [Finding(State.UNKNOWN, "CRDs", said)]
+        return [Finding(CheckState.UNKNOWN, "CRDs", said)]
     there = {name_of(crd).partition(".")[0]: crd for crd in facts.crds}
     findings = []
     if gone := sorted(wanted.keys() - there.keys()):
-        findings.append(Finding(State.MISSING, "CRDs", f"not installed: {some(gone)}", _APPLY))
+        findings.append(Finding(CheckState.MISSING, "CRDs", f"not installed: {some(gone)}", _APPLY))
     for plural in sorted(wanted.keys() & there.keys()):
         name, kind = f"CRD {plural}", wanted[plural]
         versions = [v for v in listed(there[plural], "spec", "versions") if isinstance(v, dict)]
         ours = next((v for v in versions if v.get("name") == VERSION and v.get("served")), None)
         if ours is None:
-            findings.append(Finding(State.MISSING, name, f"{VERSION} is not served", _APPLY))
+            findings.append(Finding(CheckState.MISSING, name, f"{VERSION} is not served", _APPLY))
             continue
         theirs = set(_fields(part(ours, "schema", "openAPIV3Schema")))
         mine = _known(kind)
         if lacks := sorted(mine - theirs):
             said = f"is older than this program: it lacks {some(lacks)}"
-            findings.append(Finding(State.WARN, name, said, _APPLY))
+            findings.append(Finding(CheckState.WARN, name, said, _APPLY))
         elif more := sorted(theirs - mine):
             said = f"is newer than this program: it has {some(more)}; upgrade this program"
-            findings.append(Finding(State.WARN, name, said))
+            findings.append(Finding(CheckState.WARN, name, said))
     if not findings:
         said = f"{len(wanted)} kinds, {VERSION} served, fields as this program knows them"
-        return [Finding(State.OK, "CRDs", said)]
+        return [Finding(CheckState.OK, "CRDs", said)]
     return findings
 
 
-def operator(facts: Facts) -> list[Finding]:
+def operator(facts: CheckInputs) -> list[Finding]:
     """Whether the operator's Deployment is there and ready."""
     if facts.deployments is None:
         return unread("operator", "Deployments", "deployments.apps")
@@ -69,10 +71,10 @@ def operator(facts: Facts) -> list[Finding]:
     if found is None:
         if _leads(facts):
             said = "runs outside of the chart: a leader is there, and no Deployment of the chart"
-            return [Finding(State.WARN, "operator", said)]
+            return [Finding(CheckState.WARN, "operator", said)]
         return [
             Finding(
-                State.MISSING,
+                CheckState.MISSING,
                 "operator",
                 "there is no Deployment of the chart",
                 _INSTALL.format(facts.namespace),
@@ -83,14 +85,14 @@ def operator(facts: Facts) -> list[Finding]:
     where = _namespace(found, facts)
     said = f"{ready} of {wanted} replicas ready: {where}/{name_of(found)}"
     if wanted and ready >= wanted:
-        return [Finding(State.OK, "operator", said)]
+        return [Finding(CheckState.OK, "operator", said)]
     mend = f"kubectl -n {where} describe pods -l {_selector(found)}"
     if not wanted:
         mend = f"kubectl -n {where} scale deployment {name_of(found)} --replicas=2"
-    return [Finding(State.WARN if ready else State.MISSING, "operator", said, mend)]
+    return [Finding(CheckState.WARN if ready else CheckState.MISSING, "operator", said, mend)]
 
 
-def leader(facts: Facts) -> list[Finding]:
+def leader(facts: CheckInputs) -> list[Finding]:
     """Whether somebody leads: without, nothing is placed."""
     if facts.leases is None:
         return unread("leader", f"Leases in {facts.namespace}", "leases.coordination.k8s.io")
@@ -99,18 +101,20 @@ def leader(facts: Facts) -> list[Finding]:
     logs = f"kubectl -n {where} logs deployment/{name_of(found)}" if found else ""
     lease = next((each for each in facts.leases if name_of(each) == LEASE), None)
     if lease is None:
-        return [Finding(State.MISSING, "leader", f"nobody has ever led in {where}", logs)]
+        return [Finding(CheckState.MISSING, "leader", f"nobody has ever led in {where}", logs)]
     holder = str(part(lease, "spec").get("holderIdentity") or "")
     age = age_seconds(facts, lease)
     if not holder or age is None:
-        return [Finding(State.MISSING, "leader", "nobody leads: the Lease was given back", logs)]
+        return [
+            Finding(CheckState.MISSING, "leader", "nobody leads: the Lease was given back", logs)
+        ]
     if age > _seconds(lease):
         said = f"{holder} has not renewed its Lease for {age:.0f} s: nobody leads"
-        return [Finding(State.MISSING, "leader", said, logs)]
-    return [Finding(State.OK, "leader", f"{holder}, renewed {age:.0f} s ago")]
+        return [Finding(CheckState.MISSING, "leader", said, logs)]
+    return [Finding(CheckState.OK, "leader", f"{holder}, renewed {age:.0f} s ago")]
 
 
-def versions(facts: Facts) -> list[Finding]:
+def versions(facts: CheckInputs) -> list[Finding]:
     """Whether program, operator, agent and CRDs are of one version."""
     found = {"this program": facts.version}
     for what, body in (("operator", facts.operator), ("agent", facts.agent)):
@@ -121,17 +125,17 @@ def versions(facts: Facts) -> list[Finding]:
             found.setdefault("CRDs", label)
     if len(found) == 1:
         said = f"this program is {facts.version}; nothing in the cluster says its own"
-        return [Finding(State.UNKNOWN, "versions", said)]
+        return [Finding(CheckState.UNKNOWN, "versions", said)]
     text = ", ".join(f"{what} {version}" for what, version in found.items())
     if len(set(found.values())) == 1:
-        return [Finding(State.OK, "versions", f"all {facts.version}: {', '.join(found)}")]
+        return [Finding(CheckState.OK, "versions", f"all {facts.version}: {', '.join(found)}")]
     inside = {version for what, version in found.items() if what != "this program"}
     mend = facts.upgrade() if len(inside) > 1 else ""
     said = f"differ: {text}" + ("" if mend else "; take the program of the operator's version")
-    return [Finding(State.WARN, "versions", said, mend)]
+    return [Finding(CheckState.WARN, "versions", said, mend)]
 
 
-def _leads(facts: Facts) -> bool:
+def _leads(facts: CheckInputs) -> bool:
     return any(
         name_of(each) == LEASE
         and (age := age_seconds(facts, each)) is not None
@@ -155,7 +159,7 @@ def _version(body: Body) -> str:
     return labels_of(body).get(VERSION_LABEL, "")
 
 
-def _namespace(body: Body, facts: Facts) -> str:
+def _namespace(body: Body, facts: CheckInputs) -> str:
     return str(part(body, "metadata").get("namespace") or facts.namespace)
 
 
@@ -165,7 +169,7 @@ def _selector(body: Body) -> str:
 
 
 @cache
-def _known(kind: "Kind") -> frozenset[str]:
+def _known(kind: "CustomResource") -> frozenset[str]:
     """Paths of the fields that this program knows."""
     version = listed(kind.definition(), "spec", "versions")[0]
     return frozenset(_fields(part(version, "schema", "openAPIV3Schema")))

@@ -7,9 +7,9 @@ from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, par
 from gpu_scheduler.cli.checks.facts import (
     COUNT,
     PRESENT,
-    Facts,
+    CheckInputs,
+    CheckState,
     Finding,
-    State,
     age_seconds,
     number,
     some,
@@ -19,28 +19,28 @@ from gpu_scheduler.cli.checks.facts import (
 _LABEL = f"kubectl label node NODE {PRESENT}=true"
 
 
-def gpu_nodes(facts: Facts) -> list[Body]:
+def gpu_nodes(facts: CheckInputs) -> list[Body]:
     """Nodes that have a GPU, as far as anything of them says so."""
     known = {name_of(each) for each in facts.gpunodes or () if listed(each, "status", "devices")}
     return [node for node in facts.nodes or () if _has_gpu(node) or name_of(node) in known]
 
 
-def labels(facts: Facts) -> list[Finding]:
+def labels(facts: CheckInputs) -> list[Finding]:
     """Whether nodes with GPUs are known as such, and bear what the agent is started by."""
     if facts.nodes is None:
         return unread("node labels", "Nodes", "nodes")
     there = gpu_nodes(facts)
     if not there:
         said = f"no node is known to have a GPU: none has {PRESENT} or {COUNT}"
-        return [Finding(State.MISSING, "node labels", said, _LABEL)]
+        return [Finding(CheckState.MISSING, "node labels", said, _LABEL)]
     selector = _selector(facts)
     if facts.agent is None:
         lack = [name_of(n) for n in there if number_of(labels_of(n).get(COUNT)) == 0]
         if lack:
             said = f"{some(lack)}: no agent, and no label {COUNT}, so no GPU is known there"
             mend = facts.upgrade("agent.enabled=true")
-            return [Finding(State.MISSING, "node labels", said, mend)]
-        return [Finding(State.OK, "node labels", f"{_nodes(there)} say what GPUs they have")]
+            return [Finding(CheckState.MISSING, "node labels", said, mend)]
+        return [Finding(CheckState.OK, "node labels", f"{_nodes(there)} say what GPUs they have")]
     lack = [
         name_of(node)
         for node in there
@@ -51,37 +51,44 @@ def labels(facts: Facts) -> list[Finding]:
         said = f"{some(lack)}: no agent starts there, as the label is missing: {wanted}"
         return [
             Finding(
-                State.WARN, "node labels", said, f"kubectl label node {' '.join(lack)} {wanted}"
+                CheckState.WARN,
+                "node labels",
+                said,
+                f"kubectl label node {' '.join(lack)} {wanted}",
             )
         ]
     return [
-        Finding(State.OK, "node labels", f"{_nodes(there)} with GPUs, all with the agent's label")
+        Finding(
+            CheckState.OK, "node labels", f"{_nodes(there)} with GPUs, all with the agent's label"
+        )
     ]
 
 
-def agent(facts: Facts) -> list[Finding]:
+def agent(facts: CheckInputs) -> list[Finding]:
     """Whether an agent runs on each node with a GPU."""
     if facts.daemonsets is None:
         return unread("agent", "DaemonSets", "daemonsets.apps")
     found = facts.agent
     if found is None:
         said = "there is none: GPUs come from node labels, and nobody notices memory above a cap"
-        return [Finding(State.WARN, "agent", said, facts.upgrade("agent.enabled=true"))]
+        return [Finding(CheckState.WARN, "agent", said, facts.upgrade("agent.enabled=true"))]
     status = part(found, "status")
     ready, wanted = (number(status.get(k)) for k in ("numberReady", "desiredNumberScheduled"))
     where = str(part(found, "metadata").get("namespace") or facts.namespace)
     said = f"{ready} of {wanted} ready: {where}/{name_of(found)}"
     if not wanted:
-        return [Finding(State.WARN, "agent", f"no node has its label: {where}/{name_of(found)}")]
+        return [
+            Finding(CheckState.WARN, "agent", f"no node has its label: {where}/{name_of(found)}")
+        ]
     if ready >= wanted:
-        return [Finding(State.OK, "agent", said)]
+        return [Finding(CheckState.OK, "agent", said)]
     pods = part(found, "spec", "selector", "matchLabels")
     selector = ",".join(f"{key}={value}" for key, value in pods.items())
     mend = f"kubectl -n {where} describe pods -l {selector}"
-    return [Finding(State.WARN if ready else State.MISSING, "agent", said, mend)]
+    return [Finding(CheckState.WARN if ready else CheckState.MISSING, "agent", said, mend)]
 
 
-def reports(facts: Facts) -> list[Finding]:
+def reports(facts: CheckInputs) -> list[Finding]:
     """Whether each agent has reported its GPUs, and goes on renewing its Lease."""
     if facts.agent is None:
         return []
@@ -94,10 +101,10 @@ def reports(facts: Facts) -> list[Finding]:
     logs = f"kubectl -n {where} logs daemonset/{name_of(facts.agent)}"
     if none := [name for name in names if name not in have]:
         said = f"no GPUNode: {some(none)}; their agents have not reported"
-        findings.append(Finding(State.MISSING, "reports", said, logs))
+        findings.append(Finding(CheckState.MISSING, "reports", said, logs))
     if empty := [n for n in names if n in have and not listed(have[n], "status", "devices")]:
         said = f"agents find no GPU: {some(empty)}; the driver is not loaded, or not mounted"
-        findings.append(Finding(State.MISSING, "driver", said, logs))
+        findings.append(Finding(CheckState.MISSING, "driver", said, logs))
     leases = {name_of(each): each for each in facts.leases or ()}
     silent = []
     for name in names:
@@ -110,7 +117,7 @@ def reports(facts: Facts) -> list[Finding]:
             silent.append(name if age is None else f"{name} ({age:.0f} s)")
     if silent:
         said = f"silent, so these take no new pods: {some(silent)}"
-        findings.append(Finding(State.WARN, "reports", said, logs))
+        findings.append(Finding(CheckState.WARN, "reports", said, logs))
     ill = [
         f"{name}/{device.get('index')}"
         for name in names
@@ -119,29 +126,29 @@ def reports(facts: Facts) -> list[Finding]:
     ]
     if ill:
         said = f"GPUs that are not healthy: {some(ill)}"
-        findings.append(Finding(State.WARN, "GPUs", said, "kubectl gpu top gpus"))
+        findings.append(Finding(CheckState.WARN, "GPUs", said, "kubectl gpu top gpus"))
     if findings:
         return findings
     drivers = {str(part(each, "status").get("driverVersion") or "") for each in have.values()}
     said = f"{len(names)} of {len(names)} agents report"
     if known := sorted(drivers - {""}):
         said += f"; driver {some(known)}"
-    return [Finding(State.OK, "reports", said)]
+    return [Finding(CheckState.OK, "reports", said)]
 
 
-def runtime_class(facts: Facts) -> list[Finding]:
+def runtime_class(facts: CheckInputs) -> list[Finding]:
     """Whether the RuntimeClasses that the chart names are there."""
     agents = str(part(facts.agent or {}, "spec", "template", "spec").get("runtimeClassName") or "")
     wanted = list(dict.fromkeys(name for name in (facts.runtime_class, agents) if name))
     if not wanted:
-        return [Finding(State.OK, "RuntimeClass", "none is asked for")]
+        return [Finding(CheckState.OK, "RuntimeClass", "none is asked for")]
     if facts.runtime_classes is None:
         return unread("RuntimeClass", "RuntimeClasses", "runtimeclasses.node.k8s.io")
     there = {name_of(each) for each in facts.runtime_classes}
     findings = []
     for name in wanted:
         if name in there:
-            findings.append(Finding(State.OK, "RuntimeClass", f"{name} is there"))
+            findings.append(Finding(CheckState.OK, "RuntimeClass", f"{name} is there"))
             continue
         body = {
             "apiVersion": "node.k8s.io/v1",
@@ -152,12 +159,12 @@ def runtime_class(facts: Facts) -> list[Finding]:
         mend = f"echo '{json.dumps(body)}' | kubectl apply -f -"
         if name == agents:
             said = f"{name} is missing, so no agent can start"
-            findings.append(Finding(State.MISSING, "RuntimeClass", said, mend))
+            findings.append(Finding(CheckState.MISSING, "RuntimeClass", said, mend))
         else:
             said = (
                 f"{name} is missing: pods get none, so NVIDIA's runtime must be the nodes' default"
             )
-            findings.append(Finding(State.WARN, "RuntimeClass", said, mend))
+            findings.append(Finding(CheckState.WARN, "RuntimeClass", said, mend))
     return findings
 
 
@@ -174,7 +181,7 @@ def _has_gpu(node: Body) -> bool:
     return amount is not None and number_of(str(amount)) > 0
 
 
-def _selector(facts: Facts) -> dict[str, str]:
+def _selector(facts: CheckInputs) -> dict[str, str]:
     found = part(facts.agent or {}, "spec", "template", "spec", "nodeSelector")
     return {str(key): str(value) for key, value in found.items()}
 

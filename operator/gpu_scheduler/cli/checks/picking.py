@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from gpu_scheduler.api.names import GROUP, LABEL_JOB, VISIBLE_DEVICES
 from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part, text
-from gpu_scheduler.cli.checks.facts import Facts, Finding, State, some, unread
+from gpu_scheduler.cli.checks.facts import CheckInputs, CheckState, Finding, some, unread
 from gpu_scheduler.jobs.conflicts import PLUGIN_RESOURCES
 
 _NO_GPU = ("", "none", "void")
@@ -18,7 +18,7 @@ _ALLOCATED = re.compile(rf"metadata\.annotations\['{re.escape(GROUP)}/c\d+-devic
 _VALUE = "admission.devices.exemptNamespaces"
 
 
-def picking(facts: Facts) -> list[Finding]:
+def picking(facts: CheckInputs) -> list[Finding]:
     """Where pods pick GPUs that are not exempt from the policy."""
     name = "pods that pick GPUs"
     policies = [each for each in facts.validating or () if name_of(each).endswith("-devices")]
@@ -42,7 +42,7 @@ def picking(facts: Facts) -> list[Finding]:
     )
     names = [each for each in exempt if each != facts.namespace]
     mend = facts.upgrade(f"'{_VALUE}={{{','.join([*names, *where])}}}'") if exempt else ""
-    return [Finding(State.WARN, name, said, mend)]
+    return [Finding(CheckState.WARN, name, said, mend)]
 
 
 def _exempt(policy: Body) -> Iterable[str]:

@@ -6,15 +6,15 @@ from gpu_scheduler import __version__
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.unstructured import listed, name_of, part
-from gpu_scheduler.cli.checks.facts import PART_OF, Facts, Read
-from gpu_scheduler.cli.where import Cluster
+from gpu_scheduler.cli.checks.facts import PART_OF, CheckInputs, Read
+from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 _OURS = f"{PART_OF}=gpu-scheduler"
 _ADMISSION = ("admissionregistration.k8s.io", "v1")
 
 
-def read(cluster: Cluster, namespace: str | None) -> Facts:
+def read(cluster: ClusterAccess, namespace: str | None) -> CheckInputs:
     """Everything, of an operator in this namespace; None: where the chart's Deployment is.
 
     Raises:
@@ -36,7 +36,7 @@ def read(cluster: Cluster, namespace: str | None) -> Facts:
             return ()
         return _all(cluster, paths.of_group(*_ADMISSION, plural), _OURS)
 
-    return Facts(
+    return CheckInputs(
         namespace=where,
         version=__version__,
         now=datetime.now(UTC),
@@ -60,7 +60,7 @@ def read(cluster: Cluster, namespace: str | None) -> Facts:
     )
 
 
-def _ours(cluster: Cluster, plural: str, namespace: str | None) -> Read:
+def _ours(cluster: ClusterAccess, plural: str, namespace: str | None) -> Read:
     if namespace is None:
         found = _all(cluster, paths.of_group("apps", "v1", plural), _OURS)
         if found is not None:
@@ -68,7 +68,7 @@ def _ours(cluster: Cluster, plural: str, namespace: str | None) -> Read:
     return _all(cluster, paths.of_group("apps", "v1", plural, namespace or "gpu-scheduler"), _OURS)
 
 
-def _crds(cluster: Cluster) -> Read:
+def _crds(cluster: ClusterAccess) -> Read:
     found = []
     for kind in KINDS:
         name = f"{kind.plural}.{GROUP}"
@@ -82,7 +82,7 @@ def _crds(cluster: Cluster) -> Read:
     return found
 
 
-def _served(cluster: Cluster, group: str, version: str) -> frozenset[str] | None:
+def _served(cluster: ClusterAccess, group: str, version: str) -> frozenset[str] | None:
     try:
         answer = cluster.client.get(f"/apis/{group}/{version}")
     except errors.NotFound:
@@ -93,7 +93,7 @@ def _served(cluster: Cluster, group: str, version: str) -> frozenset[str] | None
     return frozenset(str(name) for name in names if "/" not in str(name))
 
 
-def _all(cluster: Cluster, path: str, selector: str = "") -> Read:
+def _all(cluster: ClusterAccess, path: str, selector: str = "") -> Read:
     try:
         return sorted(cluster.client.items(path, selector), key=name_of)
     except errors.Forbidden:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from gpu_scheduler.cli.checks import budgets, installation, on_nodes, picking, policies
-from gpu_scheduler.cli.checks.facts import Facts, Finding, State
+from gpu_scheduler.cli.checks.facts import CheckInputs, CheckState, Finding
 
-CHECKS: Sequence[Callable[[Facts], list[Finding]]] = (
+CHECKS: Sequence[Callable[[CheckInputs], list[Finding]]] = (
     installation.crds,
     installation.operator,
     installation.leader,
@@ -22,11 +22,11 @@ CHECKS: Sequence[Callable[[Facts], list[Finding]]] = (
 )
 
 
-def findings(facts: Facts) -> list[Finding]:
+def findings(facts: CheckInputs) -> list[Finding]:
     """All of them."""
     return [finding for check in CHECKS for finding in check(facts)]
 
 
 def complete(found: Sequence[Finding]) -> bool:
     """Whether nothing is missing."""
-    return all(finding.state is not State.MISSING for finding in found)
+    return all(finding.state is not CheckState.MISSING for finding in found)

@@ -7,7 +7,7 @@ import click
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.job_names import complete, job_name
 from gpu_scheduler.cli.shown import say
-from gpu_scheduler.cli.where import Cluster, Where, of_cluster
+from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 
 _KIND = "gpujob.gpu-scheduler.io"
 
@@ -19,7 +19,7 @@ _output = click.option("--output", "-o", type=click.Choice(["name"]), help="Name
 @_words
 @_output
 @of_cluster
-def suspend(where: Where, words: Sequence[str], output: str | None) -> None:
+def suspend(where: ClusterOptions, words: Sequence[str], output: str | None) -> None:
     """Stop jobs and give their GPUs back; they keep their place in the cluster's memory.
 
     Pods are ended, and nothing is charged for it. kubectl gpu resume lets a job go on.
@@ -31,7 +31,7 @@ def suspend(where: Where, words: Sequence[str], output: str | None) -> None:
 @_words
 @_output
 @of_cluster
-def resume(where: Where, words: Sequence[str], output: str | None) -> None:
+def resume(where: ClusterOptions, words: Sequence[str], output: str | None) -> None:
     """Let suspended jobs go on."""
     _suspend(where, words, output, wanted=False)
 
@@ -48,7 +48,7 @@ def resume(where: Where, words: Sequence[str], output: str | None) -> None:
 )
 @_output
 @of_cluster
-def retry(where: Where, word: str, yes: bool, timeout: float, output: str | None) -> None:
+def retry(where: ClusterOptions, word: str, yes: bool, timeout: float, output: str | None) -> None:
     """Run a job that has ended once more: it is deleted and made again with the same spec.
 
     Labels and annotations stay, its status and Events do not; a sweep loses its results.
@@ -70,7 +70,7 @@ def retry(where: Where, word: str, yes: bool, timeout: float, output: str | None
 @_output
 @of_cluster
 def delete(
-    where: Where,
+    where: ClusterOptions,
     words: Sequence[str],
     all_jobs: bool,
     selector: str | None,
@@ -113,7 +113,9 @@ def delete(
         _each(cluster, names, one, "deleted", output, then)
 
 
-def _suspend(where: Where, words: Sequence[str], output: str | None, *, wanted: bool) -> None:
+def _suspend(
+    where: ClusterOptions, words: Sequence[str], output: str | None, *, wanted: bool
+) -> None:
     from gpu_scheduler.cli.finding import gpujob_path
 
     if not words:
@@ -140,7 +142,7 @@ def _suspend(where: Where, words: Sequence[str], output: str | None, *, wanted: 
 
 
 def _each(
-    cluster: Cluster,
+    cluster: ClusterAccess,
     names: Iterable[str],
     one: Callable[[str], bool],
     done: str,

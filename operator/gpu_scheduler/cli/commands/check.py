@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpu_scheduler.cli.shown import output_option, plain, print_value, say
-from gpu_scheduler.cli.where import Where, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.cli.checks.facts import Finding
@@ -24,7 +24,7 @@ _COLOURS = {"OK": "green", "MISSING": "bold red", "WARN": "yellow", "UNKNOWN": "
 @of_cluster
 @click.pass_context
 def command(
-    context: click.Context, where: Where, operator_namespace: str | None, output: str
+    context: click.Context, where: ClusterOptions, operator_namespace: str | None, output: str
 ) -> None:
     """Look whether everything is there that the scheduler needs; nothing is changed.
 

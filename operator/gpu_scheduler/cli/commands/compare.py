@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from gpu_scheduler.cli.ending import one_line
-from gpu_scheduler.cli.rules import Rules, finite, rules_options
+from gpu_scheduler.cli.rules import EvictionOptions, finite, rules_options
 from gpu_scheduler.cli.shown import output_option, say
 
 
@@ -43,7 +43,7 @@ def command(
     checkpoint_seconds: float | None,
     nodes: Path | None,
     pods: Path | None,
-    rules: Rules,
+    rules: EvictionOptions,
     plot: Path | None,
     output: str,
 ) -> None:
@@ -59,9 +59,16 @@ def command(
         for name, value in (("nodes", nodes), ("pods", pods)):
             if workload != "trace" and value is not None:
                 raise ValueError(f"--{name}: is for the workload trace")
-        from gpu_scheduler.simulate.sharing.command import Request, as_json, as_table, simulate
+        from gpu_scheduler.simulate.sharing.command import (
+            ComparisonRequest,
+            as_json,
+            as_table,
+            simulate,
+        )
 
         promises = rules.promises()
-        request = Request(workload, seed, load, hours, checkpoint_seconds, nodes, pods, plot)
+        request = ComparisonRequest(
+            workload, seed, load, hours, checkpoint_seconds, nodes, pods, plot
+        )
         found = simulate(request, promises, sys.stderr)
         say(as_json(found) if output == "json" else as_table(found))

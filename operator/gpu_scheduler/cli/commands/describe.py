@@ -4,14 +4,14 @@ import click
 
 from gpu_scheduler.cli.job_names import checked_word, complete
 from gpu_scheduler.cli.shown import say
-from gpu_scheduler.cli.where import Where, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 
 @click.command("describe")
 @click.argument("word", metavar="JOB|POD|KIND/NAME", shell_complete=complete)
 @click.option("--output", "-o", type=click.Choice(["json", "yaml"]), help="The object itself.")
 @of_cluster
-def command(where: Where, word: str, output: str | None) -> None:
+def command(where: ClusterOptions, word: str, output: str | None) -> None:
     """What a job asks for, where its pods are and what they hold, and what was said of it."""
     import sys
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import click
 
-from gpu_scheduler.cli.shown import Sheet, output_option, print_sheet, print_value, say
-from gpu_scheduler.cli.where import Where, of_cluster
+from gpu_scheduler.cli.shown import PrintedTable, output_option, print_sheet, print_value, say
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 
 @click.command("fit")
@@ -19,7 +19,7 @@ from gpu_scheduler.cli.where import Where, of_cluster
 @click.option("--count", "-c", type=click.IntRange(1), help="Whether so many fit: 0 or 1.")
 @output_option("table", "json", "yaml")
 @of_cluster
-def command(where: Where, count: int | None, output: str, **said: Any) -> None:
+def command(where: ClusterOptions, count: int | None, output: str, **said: Any) -> None:
     """How many pods of a size would start now, and where.
 
     The planner answers for the namespace, behind all that waits already, and nobody gives way.
@@ -78,7 +78,7 @@ def _print(found: dict[str, Any]) -> None:
     who = f"{pods} of the {count:,} wanted" if count and fits < count else pods
     project = f" (project {found['project']})" if found["project"] else ""
     say(f"{who} with {found['asks']} would start now in {found['namespace']}{project}")
-    sheet = Sheet(("NODE", "PODS", "GPU", "ON GPUS"))
+    sheet = PrintedTable(("NODE", "PODS", "GPU", "ON GPUS"))
     for node in found["nodes"]:
         numbers = ", ".join(_device(each) for each in node["devices"])
         sheet.rows.append((node["node"], str(node["pods"]), node["gpu"], numbers))

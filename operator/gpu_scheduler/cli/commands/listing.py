@@ -7,7 +7,7 @@ import click
 
 from gpu_scheduler.cli.project.names import namespaces_of, project_option
 from gpu_scheduler.cli.shown import FORMATS, no_headers_option, output_option, say
-from gpu_scheduler.cli.where import Cluster, Where, of_cluster
+from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.cli.lists.listed import Listed
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @no_headers_option
 @of_cluster
 def command(
-    where: Where,
+    where: ClusterOptions,
     all_namespaces: bool,
     project: str | None,
     statuses: Sequence[str],
@@ -56,7 +56,7 @@ def command(
 
 
 def _namespaces(
-    cluster: Cluster, where: Where, all_namespaces: bool, project: str | None
+    cluster: ClusterAccess, where: ClusterOptions, all_namespaces: bool, project: str | None
 ) -> list[str]:
     """Those that are looked at; an empty name: all. With -A no -n counts, as in kubectl."""
     if project is None:
@@ -73,7 +73,7 @@ def _namespaces(
 
 
 def _print(listed: "Listed", *, wide: bool, headers: bool, watch: bool) -> None:
-    from gpu_scheduler.cli.shown import Sheet, print_sheet
+    from gpu_scheduler.cli.shown import PrintedTable, print_sheet
 
     columns, rows = listed.read()
     _say_what_is_missing(listed)
@@ -85,7 +85,7 @@ def _print(listed: "Listed", *, wide: bool, headers: bool, watch: bool) -> None:
         except KeyboardInterrupt:
             raise click.exceptions.Exit(130) from None
     elif rows:
-        print_sheet(Sheet(columns.heading(), [*rows.values()]), wide=wide, headers=headers)
+        print_sheet(PrintedTable(columns.heading(), [*rows.values()]), wide=wide, headers=headers)
     else:
         say(f"No jobs in {listed.place}.", err=True)
 
@@ -96,10 +96,10 @@ def _say_what_is_missing(listed: "Listed") -> None:
 
 
 def _print_objects(listed: "Listed", output: str) -> None:
-    from gpu_scheduler.cli.shown import Sheet, print_objects
+    from gpu_scheduler.cli.shown import PrintedTable, print_objects
 
     found: list[Any] = listed.objects()
     _say_what_is_missing(listed)
     if not found and output == "name":
         say(f"No jobs in {listed.place}.", err=True)
-    print_objects(found, output, lambda: Sheet([]))
+    print_objects(found, output, lambda: PrintedTable([]))

@@ -8,7 +8,7 @@ import click
 
 from gpu_scheduler.cli.job_names import checked_word, complete
 from gpu_scheduler.cli.shown import say
-from gpu_scheduler.cli.where import Where, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.cli.one_pod.choosing import Wanted
@@ -40,7 +40,7 @@ def _pod_options(command: F) -> F:
 @click.option("--previous", is_flag=True, help="Of the container before the last restart.")
 @of_cluster
 def logs(
-    where: Where,
+    where: ClusterOptions,
     word: str,
     follow: bool,
     tail: int | None,
@@ -65,7 +65,7 @@ def logs(
 @click.argument("program", nargs=-1, required=True, metavar="-- PROGRAM [ARGUMENTS]")
 @of_cluster
 def exec_(
-    where: Where,
+    where: ClusterOptions,
     word: str,
     stdin: bool,
     tty: bool,
@@ -81,7 +81,7 @@ def exec_(
 @click.command("bash")
 @_pod_options
 @of_cluster
-def bash(where: Where, word: str, container: str | None, **chosen: Any) -> None:
+def bash(where: ClusterOptions, word: str, container: str | None, **chosen: Any) -> None:
     """A shell in a job's pod: bash, or sh where the image has no bash."""
     more = ["-i", "-t"] if sys.stdin.isatty() else ["-i"]
     _on_pod(where, word, chosen, "exec", container, more, behind=["--", "sh", "-c", _SHELL])
@@ -93,7 +93,7 @@ def bash(where: Where, word: str, container: str | None, **chosen: Any) -> None:
 @click.option("--address", metavar="ADDRESS", help="Of this machine. Default: localhost.")
 @of_cluster
 def port_forward(
-    where: Where,
+    where: ClusterOptions,
     word: str,
     ports: tuple[str, ...],
     address: str | None,
@@ -108,7 +108,7 @@ def port_forward(
 
 
 def _on_pod(
-    where: Where,
+    where: ClusterOptions,
     word: str,
     chosen: dict[str, Any],
     verb: str,
@@ -126,7 +126,7 @@ def _on_pod(
     hand_over(where, [verb, f"pod/{pod}", f"--namespace={namespace}", *of, *more, *behind])
 
 
-def _pod(where: Where, word: str, wanted: "Wanted") -> tuple[str, str]:
+def _pod(where: ClusterOptions, word: str, wanted: "Wanted") -> tuple[str, str]:
     """Namespace and name of the pod that is meant; says which, where several would do."""
     from gpu_scheduler.cli.finding import find
     from gpu_scheduler.cli.one_pod.choosing import choose

@@ -12,14 +12,14 @@ from gpu_scheduler.cli.shown import (
     print_value,
     say,
 )
-from gpu_scheduler.cli.where import Cluster, Where, of_cluster
+from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 
 
 @click.command("projects")
 @no_headers_option
 @output_option()
 @of_cluster
-def projects(where: Where, output: str, no_headers: bool) -> None:
+def projects(where: ClusterOptions, output: str, no_headers: bool) -> None:
     """Quotas, and what of them is in use."""
     from gpu_scheduler.cli.project.lines import sheet
 
@@ -82,7 +82,7 @@ def create(
 
         body = body_of(name, quota, limit, weight, namespaces or (name,))
         if dry_run != "client":
-            with Where(None, context, kubeconfig).cluster() as cluster:
+            with ClusterOptions(None, context, kubeconfig).cluster() as cluster:
                 body = cluster.client.create(_path(), body, dry_run=dry_run == "server")
         if output in ("yaml", "json"):
             print_value(body, output)
@@ -97,7 +97,7 @@ def create(
 @click.argument("name")
 @output_option("table", "json", "yaml")
 @of_cluster
-def describe(where: Where, name: str, output: str) -> None:
+def describe(where: ClusterOptions, name: str, output: str) -> None:
     """Show all about a project: its numbers, who holds what, and what waits."""
     from gpu_scheduler.cli.project import lines as project_lines
     from gpu_scheduler.kube import errors
@@ -118,7 +118,7 @@ def describe(where: Where, name: str, output: str) -> None:
 
 
 def _work(
-    cluster: Cluster, body: dict[str, Any]
+    cluster: ClusterAccess, body: dict[str, Any]
 ) -> tuple[list[tuple[str, int, int]] | None, list[dict[str, Any]] | None]:
     """What holds GPUs in the project's namespaces, and the jobs that wait; None: not readable."""
     from gpu_scheduler.api.names import GROUP, LABEL_PATH, LABEL_SHARE, VERSION

@@ -60,8 +60,8 @@ def command(
     with one_line():
         chosen = packings(policy)
         finite(arrive=arrive, releasing=releasing)
-        from gpu_scheduler.simulate.command import Request, as_json, as_table, replay
+        from gpu_scheduler.simulate.command import ReplayRequest, as_json, as_table, replay
 
-        request = Request(nodes, pods, chosen, seed, arrive, releasing, plot, causes=True)
+        request = ReplayRequest(nodes, pods, chosen, seed, arrive, releasing, plot, causes=True)
         results = replay(request, sys.stderr)
         say(as_json(results) if output == "json" else as_table(results))

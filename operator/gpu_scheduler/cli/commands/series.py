@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from gpu_scheduler.cli.ending import Failed, one_line
-from gpu_scheduler.cli.shown import Sheet, output_option, print_sheet, print_value, say
-from gpu_scheduler.cli.where import Where, of_cluster
+from gpu_scheduler.cli.shown import PrintedTable, output_option, print_sheet, print_value, say
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 _NO_SERIES = "no usage series is recorded yet"
 
@@ -19,7 +19,7 @@ _NO_SERIES = "no usage series is recorded yet"
 @click.argument("job", metavar="JOB|POD|KIND/NAME")
 @output_option("table", "json", "yaml")
 @of_cluster
-def report(where: Where, job: str, output: str) -> None:
+def report(where: ClusterOptions, job: str, output: str) -> None:
     """Show what a job took: waiting, running, GPU-hours, and what was lost.
 
     What it used of them is not recorded yet.
@@ -60,7 +60,7 @@ def advise(job: str | None) -> None:
 @click.option("--project", "-p", metavar="NAME", help="Of this project alone.")
 @output_option("table", "json", "yaml")
 @of_cluster
-def idle(where: Where, project: str | None, output: str) -> None:
+def idle(where: ClusterOptions, project: str | None, output: str) -> None:
     """GPUs that are held and not used at this moment: a mean of five minutes, and no history."""
     from gpu_scheduler.cli.holders import read as top_read
     from gpu_scheduler.cli.holders.bars import print_text
@@ -92,7 +92,7 @@ def idle(where: Where, project: str | None, output: str) -> None:
         unknown = [key for key, _ in held if key not in {name for name, _ in known}]
         return print_value({"idleNow": body, "notKnown": unknown}, output)
     if found:
-        sheet = Sheet(["NAME", "PROJECT", "GPU", "PODS", "NODE"])
+        sheet = PrintedTable(["NAME", "PROJECT", "GPU", "PODS", "NODE"])
         for key, (milli, pods, nodes, of, _) in found:
             sheet.rows.append([key, of or "-", gpus(milli), str(len(pods)), ", ".join(nodes)])
         print_sheet(sheet)

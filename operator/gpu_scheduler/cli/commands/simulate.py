@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from gpu_scheduler.cli.rules import Rules, packings, policy_option, rules_options
+from gpu_scheduler.cli.rules import EvictionOptions, packings, policy_option, rules_options
 from gpu_scheduler.cli.shown import output_option, say
-from gpu_scheduler.cli.where import Where, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 
 @click.command("simulate")
@@ -32,11 +32,11 @@ from gpu_scheduler.cli.where import Where, of_cluster
 @output_option("table", "json")
 @of_cluster
 def command(
-    where: Where,
+    where: ClusterOptions,
     add: tuple[Path, ...],
     remove: tuple[str, ...],
     policy: str,
-    rules: Rules,
+    rules: EvictionOptions,
     consolidation: bool,
     operator_namespace: str,
     output: str,

@@ -10,7 +10,7 @@ from gpu_scheduler.cli.project.names import namespaces_of, project_option
 from gpu_scheduler.cli.shown import say
 from gpu_scheduler.cli.submission.dashes import BEHIND, PastedCommand
 from gpu_scheduler.cli.submission.runai import SAME, refused_options
-from gpu_scheduler.cli.where import Cluster, Where, of_cluster
+from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.cli.submission.job import Asked
@@ -154,7 +154,7 @@ def _options(command: F) -> F:
 def command(
     context: click.Context,
     /,
-    where: Where,
+    where: ClusterOptions,
     file: str | None,
     project: str | None,
     dry_run: str,
@@ -258,7 +258,9 @@ def _read(file: str) -> dict[str, Any]:
     return body
 
 
-def _namespace(cluster: Cluster, where: Where, project: str | None, body: Mapping[str, Any]) -> str:
+def _namespace(
+    cluster: ClusterAccess, where: ClusterOptions, project: str | None, body: Mapping[str, Any]
+) -> str:
     """Where the job goes."""
     if project is None:
         said = body["metadata"].get("namespace")
@@ -279,7 +281,7 @@ def _namespace(cluster: Cluster, where: Where, project: str | None, body: Mappin
 
 
 def _create(
-    cluster: Cluster, namespace: str, body: dict[str, Any], *, dry_run: bool
+    cluster: ClusterAccess, namespace: str, body: dict[str, Any], *, dry_run: bool
 ) -> dict[str, Any]:
     from gpu_scheduler.cli.finding import gpujob_path
     from gpu_scheduler.cli.job_names import checked

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import click
 
 from gpu_scheduler.cli.ending import Failed, one_line
-from gpu_scheduler.cli.shown import Sheet, output_option, print_sheet, print_value, say
-from gpu_scheduler.cli.where import Where, of_cluster
+from gpu_scheduler.cli.shown import PrintedTable, output_option, print_sheet, print_value, say
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.sweeps.commands.record import Record
-    from gpu_scheduler.sweeps.commands.sheet import Sheet as Trials
+    from gpu_scheduler.sweeps.commands.sheet import ColumnTable as Trials
 
 
 @contextmanager
-def _record(where: Where, job: str) -> "Iterator[Record]":
+def _record(where: ClusterOptions, job: str) -> "Iterator[Record]":
     """A sweep and its results; a sweep without any is no mistake of who typed the command."""
     from gpu_scheduler.sweeps.commands import cluster as read
     from gpu_scheduler.sweeps.commands.manifest import ManifestError
@@ -35,7 +35,7 @@ def _print(sheet: "Trials", output: str) -> None:
     if output != "table":
         return click.echo(sheet.render(output))  # for a program: as it is
     heading, *rows = sheet.texts()
-    return print_sheet(Sheet(heading, list(rows)))
+    return print_sheet(PrintedTable(heading, list(rows)))
 
 
 @click.group("sweep", no_args_is_help=True)
@@ -80,7 +80,7 @@ def preview(file: Path, first: int, output: str) -> None:
 @click.option("--sort-by", metavar="COLUMN", help="Such as val_loss; numbers by their size.")
 @output_option("table", "csv", "json")
 @of_cluster
-def trials(where: Where, job: str, sort_by: str | None, output: str) -> None:
+def trials(where: ClusterOptions, job: str, sort_by: str | None, output: str) -> None:
     """Show all trials that have started or ended: state, results and parameters."""
     with _record(where, job) as record:
         sheet = record.trials()
@@ -91,7 +91,7 @@ def trials(where: Where, job: str, sort_by: str | None, output: str) -> None:
 @click.argument("job")
 @output_option("table", "csv", "json")
 @of_cluster
-def best(where: Where, job: str, output: str) -> None:
+def best(where: ClusterOptions, job: str, output: str) -> None:
     """Show the best trial and its parameters."""
     with _record(where, job) as record:
         sheet = record.best()
@@ -106,7 +106,7 @@ def best(where: Where, job: str, output: str) -> None:
 @click.option("--output-file", type=click.Path(path_type=Path), help="Else standard output.")
 @output_option("csv", "json")
 @of_cluster
-def export(where: Where, job: str, output_file: Path | None, output: str) -> None:
+def export(where: ClusterOptions, job: str, output_file: Path | None, output: str) -> None:
     """Write all trials with all digits, for another program."""
     if output_file is not None and not output_file.parent.is_dir():
         raise ValueError(f"--output-file {output_file}: there is no folder {output_file.parent}")
@@ -130,7 +130,7 @@ def export(where: Where, job: str, output_file: Path | None, output: str) -> Non
     help="JOB.png, or another .png, .svg or .pdf.",
 )
 @of_cluster
-def plot(where: Where, job: str, output: Path | None) -> None:
+def plot(where: ClusterOptions, job: str, output: Path | None) -> None:
     """Draw the best value so far and parallel coordinates of the trials."""
     from gpu_scheduler import picture
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from gpu_scheduler.cli.shown import output_option, say
-from gpu_scheduler.cli.where import Where, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,33 +40,33 @@ def command() -> None:
 
 @command.command("gpus")
 @_shown
-def gpus(where: Where, output: str, watch: bool, interval: float) -> None:
+def gpus(where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
     """A bar for each GPU: how much of it is held, and by whom."""
     _look("gpus", where, output, watch, interval)
 
 
 @command.command("nodes")
 @_shown
-def nodes(where: Where, output: str, watch: bool, interval: float) -> None:
+def nodes(where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
     """A bar for each node."""
     _look("nodes", where, output, watch, interval)
 
 
 @command.command("jobs")
 @_shown
-def jobs(where: Where, output: str, watch: bool, interval: float) -> None:
+def jobs(where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
     """Who holds most: GPUJobs, and other workloads with a share."""
     _look("jobs", where, output, watch, interval)
 
 
 @command.command("projects")
 @_shown
-def projects(where: Where, output: str, watch: bool, interval: float) -> None:
+def projects(where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
     """A bar for each project: what it holds of its quota."""
     _look("projects", where, output, watch, interval)
 
 
-def _look(what: str, where: Where, output: str, watch: bool, interval: float) -> None:
+def _look(what: str, where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
     import sys
     import time
 

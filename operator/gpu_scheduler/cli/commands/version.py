@@ -3,13 +3,13 @@
 import click
 
 from gpu_scheduler import __version__
-from gpu_scheduler.cli.where import Where, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 
 @click.command("version")
 @click.option("--server", is_flag=True, help="And that of the operator in the cluster.")
 @of_cluster
-def command(where: Where, server: bool) -> None:
+def command(where: ClusterOptions, server: bool) -> None:
     """Print the version."""
     if not server:
         click.echo(__version__)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gpu_scheduler.cli.shown import console, output_option, plain, print_value, say
-from gpu_scheduler.cli.where import Cluster, Where, of_cluster
+from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 
 _AGAIN_SECONDS = 2.0
 _pause = time.sleep
@@ -18,7 +18,7 @@ _pause = time.sleep
 @click.option("--watch", "-w", is_flag=True, help="Ask again, and print what has changed.")
 @output_option("table", "json", "yaml")
 @of_cluster
-def command(where: Where, what: str, watch: bool, output: str) -> None:
+def command(where: ClusterOptions, what: str, watch: bool, output: str) -> None:
     """Why something waits, and when it may start.
 
     Asked about is a GPUJob or a pod by its name, or any workload as KIND/NAME, such as
@@ -36,7 +36,7 @@ def command(where: Where, what: str, watch: bool, output: str) -> None:
             return
 
 
-def _watch(cluster: Cluster, what: str, output: str) -> None:
+def _watch(cluster: ClusterAccess, what: str, output: str) -> None:
     shown = ""
     while True:
         found = _ask(cluster, what)
@@ -55,7 +55,7 @@ def _lasting(found: dict[str, Any]) -> dict[str, Any]:
     return {**found, "estimate": estimate}
 
 
-def _ask(cluster: Cluster, what: str) -> dict[str, Any]:
+def _ask(cluster: ClusterAccess, what: str) -> dict[str, Any]:
     from gpu_scheduler.cli.finding import find
     from gpu_scheduler.kube.times import utc_now
     from gpu_scheduler.simulate.explanation import Subject, explain

@@ -15,13 +15,13 @@ from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, tex
 
 if TYPE_CHECKING:
     from gpu_scheduler.state.nodes.agents import Reports
-    from gpu_scheduler.state.nodes.devices import Device
+    from gpu_scheduler.state.nodes.devices import NodeDevice
 
 WHOLE_MILLI = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class HeldFraction:
     """What one pod holds of one device.
 
     Attributes:
@@ -58,7 +58,7 @@ class HeldDevice:
     model: str
     usable_mib: int
     trouble: str = ""  # why it takes no new pods
-    shares: list[Share] = field(default_factory=list)
+    shares: list[HeldFraction] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -113,7 +113,7 @@ def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) 
     from gpu_scheduler.state.nodes.agents import reports_from_gpunode
     from gpu_scheduler.state.nodes.devices import from_gpunode, from_labels, ids_by_name
 
-    by_node: dict[str, tuple[Device, ...]] = {}
+    by_node: dict[str, tuple[NodeDevice, ...]] = {}
     reports: dict[str, Reports] = {}
     for body in nodes:
         by_node[name_of(body)] = from_labels(labels_of(body))
@@ -145,7 +145,7 @@ def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) 
                     allocation.node, device, _number(device), "", 0, "is not there any more"
                 )
             there.shares.append(
-                Share(
+                HeldFraction(
                     text(pod, "metadata", "namespace"),
                     holder_of(pod),
                     name_of(pod),

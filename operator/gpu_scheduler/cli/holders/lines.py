@@ -6,19 +6,19 @@ from gpu_scheduler.cli.holders.bars import Line, Piece, bar, colour, print_lines
 from gpu_scheduler.cli.holders.held import (
     WHOLE_MILLI,
     HeldDevice,
-    Share,
+    HeldFraction,
     gpus,
     one_namespace,
     short_model,
 )
-from gpu_scheduler.cli.holders.read import Seen
+from gpu_scheduler.cli.holders.read import HoldersView
 from gpu_scheduler.cli.holders.values import by_job, mean_percent, milli_of, values
 from gpu_scheduler.cli.shown import print_value
 
 _HIDDEN = "(not yours)"
 
 
-def show(what: str, seen: Seen, output: str) -> None:
+def show(what: str, seen: HoldersView, output: str) -> None:
     """Print what is asked for: gpus, nodes, jobs or projects."""
     if output in ("json", "yaml"):
         print_value(values(what, seen), output)
@@ -113,7 +113,7 @@ def of_jobs(devices: Sequence[HeldDevice], *, wide: bool) -> list[Line]:
     return lines
 
 
-def of_projects(seen: Seen) -> list[Line]:
+def of_projects(seen: HoldersView) -> list[Line]:
     """A line for each project."""
     names = _padded(str(body["metadata"]["name"]) for body in seen.projects)
     lines: list[Line] = []
@@ -133,7 +133,7 @@ def of_projects(seen: Seen) -> list[Line]:
     return lines
 
 
-def footer(seen: Seen, *, utilisation: bool = True) -> list[str]:
+def footer(seen: HoldersView, *, utilisation: bool = True) -> list[str]:
     """What all of it comes to, and what could not be seen."""
     devices = seen.devices
     if not devices:
@@ -166,9 +166,9 @@ def footer(seen: Seen, *, utilisation: bool = True) -> list[str]:
     return said
 
 
-def _by_holder(shares: Iterable[Share]) -> list[tuple[Share, int, int]]:
+def _by_holder(shares: Iterable[HeldFraction]) -> list[tuple[HeldFraction, int, int]]:
     """One of each holder's shares, the milli of all of them, and how many pods they are of."""
-    found: dict[str, list[Share]] = {}
+    found: dict[str, list[HeldFraction]] = {}
     for share in shares:
         found.setdefault(share.key, []).append(share)
     return [

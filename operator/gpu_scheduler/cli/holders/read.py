@@ -7,12 +7,12 @@ from gpu_scheduler.api.names import GROUP, LABEL_PATH, VERSION
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.holders.held import HeldDevice, held
-from gpu_scheduler.cli.where import Cluster
+from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class HoldersView:
     """What there is to show.
 
     Attributes:
@@ -28,7 +28,7 @@ class Seen:
     projects: Sequence[Body] = field(default_factory=tuple)
 
 
-def read(cluster: Cluster, *, projects: bool = False) -> Seen:
+def read(cluster: ClusterAccess, *, projects: bool = False) -> HoldersView:
     """Look once.
 
     Raises:
@@ -50,10 +50,10 @@ def read(cluster: Cluster, *, projects: bool = False) -> Seen:
     there = (
         items(cluster, paths.of_group(GROUP, VERSION, "gpuprojects")) if projects or only else ()
     )
-    return Seen(held(nodes or (), gpunodes or (), pods), bool(gpunodes), only, there or ())
+    return HoldersView(held(nodes or (), gpunodes or (), pods), bool(gpunodes), only, there or ())
 
 
-def items(cluster: Cluster, path: str, selector: str = "") -> list[Body] | None:
+def items(cluster: ClusterAccess, path: str, selector: str = "") -> list[Body] | None:
     """All of a collection; None: it may not be read."""
     try:
         return list(cluster.client.items(path, selector))

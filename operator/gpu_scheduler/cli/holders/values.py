@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpu_scheduler.cli.holders.held import HeldDevice, Share, naturally
-from gpu_scheduler.cli.holders.read import Seen
+from gpu_scheduler.cli.holders.held import HeldDevice, HeldFraction, naturally
+from gpu_scheduler.cli.holders.read import HoldersView
 
 
-def values(what: str, seen: Seen) -> Any:
+def values(what: str, seen: HoldersView) -> Any:
     """For programs."""
     devices = seen.devices
     hidden = {"onlyNamespace": seen.only} if seen.only else {}
@@ -62,7 +62,7 @@ Held = tuple[int, set[str], list[str], str, int | None]
 
 def by_job(devices: Iterable[HeldDevice]) -> list[tuple[str, Held]]:
     """By ``namespace/name``: milli, pods, nodes, project and utilisation; who holds most first."""
-    found: dict[str, list[tuple[HeldDevice, Share]]] = {}
+    found: dict[str, list[tuple[HeldDevice, HeldFraction]]] = {}
     for device in devices:
         for share in device.shares:
             found.setdefault(share.key, []).append((device, share))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from gpu_scheduler.cli.lists.share_rows import Workload
+from gpu_scheduler.cli.lists.share_rows import PodOwner
 
 Json = Mapping[str, Any]
 
@@ -61,7 +61,7 @@ class Columns:
             return cells
         return [str(meta_of(row).get("namespace") or ""), *cells]
 
-    def share_row(self, workload: Workload, project: str, now: datetime) -> list[str]:
+    def share_row(self, workload: PodOwner, project: str, now: datetime) -> list[str]:
         """A line for a workload that is no GPUJob."""
         known = workload.cells(project) | {"AGE": age(workload.created(), now)}
         cells = [known.get(n.removesuffix("|").partition("(")[0], "") for n in self.names]

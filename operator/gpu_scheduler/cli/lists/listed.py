@@ -10,7 +10,7 @@ from typing import Any
 from gpu_scheduler.api.names import GROUP, LABEL_SHARE, VERSION
 from gpu_scheduler.cli.finding import gpujob_path
 from gpu_scheduler.cli.lists.job_table import Columns, meta_of, projects_by_namespace
-from gpu_scheduler.cli.lists.share_rows import Workload, status_of, workloads
+from gpu_scheduler.cli.lists.share_rows import PodOwner, status_of, workloads
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.command_client import CommandClient
 
@@ -48,7 +48,7 @@ class Listed:
         self._statuses = frozenset(statuses)
         self._now = now
         self.versions: dict[str, str] = {}
-        self.shares: dict[Key, Workload] = {}
+        self.shares: dict[Key, PodOwner] = {}
         self.without_pods = False
         self._projects: dict[str, str] = {}
 
@@ -110,7 +110,7 @@ class Listed:
         """Whether a line has a status that was asked for."""
         return not self._statuses or columns.status(cells).lower() in self._statuses
 
-    def share_row(self, columns: Columns, workload: Workload) -> list[str]:
+    def share_row(self, columns: Columns, workload: PodOwner) -> list[str]:
         """The line of a workload."""
         project = self._projects.get(workload.namespace, "")
         return columns.share_row(workload, project, self._now())

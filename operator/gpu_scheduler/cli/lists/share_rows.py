@@ -27,7 +27,7 @@ _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(slots=True)
-class Workload:
+class PodOwner:
     """The pods of one owner, or a pod by itself.
 
     Attributes:
@@ -70,12 +70,12 @@ class Workload:
         )
 
 
-def workloads(pods: Iterable[Body]) -> dict[tuple[str, str], Workload]:
+def workloads(pods: Iterable[Body]) -> dict[tuple[str, str], PodOwner]:
     """Pods by what made them, by namespace and name."""
-    found = dict[tuple[str, str], Workload]()
+    found = dict[tuple[str, str], PodOwner]()
     for pod in pods:
         key = owner_of(pod)
-        found.setdefault(key, Workload(*key)).pods[str(pod["metadata"].get("uid"))] = pod
+        found.setdefault(key, PodOwner(*key)).pods[str(pod["metadata"].get("uid"))] = pod
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpu_scheduler.cli.lists.job_table import Columns, meta_of
 from gpu_scheduler.cli.lists.listed import Key, Listed
-from gpu_scheduler.cli.lists.share_rows import Workload, owner_of
+from gpu_scheduler.cli.lists.share_rows import PodOwner, owner_of
 from gpu_scheduler.kube import errors
 
 Json = Mapping[str, Any]
@@ -55,7 +55,7 @@ def follow(
                 printer.line(cells)
 
     while True:
-        for key, cells in Changes(listed, columns).lines():
+        for key, cells in WatchLines(listed, columns).lines():
             show(key, cells)
         columns, fresh = listed.read()
         printer.columns = columns
@@ -95,7 +95,7 @@ class Printer:
         return [c for c, n in zip(row, names, strict=False) if self._wide or not n.endswith("|")]
 
 
-class Changes:
+class WatchLines:
     """What the watches tell, as lines."""
 
     def __init__(self, listed: Listed, columns: Columns) -> None:
@@ -161,7 +161,7 @@ class Changes:
         if event.get("type") not in ("ADDED", "MODIFIED", "DELETED") or "metadata" not in pod:
             return
         key, uid = owner_of(pod), str(pod["metadata"].get("uid"))
-        workload = shares.setdefault(key, Workload(*key))
+        workload = shares.setdefault(key, PodOwner(*key))
         if event["type"] == "DELETED":
             workload.pods.pop(uid, None)
         else:

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from gpu_scheduler.cli.ending import Failed
-from gpu_scheduler.cli.where import Where
+from gpu_scheduler.cli.where import ClusterOptions
 
 
-def hand_over(where: Where, arguments: Sequence[str]) -> NoReturn:
+def hand_over(where: ClusterOptions, arguments: Sequence[str]) -> NoReturn:
     """Become kubectl, on the same cluster.
 
     Raises:
@@ -31,7 +31,7 @@ def hand_over(where: Where, arguments: Sequence[str]) -> NoReturn:
         raise Failed(f"{program} cannot be run: {error.strerror}") from None
 
 
-def _line(where: Where, arguments: Sequence[str]) -> str:
+def _line(where: ClusterOptions, arguments: Sequence[str]) -> str:
     import shlex
 
     return shlex.join(["kubectl", *where.kubectl(), *arguments])

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_scheduler.cli.ending import Failed
-from gpu_scheduler.cli.finding import Found
+from gpu_scheduler.cli.finding import ResolvedTarget
 from gpu_scheduler.cli.one_pod.choosing import Wanted, phase_of
-from gpu_scheduler.cli.where import Cluster
+from gpu_scheduler.cli.where import ClusterAccess
 
 _ENDED = ("Succeeded", "Failed")
 
 
-def why_none(cluster: Cluster, found: Found, wanted: Wanted) -> Failed:
+def why_none(cluster: ClusterAccess, found: ResolvedTarget, wanted: Wanted) -> Failed:
     """What to say where ``choose`` finds nothing."""
     name = found.name
     if found.kind == "pod":
@@ -79,7 +79,7 @@ def _most(spec: Mapping[str, Any]) -> int | None:
     return model.total_pods or None
 
 
-def _trial_state(cluster: Cluster, found: Found, trial: int) -> str:
+def _trial_state(cluster: ClusterAccess, found: ResolvedTarget, trial: int) -> str:
     """What became of a trial; empty where it has not ended, or nobody knows."""
     from gpu_scheduler.kube import errors
     from gpu_scheduler.sweeps.commands.cluster import fetch

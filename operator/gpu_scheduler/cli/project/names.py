@@ -11,12 +11,12 @@ from gpu_scheduler.cli.job_names import checked
 from gpu_scheduler.kube import paths
 
 if TYPE_CHECKING:
-    from gpu_scheduler.cli.where import Cluster
+    from gpu_scheduler.cli.where import ClusterAccess
 
 project_option = click.option("--project", "-p", metavar="PROJECT", help="A GPUProject.")
 
 
-def namespaces_of(cluster: "Cluster", project: str) -> list[str]:
+def namespaces_of(cluster: "ClusterAccess", project: str) -> list[str]:
     """The namespaces of a project, as it lists them.
 
     Raises:

@@ -14,14 +14,14 @@ from gpu_scheduler.cli.finding import gpujob_path, pods_of_job
 from gpu_scheduler.cli.one_pod.choosing import has_started
 from gpu_scheduler.cli.one_pod.kubectl import hand_over
 from gpu_scheduler.cli.shown import say
-from gpu_scheduler.cli.where import Cluster, Where
+from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions
 from gpu_scheduler.kube import errors
 
 _INTERRUPTED = 130
 _POLL_SECONDS = 1.0
 
 
-def attach(where: Where, namespace: str, name: str) -> None:
+def attach(where: ClusterOptions, namespace: str, name: str) -> None:
     """Follow the job's first pod; does not come back once it has started.
 
     Raises:
@@ -29,7 +29,7 @@ def attach(where: Where, namespace: str, name: str) -> None:
     """
     try:
         with where.cluster() as cluster:
-            pod = first_pod(Cluster(cluster.client, namespace), name, say=_say)
+            pod = first_pod(ClusterAccess(cluster.client, namespace), name, say=_say)
     except KeyboardInterrupt:
         _say(f"{name} goes on: kubectl gpu logs {name} -n {namespace} -f")
         raise click.exceptions.Exit(_INTERRUPTED) from None
@@ -37,7 +37,7 @@ def attach(where: Where, namespace: str, name: str) -> None:
 
 
 def first_pod(
-    cluster: Cluster,
+    cluster: ClusterAccess,
     name: str,
     *,
     say: Callable[[str], None],
@@ -65,7 +65,7 @@ def first_pod(
         wait(_POLL_SECONDS)
 
 
-def _job(cluster: Cluster, name: str) -> Mapping[str, Any]:
+def _job(cluster: ClusterAccess, name: str) -> Mapping[str, Any]:
     try:
         return cluster.client.get(gpujob_path(cluster.namespace, name))
     except errors.NotFound:

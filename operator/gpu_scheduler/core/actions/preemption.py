@@ -14,7 +14,7 @@ from typing import NamedTuple
 from gpu_scheduler.core.eviction.dues import Due, Dues
 from gpu_scheduler.core.eviction.fair_share_state import FairShareState
 from gpu_scheduler.core.eviction.solver import Constraints, Solution, Solver
-from gpu_scheduler.core.eviction.victims import Kind, Victims, orders
+from gpu_scheduler.core.eviction.victims import BudgetKey, Victims, orders
 from gpu_scheduler.core.fit.placement import Placement, milli_of
 from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKind
 from gpu_scheduler.core.model.quota import UNBOUNDED
@@ -188,7 +188,7 @@ class Preemption:
         if barred is not None and self._solver.without(group, room, None, model_budget) is not None:
             return None  # there is room that is only kept from those who borrow
 
-        def spare(kind: Kind) -> int:
+        def spare(kind: BudgetKey) -> int:
             if kind.interactive:
                 return self._victims.interactive_milli(kind.project)
             if kind.model is not None:
@@ -214,7 +214,7 @@ class Preemption:
         if self._solver.without(group, most, None, model_budget) is not None:
             return None  # there is room that is only kept from those who borrow
 
-        def spare(kind: Kind) -> int:
+        def spare(kind: BudgetKey) -> int:
             return self._victims.interactive_milli(kind.project) if kind.interactive else UNBOUNDED
 
         def fair(given: int, cost: int, nodes: Iterable[int]) -> bool:

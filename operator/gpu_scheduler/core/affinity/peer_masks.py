@@ -32,7 +32,7 @@ from gpu_scheduler.core.nodes.topology import Division, Domains
 _NO_RULES = PodRules()
 
 
-class Kind(Enum):
+class RuleType(Enum):
     """Whose rule it is, and of what sort."""
 
     OTHERS = "others"  # anti-affinity of pods that are there
@@ -42,10 +42,10 @@ class Kind(Enum):
     UNKNOWN = "unknown"  # where its pods are is known in the next cycle only
 
 
-class Verdict(NamedTuple):
+class RuleMask(NamedTuple):
     """One rule, and the nodes that it forbids."""
 
-    kind: Kind
+    kind: RuleType
     rule: AffinityTerm | SpreadConstraint
     forbids: Flags
 
@@ -166,17 +166,17 @@ class Peers:
             return False
         return peers.rules is not None or bool(self._terms_about(peers))
 
-    def verdicts(self, peers: PodPeers, where: NodeFilter) -> Iterator[Verdict]:
+    def verdicts(self, peers: PodPeers, where: NodeFilter) -> Iterator[RuleMask]:
         """Each rule about the pod, and the nodes that it forbids now; ``where``: of the pod."""
         for term in self._terms_about(peers):
-            yield Verdict(Kind.OTHERS, term, self._with_any(term.key, self._bearing(term)))
+            yield RuleMask(RuleType.OTHERS, term, self._with_any(term.key, self._bearing(term)))
         rules = peers.rules or _NO_RULES
         for term in rules.anti_affinity:
             found = self._pods((term.pods,), staying=False)
             if found is None:
                 yield self._unknown(term)
             else:
-                yield Verdict(Kind.ANTI_AFFINITY, term, self._with_any(term.key, found))
+                yield RuleMask(RuleType.ANTI_AFFINITY, term, self._with_any(term.key, found))
         if rules.affinity:
             yield from self._near(peers, rules.affinity)
         for constraint in rules.spread:
@@ -220,15 +220,15 @@ class Peers:
         constraint: SpreadConstraint,
         all_of_them: Sequence[SpreadConstraint],
         where: NodeFilter,
-    ) -> Verdict:
+    ) -> RuleMask:
         level = self.level(constraint, all_of_them, where)
         if level is None:
             return self._unknown(constraint)
         itself = int(peers.is_one_of((constraint.pods,)))
         full = level.pods + itself - level.least > constraint.max_skew
-        return Verdict(Kind.SPREAD, constraint, _at(level.division, full, outside=True))
+        return RuleMask(RuleType.SPREAD, constraint, _at(level.division, full, outside=True))
 
-    def _near(self, peers: PodPeers, terms: Sequence[AffinityTerm]) -> Iterator[Verdict]:
+    def _near(self, peers: PodPeers, terms: Sequence[AffinityTerm]) -> Iterator[RuleMask]:
         """Each term asks for a pod that all terms select; the first of them may go anywhere."""
         selectors = tuple(term.pods for term in terms)
         found = self._pods(selectors, staying=False, firm=True)
@@ -240,10 +240,10 @@ class Peers:
         first = not found[anywhere].any() and peers.is_one_of(selectors)
         for term, division in zip(terms, divisions, strict=True):
             if first:
-                yield Verdict(Kind.AFFINITY, term, division.of_node < 0)
+                yield RuleMask(RuleType.AFFINITY, term, division.of_node < 0)
             else:
                 _, pods = self.of_domains(term, found)
-                yield Verdict(Kind.AFFINITY, term, _at(division, pods <= 0, outside=True))
+                yield RuleMask(RuleType.AFFINITY, term, _at(division, pods <= 0, outside=True))
 
     def _with_any(self, key: str, of_node: Ints) -> Flags:
         """[nodes] Whether a pod of some is in the same domain."""
@@ -264,9 +264,9 @@ class Peers:
         self._asked.append(tally)
         return tally.of_node
 
-    def _unknown(self, rule: AffinityTerm | SpreadConstraint) -> Verdict:
+    def _unknown(self, rule: AffinityTerm | SpreadConstraint) -> RuleMask:
         self.unsettled = True
-        return Verdict(Kind.UNKNOWN, rule, np.ones(len(self._snapshot.kind), dtype=np.bool_))
+        return RuleMask(RuleType.UNKNOWN, rule, np.ones(len(self._snapshot.kind), dtype=np.bool_))
 
     def _terms_about(self, peers: PodPeers) -> list[AffinityTerm]:
         """The anti-affinity of pods on nodes, those of this plan among them, against such a pod."""

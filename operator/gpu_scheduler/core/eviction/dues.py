@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gpu_scheduler.core.eviction.fair_share_state import FairShareState
 from gpu_scheduler.core.model import wording
-from gpu_scheduler.core.model.promises import Memory, Promises
+from gpu_scheduler.core.model.promises import PlannerMemory, Promises
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.queue.pod_group import PodGroup, Sort
 from gpu_scheduler.core.queue.queues import Queue
@@ -50,7 +50,7 @@ AT_ONCE = Due(-inf, -inf)
 class Dues:
     """What is due in one cycle; ``again_at``: when more will be overdue, epoch seconds."""
 
-    def __init__(self, promises: Promises, memory: Memory, now: float) -> None:
+    def __init__(self, promises: Promises, memory: PlannerMemory, now: float) -> None:
         self.promises = promises
         self._now = now
         self.again_at = inf
@@ -169,13 +169,13 @@ class Dues:
             return f"; its project is below its fair share: others give way from {when} on"
         return ""
 
-    def memory(self, balance: FairShareState) -> Memory:
+    def memory(self, balance: FairShareState) -> PlannerMemory:
         """For the next plan; ``again_at`` counts what follows from it."""
         if self.promises.strict:
-            return Memory()
+            return PlannerMemory()
         held = balance.held_milli
         gaps = {name: share - held(name) for name, share in balance.shares_milli.items()}
-        found = Memory(self._now, self._owed, gaps, self._behind)
+        found = PlannerMemory(self._now, self._owed, gaps, self._behind)
         for name, share in balance.shares_milli.items():
             band = SHARE_BAND * share
             if self._behind.get(name, 0.0) < band:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpu_scheduler.core.eviction import victims
-from gpu_scheduler.core.eviction.victims import Kind, Ranked
+from gpu_scheduler.core.eviction.victims import BudgetKey, Ranked
 from gpu_scheduler.core.fairness.budget import ModelBudget
 from gpu_scheduler.core.fit.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.model.arrays import Flags
@@ -54,9 +54,9 @@ class Solution(NamedTuple):
 class Constraints:
     """Under which terms pods may be evicted for a group."""
 
-    gives: Callable[[EvictionGroup], Mapping[Kind, int]]
+    gives: Callable[[EvictionGroup], Mapping[BudgetKey, int]]
     """What a victim gives, of each kind of which there is only so much."""
-    spare_milli: Callable[[Kind], int]
+    spare_milli: Callable[[BudgetKey], int]
     """What may be taken of a kind."""
     room_milli: Callable[[int], int]
     """What the group may cost, given the milli-GPU of its victims."""
@@ -374,8 +374,8 @@ def _sum(candidates: Iterable[EvictionGroup]) -> int:
 def _may_go(ranked: Ranked, constraints: Constraints) -> list[EvictionGroup]:
     """Those of some victims who may go together, in order."""
     found: list[EvictionGroup] = []
-    given: Counter[Kind] = Counter()
-    spare: dict[Kind, int] = {}
+    given: Counter[BudgetKey] = Counter()
+    spare: dict[BudgetKey, int] = {}
     for _, victim in ranked:
         if len(found) == MOST_VICTIMS:
             break

@@ -40,7 +40,7 @@ class Rank(NamedTuple):
 Ranked = list[tuple[Rank, EvictionGroup]]  # in order
 
 
-class Kind(NamedTuple):
+class BudgetKey(NamedTuple):
     """What a project can give only so much of: any GPU, or of interactive pods, or of a model."""
 
     project: ProjectName
@@ -143,7 +143,7 @@ class Victims:
             self._chosen.add(pod.uid)
             self._releasing.add(pod)
 
-    def gives(self, to: ProjectName, victim: EvictionGroup) -> dict[Kind, int]:
+    def gives(self, to: ProjectName, victim: EvictionGroup) -> dict[BudgetKey, int]:
         """What a victim gives to a project: milli-GPU of any kind, of interactive pods, of models.
 
         Nothing, where it is only started by the same project before its turn.
@@ -151,12 +151,12 @@ class Victims:
         first, milli = victim[0], milli_of(victim)
         if first.project == to and self.running_pods.group_of(victim) is not None:
             return {}
-        found = {Kind(first.project): milli}
+        found = {BudgetKey(first.project): milli}
         if first.interactive:
-            found[Kind(first.project, interactive=True)] = milli
+            found[BudgetKey(first.project, interactive=True)] = milli
         for pod in victim if self._pools.models else ():
             for _, device, part, _ in self._snapshot.held_by(pod):
-                kind = Kind(first.project, model=self._pools.of_device(device))
+                kind = BudgetKey(first.project, model=self._pools.of_device(device))
                 found[kind] = found.get(kind, 0) + part
         return found
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpu_scheduler.core.affinity.peer_masks import Kind, Peers, Verdict
+from gpu_scheduler.core.affinity.peer_masks import Peers, RuleMask, RuleType
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.decision import Reason
@@ -41,7 +41,7 @@ class PeerExplainer:
         usable[demand.usable] = True
         asked = open_ if open_.any() else usable
         verdicts = list(self._peers.verdicts(pod.peers, demand.pod_kind.where))
-        verdicts.sort(key=lambda each: each.kind is Kind.OTHERS)  # its own rules say more
+        verdicts.sort(key=lambda each: each.kind is RuleType.OTHERS)  # its own rules say more
         if not verdicts:
             return None
         forbidden = np.logical_or.reduce([each.forbids for each in verdicts])
@@ -60,28 +60,28 @@ class PeerExplainer:
         parts = [self._of(each, pod, demand, asked, alone=False) for each in several[:_MOST_TOLD]]
         return Reason.WAITING_FOR_TOPOLOGY, f"{needs}; {'; and '.join(parts)}"
 
-    def _missing_key(self, verdicts: Sequence[Verdict]) -> str:
+    def _missing_key(self, verdicts: Sequence[RuleMask]) -> str:
         for verdict in verdicts:
-            if verdict.kind in (Kind.AFFINITY, Kind.SPREAD):
+            if verdict.kind in (RuleType.AFFINITY, RuleType.SPREAD):
                 key = verdict.rule.key
                 if not any(key in node.labels for node in self._snapshot.cluster.nodes):
                     return f"no node has the label {key}, which {verdict.rule.field} asks for"
         return ""
 
     def _of(
-        self, verdict: Verdict, pod: WaitingPod, demand: Demand, asked: Flags, *, alone: bool
+        self, verdict: RuleMask, pod: WaitingPod, demand: Demand, asked: Flags, *, alone: bool
     ) -> str:
         """What one rule says; ``alone``: it is the only one in the way."""
         assert pod.peers is not None
         rule, hit = verdict.rule, verdict.forbids & asked
-        if verdict.kind is Kind.UNKNOWN:
+        if verdict.kind is RuleType.UNKNOWN:
             return f"{rule.field}: the pods that it selects are looked up for the next cycle"
         if isinstance(rule, SpreadConstraint):
             return self._spread(rule, pod.peers, demand, hit)
-        if verdict.kind is Kind.OTHERS:
+        if verdict.kind is RuleType.OTHERS:
             where = wording.names(self._at(hit))
             return f"pods near {where} keep it away by their podAntiAffinity over {rule.key}"
-        if verdict.kind is Kind.ANTI_AFFINITY:
+        if verdict.kind is RuleType.ANTI_AFFINITY:
             return self._apart(rule, pod.peers, demand, alone)
         return self._near(rule, pod.peers, alone)
 

@@ -16,7 +16,7 @@ EXACT = 1 << 64  # above the product of any two weights or quotas
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class FairShareDemand:
     """One party of a water-filling: never more than ``most``, else in proportion to ``weight``."""
 
     weight: int
@@ -82,15 +82,19 @@ def _level_by_level(
     for quotas in guarantees:
         sure = {name: min(asked[name] - share, quotas[name]) for name, share in shares.items()}
         if sum(sure.values()) > left:
-            sure = water_fill(left, {name: Ask(quotas[name], most) for name, most in sure.items()})
+            sure = water_fill(
+                left, {name: FairShareDemand(quotas[name], most) for name, most in sure.items()}
+            )
         left -= sum(sure.values())
         shares = {name: share + sure[name] for name, share in shares.items()}
-    rest = {name: Ask(projects[name].weight, asked[name] - shares[name]) for name in shares}
+    rest = {
+        name: FairShareDemand(projects[name].weight, asked[name] - shares[name]) for name in shares
+    }
     extra = water_fill(left, rest)
     return {name: share + extra[name] for name, share in shares.items()}
 
 
-def water_fill(amount: int, asks: Mapping[ProjectName, Ask]) -> dict[ProjectName, int]:
+def water_fill(amount: int, asks: Mapping[ProjectName, FairShareDemand]) -> dict[ProjectName, int]:
     """Divide an amount by weight; who is full leaves its part to the others.
 
     The parts sum to the amount, or to everything that those with a weight ask for.
@@ -115,7 +119,7 @@ def water_fill(amount: int, asks: Mapping[ProjectName, Ask]) -> dict[ProjectName
 
 
 def _by_remainder(
-    amount: int, weight: int, asks: list[tuple[ProjectName, Ask]]
+    amount: int, weight: int, asks: list[tuple[ProjectName, FairShareDemand]]
 ) -> dict[ProjectName, int]:
     """Whole milli by weight; those cut off most get one more."""
     parts = {name: amount * ask.weight // weight for name, ask in asks}

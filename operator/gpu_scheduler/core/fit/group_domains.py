@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator
 
 import numpy as np
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.nodes.topology import Division
 from gpu_scheduler.core.queue.pod_group import PodGroup
@@ -19,7 +19,7 @@ MOST_DOMAINS = 64  # tried for one gang: half with the least free GPU, half with
 class GroupDomains:
     """The domains of one cycle, for groups."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: PlannerCache) -> None:
         self._session = session
         self._snapshot = session.snapshot
         self._free: Ints | None = None  # milli per node, as of the first `_seen` changes

@@ -14,7 +14,7 @@ import numpy as np
 from gpu_scheduler.core.fairness.budget import ModelBudget, ModelSpending
 from gpu_scheduler.core.fit.group_domains import GroupDomains
 from gpu_scheduler.core.fit.scores import NOBODY, Candidates
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.demand import Demand
@@ -33,7 +33,7 @@ _NOBODY = ProjectName("")
 class Placer:
     """Tries groups on the snapshot of one cycle, and starts them there."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: PlannerCache) -> None:
         self._session = session
         self.snapshot = session.snapshot
         self.peers = session.peers

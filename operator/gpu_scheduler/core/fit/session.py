@@ -29,7 +29,7 @@ from gpu_scheduler.core.queue.queues import Queues
 MOST_SHAPES = 4_000  # distinct ones remembered
 
 
-class Session:
+class PlannerCache:
     """The working state of one planner; ``begin`` brings it up to date."""
 
     def __init__(self, packing: Packing = Packing.FRAGMENTATION, mix: Mix | None = None) -> None:

@@ -21,7 +21,7 @@ SlotChoice = tuple[tuple[int, int], ...]  # (index of the request, index of the 
 
 
 @dataclass(slots=True)
-class Budget:
+class SearchBudget:
     """Steps that the searches for one pod kind may take together in one cycle."""
 
     steps: int = 50_000
@@ -50,10 +50,10 @@ def share(request: DeviceRequest, usable_mib: int) -> tuple[int, int]:
 
 
 def assign(
-    requests: Sequence[DeviceRequest], slots: Sequence[Slot], budget: Budget | None = None
+    requests: Sequence[DeviceRequest], slots: Sequence[Slot], budget: SearchBudget | None = None
 ) -> SlotChoice | None:
     """A slot for every device asked for, or None when there is no such assignment."""
-    budget = budget or Budget()
+    budget = budget or SearchBudget()
     search = _Search(requests, slots, min(MAX_STEPS, max(FEW_STEPS, budget.steps)))
     found = search.run()
     budget.steps -= search.steps

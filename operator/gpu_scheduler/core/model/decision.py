@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import overload
 
-from gpu_scheduler.core.model.promises import NOTHING, Memory
+from gpu_scheduler.core.model.promises import NOTHING, PlannerMemory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 
 
@@ -226,5 +226,5 @@ class Plan:
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     again_at: float | None = None
     shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = field(default_factory=dict)
-    memory: Memory = NOTHING
+    memory: PlannerMemory = NOTHING
     looks: tuple[JobKey, ...] = ()

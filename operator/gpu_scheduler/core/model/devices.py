@@ -8,7 +8,7 @@ is solved by taking the best ``count`` devices; several requests go to the exact
 
 from typing import NamedTuple
 
-from gpu_scheduler.core.model.assign import Budget, Slot, assign, share
+from gpu_scheduler.core.model.assign import SearchBudget, Slot, assign, share
 from gpu_scheduler.core.model.products import means
 from gpu_scheduler.core.model.request import DeviceRequest, PodKind
 from gpu_scheduler.core.model.snapshot import DeviceKind, NodeKind, Picks, Snapshot
@@ -64,7 +64,7 @@ class Chooser:
         self.pod_kind = pod_kind
         self.by_size = any(request.mib for request in pod_kind.devices)
         self._snapshot = snapshot
-        self._budget = Budget()
+        self._budget = SearchBudget()
         self._nominal_milli = pod_kind.nominal_milli
         self._seats: dict[int, tuple[Seat, ...]] = {}
         self._eligible: dict[int, tuple[int, ...]] = {}  # node kind -> offsets of its devices
@@ -72,7 +72,7 @@ class Chooser:
 
     def renew(self) -> None:
         """A new cycle begins: as many steps of search as before the first."""
-        self._budget = Budget()
+        self._budget = SearchBudget()
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
 

@@ -7,7 +7,7 @@ by the reasons.
 """
 
 from gpu_scheduler.core.model.cluster import NodeInfo, Taint
-from gpu_scheduler.core.model.request import NodeFilter, Term, Toleration
+from gpu_scheduler.core.model.request import NodeFilter, NodeSelectorTerm, Toleration
 from gpu_scheduler.core.model.requirement import requirement_holds
 
 NODE_NAME = "metadata.name"  # the one field that a term may match
@@ -52,7 +52,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return toleration.operator in ("", "Equal") and toleration.value == taint.value
 
 
-def _term_holds(term: Term, node: NodeInfo) -> bool:
+def _term_holds(term: NodeSelectorTerm, node: NodeInfo) -> bool:
     if not term.labels and not term.fields:
         return False  # an empty term matches nothing
     fields = {NODE_NAME: node.name}

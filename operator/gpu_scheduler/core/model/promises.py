@@ -39,7 +39,7 @@ STRICT = Promises(0.0, 0.0, 0.0, 0.0, strict=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class PlannerMemory:
     """What one plan hands to the next one, so that promises have a beginning.
 
     Attributes:
@@ -75,4 +75,4 @@ class Memory:
         return self.at + window_seconds * log((gap - behind) / (gap - milli)) + _A_MOMENT
 
 
-NOTHING = Memory()
+NOTHING = PlannerMemory()

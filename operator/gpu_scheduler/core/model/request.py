@@ -31,7 +31,7 @@ class DeviceRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class NodeSelectorTerm:
     """A node selector term: all of its requirements hold; ``fields`` match metadata.name."""
 
     labels: tuple[Requirement, ...] = ()
@@ -53,7 +53,7 @@ class NodeFilter:
     """Which nodes a pod accepts. ``terms``: None = no affinity, else one of them must match."""
 
     selector: tuple[tuple[str, str], ...] = ()
-    terms: tuple[Term, ...] | None = None
+    terms: tuple[NodeSelectorTerm, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
 
 

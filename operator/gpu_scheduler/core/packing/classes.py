@@ -12,7 +12,7 @@ import numpy as np
 from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.kinds import PICKED, Ask, KindScores
+from gpu_scheduler.core.packing.kinds import PICKED, KindScores, ShapeRequest
 from gpu_scheduler.core.packing.load import NEVER, Allowed
 
 MOST_AMOUNTS = 4_000  # of free CPU, remembered
@@ -21,7 +21,7 @@ CLASS, MILLI, COUNT, CPU, LEAST, TAKEN, FIXED, GPU, STEP = range(9)
 
 
 @dataclass(slots=True)
-class Part:
+class DevicePlacements:
     """Placements on a device that has so much free, those that want the least CPU first.
 
     Attributes:
@@ -56,15 +56,15 @@ class Classes:
 
     numbers: Ints
     steps: Ints
-    hard: list[tuple[int, int, Ask]]
+    hard: list[tuple[int, int, ShapeRequest]]
     sure: bool
     of_row: Ints
     blocked: Ints
-    parts: dict[int, Part] = field(default_factory=dict)
-    whole: dict[int, Part] = field(default_factory=dict)
+    parts: dict[int, DevicePlacements] = field(default_factory=dict)
+    whole: dict[int, DevicePlacements] = field(default_factory=dict)
     by_cpu: dict[int, Allowed] = field(default_factory=dict)
 
-    def part(self, kind: KindScores, free_milli: int) -> Part:
+    def part(self, kind: KindScores, free_milli: int) -> DevicePlacements:
         """Placements on a device that has so much free."""
         found = self.parts.get(free_milli)
         if found is None:
@@ -73,7 +73,7 @@ class Classes:
             found = self.parts[free_milli] = self._part(kind, np.flatnonzero(fits), free_milli)
         return found
 
-    def on_whole(self, kind: KindScores, devices: int) -> Part:
+    def on_whole(self, kind: KindScores, devices: int) -> DevicePlacements:
         """Placements on more than one of so many free devices."""
         found = self.whole.get(devices)
         if found is None:
@@ -92,17 +92,17 @@ class Classes:
             found = self.by_cpu[cpu_milli] = kind.load.allowed(cpu_milli - self.steps[:within])
         return found
 
-    def _part(self, kind: KindScores, classes: Ints, free_milli: int) -> Part:
+    def _part(self, kind: KindScores, classes: Ints, free_milli: int) -> DevicePlacements:
         classes = classes[np.argsort(self.numbers[CPU, classes], kind="stable")]
         numbers = self.numbers[:, classes]
         held = np.full(len(classes), free_milli)
         left = held - numbers[MILLI]
         numbers[FIXED] = kind.scoring.with_left(numbers[FIXED], left)
         change = kind.load.change(held, left) * numbers[COUNT, :, None].astype(np.int32)
-        return Part(numbers, change, numbers[CPU].tolist())
+        return DevicePlacements(numbers, change, numbers[CPU].tolist())
 
 
-def classify(kind: KindScores, asks: list[Ask], wants: Ints) -> Classes:
+def classify(kind: KindScores, asks: list[ShapeRequest], wants: Ints) -> Classes:
     """The classes of pod kinds on a kind of node; ``wants``: [2, rows] CPU and scarcity."""
     asked = np.array([ask.numbers for ask in asks], dtype=np.int64).T
     of_row = rows = np.arange(len(asks))

@@ -22,7 +22,7 @@ from gpu_scheduler.core.packing.classes import (
     STEP,
     TAKEN,
     Classes,
-    Part,
+    DevicePlacements,
 )
 from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import Allowed
@@ -127,7 +127,7 @@ def _allowed(kind: KindScores, look: Classes, cpu: Ints, state: Ints | int, step
 
 def _fitting(
     kind: KindScores, look: Classes, free: Sequence[int], cpu: int
-) -> list[tuple[Part, int]]:
+) -> list[tuple[DevicePlacements, int]]:
     """The parts of a state, and how many placements of each the CPU is enough for."""
     if not kind.alike:
         part = look.part(kind, 0)
@@ -141,7 +141,7 @@ def _fitting(
 
 
 def _put_together(
-    kind: KindScores, parts: list[tuple[Part, int]], state: Ints | int = 0
+    kind: KindScores, parts: list[tuple[DevicePlacements, int]], state: Ints | int = 0
 ) -> Placements:
     """On one device, on several that are wholly free, or on none."""
     numbers = np.concatenate([part.numbers[:, :n] for part, n in parts], axis=1)

@@ -16,7 +16,7 @@ Steps = tuple[tuple[int, int], ...]  # milli of a device, and how many devices: 
 PICKED = NEVER + 1  # instead of milli: devices have to be picked
 
 
-class Ask(NamedTuple):
+class ShapeRequest(NamedTuple):
     """What a pod kind asks of a kind of node.
 
     Attributes:
@@ -39,7 +39,7 @@ class Ask(NamedTuple):
         return self[:4]
 
 
-_NO_GPU, _NO_USE, _BY_CHOOSER = Ask(0, 0), Ask(NEVER, 1), Ask(PICKED, 1)
+_NO_GPU, _NO_USE, _BY_CHOOSER = ShapeRequest(0, 0), ShapeRequest(NEVER, 1), ShapeRequest(PICKED, 1)
 
 
 class KindScores:
@@ -53,7 +53,7 @@ class KindScores:
         self.enough_cpu = self.load.enough_cpu if scoring.weighs else 1 << 62
         self._kind = kind
 
-    def asks(self, chooser: Chooser, kind: int) -> Ask:
+    def asks(self, chooser: Chooser, kind: int) -> ShapeRequest:
         """What a pod kind asks here; ``kind``: the number by which ``Chooser`` knows it."""
         requests = chooser.pod_kind.devices
         if not requests:
@@ -69,10 +69,10 @@ class KindScores:
         taken = sum(milli * count for milli, count in steps)
         (milli, count), *others = steps
         if others or (count > 1 and milli != DEVICE_MILLI):
-            return Ask(PICKED, 1, size, taken, steps)
-        return Ask(milli, count, size, taken, steps)
+            return ShapeRequest(PICKED, 1, size, taken, steps)
+        return ShapeRequest(milli, count, size, taken, steps)
 
     @staticmethod
-    def by_chooser(ask: Ask) -> Ask:
+    def by_chooser(ask: ShapeRequest) -> ShapeRequest:
         """The same on a node where ``Chooser`` has to pick whatever there is to pick."""
         return ask if ask in (_NO_GPU, _NO_USE) else _BY_CHOOSER

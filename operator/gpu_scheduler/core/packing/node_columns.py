@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 
-class Store:
+class FreeColumns:
     """Free milli per device, and CPU, memory, storage and pod slots per node."""
 
     def __init__(self, snapshot: Snapshot, alike: list[bool]) -> None:

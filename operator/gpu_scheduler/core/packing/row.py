@@ -8,14 +8,14 @@ import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints, Small
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.kinds import PICKED, Ask, KindScores
+from gpu_scheduler.core.packing.kinds import PICKED, KindScores, ShapeRequest
 from gpu_scheduler.core.packing.outcome import Described, Outcomes
 from gpu_scheduler.core.packing.several import Search, picked
 from gpu_scheduler.core.packing.states import States
 
 
 def row_of(
-    kind: KindScores, ask: Ask, wants: tuple[int, int], states: States, search: Search
+    kind: KindScores, ask: ShapeRequest, wants: tuple[int, int], states: States, search: Search
 ) -> Ints:
     """[states] Keys; ``BLOCKED`` where GPU or CPU are not enough.
 
@@ -67,7 +67,7 @@ def row_of(
     return result
 
 
-def _after(kind: KindScores, before: Small, held: Ints, ask: Ask) -> Small:
+def _after(kind: KindScores, before: Small, held: Ints, ask: ShapeRequest) -> Small:
     """What descriptions become where devices that held so much serve a lone request."""
     if not ask.devices:
         return before
@@ -78,7 +78,7 @@ def _after(kind: KindScores, before: Small, held: Ints, ask: Ask) -> Small:
     return before
 
 
-def _fitting(kind: KindScores, free: Ints, enough: Flags, ask: Ask) -> tuple[Ints, Ints]:
+def _fitting(kind: KindScores, free: Ints, enough: Flags, ask: ShapeRequest) -> tuple[Ints, Ints]:
     """State and what its first device has free, of each placement of a lone request or of none."""
     if not ask.devices:
         state = np.flatnonzero(enough)

@@ -15,9 +15,9 @@ from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.classes import Classes, classify
-from gpu_scheduler.core.packing.kinds import Ask, KindScores
+from gpu_scheduler.core.packing.kinds import KindScores, ShapeRequest
 from gpu_scheduler.core.packing.load import NEVER
-from gpu_scheduler.core.packing.node_columns import Store
+from gpu_scheduler.core.packing.node_columns import FreeColumns
 
 
 class Rows:
@@ -95,7 +95,7 @@ class Rows:
         cpu, least = self._wants[:, at].tolist()
         return cpu, least
 
-    def asks(self, kind: int, at: int) -> Ask:
+    def asks(self, kind: int, at: int) -> ShapeRequest:
         """What a row asks of a kind of node."""
         return self._asks[kind][at]
 
@@ -126,7 +126,7 @@ class Rows:
             fits = fits & (self._ephemeral[:n] <= ephemeral)
         return np.where(fits, column, keys.BLOCKED)
 
-    def admit_row(self, at: int, mirror: Store) -> None:
+    def admit_row(self, at: int, mirror: FreeColumns) -> None:
         """The same for one row and all nodes."""
         room = mirror.room(int(self._memory[at]), int(self._ephemeral[at]))
         self.keys[at][~(self.usable[at] & room)] = keys.BLOCKED
@@ -136,7 +136,7 @@ class Rows:
         self.usable = np.zeros((size, self._nodes), dtype=np.bool_)
         self._memory, self._ephemeral = np.zeros((2, size), dtype=np.int64)
         self._wants = np.zeros((2, size), dtype=np.int64)
-        self._asks: list[list[Ask]] = [[] for _ in self._kinds]
+        self._asks: list[list[ShapeRequest]] = [[] for _ in self._kinds]
         self._alone: list[list[bool]] = [[] for _ in self._kinds]
         self.most_cpu = self._most_memory = self._most_ephemeral = 0
         self._choosy = False

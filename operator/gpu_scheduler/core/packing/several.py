@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final
 
-from gpu_scheduler.core.packing.kinds import Ask, Steps
+from gpu_scheduler.core.packing.kinds import ShapeRequest, Steps
 from gpu_scheduler.core.packing.outcome import Picked
 
 Free = tuple[int, ...]  # milli of the devices of a node, rising
@@ -30,7 +30,7 @@ class Unsure(Enum):
 UNSURE: Final = Unsure.UNSURE
 
 
-def best_fit(free: Free, ask: Ask) -> Picked | Unsure | None:
+def best_fit(free: Free, ask: ShapeRequest) -> Picked | Unsure | None:
     """Devices for all requests; None when there are none."""
     steps = ask.steps
     milli, count = steps[0]
@@ -58,7 +58,7 @@ def best_fit(free: Free, ask: Ask) -> Picked | Unsure | None:
 
 
 def picked(
-    ask: Ask,
+    ask: ShapeRequest,
     row: int,
     cpu_milli: int,
     free: Sequence[Free],

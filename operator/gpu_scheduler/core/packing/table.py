@@ -22,7 +22,7 @@ from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.column import column_of, columns_of
 from gpu_scheduler.core.packing.kinds import PICKED, KindScores
 from gpu_scheduler.core.packing.mix import Mix
-from gpu_scheduler.core.packing.node_columns import Store
+from gpu_scheduler.core.packing.node_columns import FreeColumns
 from gpu_scheduler.core.packing.outcome import Picked
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.row import row_of
@@ -65,7 +65,7 @@ class ScoreTable:
         else:
             self._scarce = np.zeros(len(cluster.nodes), dtype=np.int64)
         self._scarce_of: list[int] = self._scarce.tolist()
-        self._mirror = Store(snapshot, [kind.alike for kind in self._kinds])
+        self._mirror = FreeColumns(snapshot, [kind.alike for kind in self._kinds])
         self._rows = Rows(snapshot, self._scarce, self._kinds)
         self._enough_cpu: list[int] = []  # by kind: more makes no difference to any row
         self._columns: dict[State, Ints] = {}

@@ -20,7 +20,7 @@ from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, Waiti
 from gpu_scheduler.core.queue.changes import changes
 from gpu_scheduler.core.queue.order import job_rank
 from gpu_scheduler.core.queue.pod_group import PodGroup, Position, Sort
-from gpu_scheduler.core.queue.runs import Judge, Run, Runs
+from gpu_scheduler.core.queue.runs import Batches, Judge, Run
 
 MOST_TERMS = 1_000  # remembered, beside those in force
 MOST_SORTS = 4_000  # remembered, beside two for each job
@@ -131,7 +131,7 @@ class Queues:
         self._demands = demands
         self._projects = dict(projects)
         self._terms = terms
-        self._runs = Runs(demands, PeerSorts(terms))
+        self._runs = Batches(demands, PeerSorts(terms))
         self._jobs: list[WaitingJob] = []
         self._orphans: dict[int, WaitingJob] = {}  # those without a project, by identity
         self._by_project: dict[ProjectName, Queue] = {}

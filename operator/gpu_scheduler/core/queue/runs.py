@@ -61,7 +61,7 @@ class Run:
         return self._groups[number]
 
 
-class Runs:
+class Batches:
     """Makes them, with one object for all groups that have the same needs, or are of a sort."""
 
     def __init__(self, demands: Demands, peer_sorts: PeerSorts) -> None:

@@ -33,7 +33,7 @@ from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
-from gpu_scheduler.runtime.binding.term import Term, refuses_term
+from gpu_scheduler.runtime.binding.term import LeaderTerm, refuses_term
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS, MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -92,7 +92,7 @@ class Binder:
         self,
         state: ClusterState,
         client: Client,
-        term: Term,
+        term: LeaderTerm,
         gangs: GangGuard,
         how: Writing,
         *,

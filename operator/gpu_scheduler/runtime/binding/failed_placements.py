@@ -23,7 +23,7 @@ from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.start_limit import start_limit_seconds
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.eviction import overbooked
-from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor, Told, and_then
+from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor, and_then
 from gpu_scheduler.runtime.jobs import doubting
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import MOST_SECONDS
@@ -202,7 +202,9 @@ class FailedPlacements:
                 self._avoid(key, pod.node, why)
             else:
                 self._doubt(key, pod.node, said)
-        told = Told("stuck", "PodStuck", f"{message}; {and_then(pod, 'placing it elsewhere')}")
+        told = EvictionMessage(
+            "stuck", "PodStuck", f"{message}; {and_then(pod, 'placing it elsewhere')}"
+        )
         self._evictor.evict(Eviction(pod, told))
         self._gangs.member_lost(pod, message)
 

@@ -21,9 +21,9 @@ from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.poll import poll_for_ever
-from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.nodes.placeholders import Slot, changes, needed
+from gpu_scheduler.state.nodes.placeholders import PlaceholderNeed, changes, needed
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class PlaceholderPods:
         self._idle_since: dict[str, float] = {}
         self._paused: dict[str, tuple[float, int]] = {}  # name -> until, and how often
         self._failures: Failures[str] = Failures(clock, first_seconds=5.0)  # by name
-        self._slots: dict[str, Slot] = {}
+        self._slots: dict[str, PlaceholderNeed] = {}
         self._seen_version = -1
         self.counts: Counter[str] = Counter()
         """``created``, ``deleted``, ``refused`` (by the API server), ``ended`` (by others)."""
@@ -144,7 +144,7 @@ class PlaceholderPods:
         found = Counter(there.get(name, "missing") for name in self._slots)
         return {state: found[state] for state in ("held", "waiting", "missing")}
 
-    async def _create(self, name: str, slot: Slot) -> None:
+    async def _create(self, name: str, slot: PlaceholderNeed) -> None:
         try:
             owner = await self._find_owner()
             body = holder(slot.node, slot.device, self._settings, owner)
@@ -200,7 +200,7 @@ class PlaceholderPods:
 
 
 def holder_pods(
-    state: ClusterState, client: Client, settings: Settings, clock: Callable[[], float]
+    state: ClusterState, client: Client, settings: OperatorSettings, clock: Callable[[], float]
 ) -> PlaceholderPods:
     """What the settings say of them; ``clock``: monotonic seconds."""
     common = PlaceholderSettings(

@@ -24,7 +24,7 @@ from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.start_limit import start_limit_seconds
 from gpu_scheduler.runtime.common.object_events import ObjectEvents
 from gpu_scheduler.runtime.common.poll import poll_for_ever
-from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor, Told
+from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.status.states import on_its_node
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -161,7 +161,9 @@ class Starting:
         why = trouble.message if trouble is not None else on_its_node(pod)[1]
         limit = start_limit_seconds(self._state, pod)
         message = f"pod {pod.name} gave its GPU back, for it did not start within {limit} s: {why}"
-        told = Told("not_started", "StartTimedOut", f"{message}; it is tried again later")
+        told = EvictionMessage(
+            "not_started", "StartTimedOut", f"{message}; it is tried again later"
+        )
         if pod.deleting or not self._evictor.evict(Eviction(pod, told)):
             return
         self._gangs.member_lost(pod, message)

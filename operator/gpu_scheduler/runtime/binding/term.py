@@ -43,7 +43,7 @@ def refuses_term(error: errors.ApiError) -> bool:
     return refusal and _BY_POLICY.search(error.message) is not None
 
 
-class Term:
+class LeaderTerm:
     """The term of this leader."""
 
     def __init__(

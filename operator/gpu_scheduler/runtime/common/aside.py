@@ -9,17 +9,17 @@ others one plan. Kept in memory: a new leader finds the same culprits in its fir
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from gpu_scheduler.core.blame import Kind, Suspect
+from gpu_scheduler.core.blame import Suspect, SuspectType
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube.backoff import Backoff
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.state.cluster_state import ClusterState
 
 _SECONDS = Backoff(60.0, 1800.0)
 REASON = "SetAside"
 _MOST_CHARS = 300  # of an exception, in a sentence
 
-Say = Callable[[Subject, str, str], None]
+Say = Callable[[InvolvedObject, str, str], None]
 """Object, reason and message of a warning."""
 
 
@@ -86,57 +86,61 @@ class Aside:
 
     def job(self, key: JobKey) -> str:
         """Why a job is set aside; empty when it is not."""
-        return self._of(Kind.JOB, key)
+        return self._of(SuspectType.JOB, key)
 
     def project(self, name: ProjectName) -> str:
         """Why a project is set aside; empty when it is not."""
-        return self._of(Kind.PROJECT, name)
+        return self._of(SuspectType.PROJECT, name)
 
     def nodes(self) -> list[str]:
         """Nodes that are set aside, by name."""
-        return sorted(each.name for each in self._entries if each.kind is Kind.NODE)
+        return sorted(each.name for each in self._entries if each.kind is SuspectType.NODE)
 
     def counts(self) -> dict[str, int]:
         """How many are set aside, by kind."""
-        return {kind.value: sum(s.kind is kind for s in self._entries) for kind in Kind}
+        return {kind.value: sum(s.kind is kind for s in self._entries) for kind in SuspectType}
 
-    def _of(self, kind: Kind, name: str) -> str:
+    def _of(self, kind: SuspectType, name: str) -> str:
         entry = self._entries.get(Suspect(kind, name))
         return entry.why if entry is not None else ""
 
     def _content(self, suspect: Suspect) -> object:
         """What of the object makes it worth another trial when it changes; None: it is gone."""
         state = self._state
-        if suspect.kind is Kind.JOB:
+        if suspect.kind is SuspectType.JOB:
             job = state.work(JobKey(suspect.name))
             if job is not None:
                 return job.uid, job.generation
             return suspect.name if _holds_without_a_job(state, suspect.name) else None
-        if suspect.kind is Kind.PROJECT:
+        if suspect.kind is SuspectType.PROJECT:
             record = state.projects.records.get(ProjectName(suspect.name))
             return (record.uid, record.generation) if record is not None else None
         return state.ledger.node(suspect.name)
 
-    def _subject(self, suspect: Suspect) -> Subject | None:
+    def _subject(self, suspect: Suspect) -> InvolvedObject | None:
         state = self._state
-        if suspect.kind is Kind.NODE:
-            return Subject("Node", "", suspect.name, suspect.name)  # the uid that kubectl looks for
-        if suspect.kind is Kind.PROJECT:
+        if suspect.kind is SuspectType.NODE:
+            return InvolvedObject(
+                "Node", "", suspect.name, suspect.name
+            )  # the uid that kubectl looks for
+        if suspect.kind is SuspectType.PROJECT:
             record = state.projects.records.get(ProjectName(suspect.name))
             uid = record.uid if record is not None else ""
-            return Subject("GPUProject", "", suspect.name, uid)
+            return InvolvedObject("GPUProject", "", suspect.name, uid)
         key = JobKey(suspect.name)
         job = state.gpujobs.get(key)
         if job is not None or key not in state.groups or state.waiting.has_pods(key):
-            return Subject.of_job(job) if job is not None else None  # who waits says it anyway
-        return Subject.of_pod(next(state.records(key)))
+            return (
+                InvolvedObject.of_job(job) if job is not None else None
+            )  # who waits says it anyway
+        return InvolvedObject.of_pod(next(state.records(key)))
 
     def _touch(self, suspect: Suspect) -> None:
         """What is said of it may have changed."""
         state = self._state
         state.replan(wake=False)
         key = JobKey(suspect.name)
-        if suspect.kind is Kind.JOB and state.work(key) is not None:
+        if suspect.kind is SuspectType.JOB and state.work(key) is not None:
             state.touch(key)
 
 

@@ -40,7 +40,7 @@ COMPONENT = "gpu-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class InvolvedObject:
     """The object that an event is about. An empty namespace: a cluster-scoped object."""
 
     kind: str
@@ -49,17 +49,17 @@ class Subject:
     uid: str
 
     @classmethod
-    def of_job(cls, job: GPUJobRecord) -> "Subject":
+    def of_job(cls, job: GPUJobRecord) -> "InvolvedObject":
         """A GPUJob."""
         return cls("GPUJob", job.namespace, job.name, job.uid)
 
     @classmethod
-    def of_pod(cls, pod: PodRecord) -> "Subject":
+    def of_pod(cls, pod: PodRecord) -> "InvolvedObject":
         """A pod, for what concerns one without a GPUJob."""
         return cls("Pod", pod.namespace, pod.name, pod.uid)
 
 
-_Event = tuple[Subject, str, str, str]
+_Event = tuple[InvolvedObject, str, str, str]
 
 
 class Events:
@@ -99,7 +99,7 @@ class Events:
         self._normal: RateLimiter[str] = RateLimiter(_NORMAL_PER_SECOND, _NORMAL_AT_ONCE)
 
     def say(
-        self, subject: Subject, kind: Literal["Normal", "Warning"], reason: str, message: str
+        self, subject: InvolvedObject, kind: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
         """Report once; dropped when too many wait or it was said a moment ago."""
         if subject.namespace in self._terminating:
@@ -143,7 +143,7 @@ class Events:
                 self._some.set()
 
     async def write(
-        self, subject: Subject, kind: str, reason: str, message: str, *, at: str = ""
+        self, subject: InvolvedObject, kind: str, reason: str, message: str, *, at: str = ""
     ) -> None:
         """Write one now, for whoever keeps a queue of their own; dropped where that fails.
 
@@ -161,7 +161,7 @@ class Events:
             unexpected("events", f"{reason} on {subject.kind} {subject.name}")
 
     async def _write(
-        self, subject: Subject, kind: str, reason: str, message: str, now: str
+        self, subject: InvolvedObject, kind: str, reason: str, message: str, now: str
     ) -> None:
         namespace = subject.namespace or "default"
         body = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.core.model.decision import Reason, Reservation, Verdict, Wait, Waits
-from gpu_scheduler.core.model.promises import NOTHING, Memory
+from gpu_scheduler.core.model.promises import NOTHING, PlannerMemory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.runtime.common.aside import Aside
@@ -121,7 +121,7 @@ class LastPlan:
     aside: Aside
     waits: Mapping[JobKey, Wait] = field(default_factory=dict)
     reservations: Mapping[PodUID, Reservation] = field(default_factory=dict)
-    memory: Memory = NOTHING
+    memory: PlannerMemory = NOTHING
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = field(default_factory=dict)
     cycles: int = 0

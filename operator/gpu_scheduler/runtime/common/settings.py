@@ -18,7 +18,7 @@ from gpu_scheduler.core.model.promises import STRICT, Promises
 PREFIX = "GPUSCHED_"
 
 
-class Settings(BaseModel):
+class OperatorSettings(BaseModel):
     """Everything that can be set. Field ``lease_seconds`` is ``GPUSCHED_LEASE_SECONDS``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -132,7 +132,7 @@ class Settings(BaseModel):
         )
 
 
-def load(environ: Mapping[str, str] = os.environ) -> Settings:
+def load(environ: Mapping[str, str] = os.environ) -> OperatorSettings:
     """Settings from the environment.
 
     Raises:
@@ -140,7 +140,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     """
     empty = {f"{PREFIX}RUNTIME_CLASS"}
     identity = f"{socket.gethostname()}-{os.getpid()}"
-    settings = environment.read(Settings, PREFIX, environ, empty, identity=identity)
+    settings = environment.read(OperatorSettings, PREFIX, environ, empty, identity=identity)
     _check_election(settings)
     if settings.report_port and not settings.report_url:
         raise environment.SettingsError(f"{PREFIX}REPORT_URL: is needed with {PREFIX}REPORT_PORT")
@@ -149,7 +149,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     return settings
 
 
-def _check_election(settings: Settings) -> None:
+def _check_election(settings: OperatorSettings) -> None:
     names = ("retry_seconds", "renew_deadline_seconds", "lease_seconds")
     for shorter, longer in pairwise(names):
         if getattr(settings, shorter) >= getattr(settings, longer):

@@ -25,7 +25,7 @@ from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.eviction.losses import Losses
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import PodRecord
@@ -54,7 +54,7 @@ def _always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EvictionMessage:
     """What is said of an eviction, once for each pod."""
 
     what: str  # for the counter
@@ -82,7 +82,7 @@ class Eviction:
     """
 
     pod: PodRecord
-    told: Told | None = None
+    told: EvictionMessage | None = None
     first: Write | None = None
     owed: bool = False
     grace_seconds: int | None = None
@@ -180,9 +180,9 @@ class Evictor:
         log.warning("%s/%s: %s", pod.namespace, pod.name, message)
         job = self._state.gpujob_of(pod)
         if job is not None:
-            self._events.say(Subject.of_job(job), "Warning", reason, message)
+            self._events.say(InvolvedObject.of_job(job), "Warning", reason, message)
         else:
-            self._events.say(Subject.of_pod(pod), "Warning", reason, message)
+            self._events.say(InvolvedObject.of_pod(pod), "Warning", reason, message)
 
     async def _evict(self, eviction: Eviction) -> None:
         pod, meta = eviction.pod, eviction.pod.meta

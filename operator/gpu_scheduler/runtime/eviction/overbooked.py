@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.verify import PodDevices, overbooked
-from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor, Told, and_then
+from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor, and_then
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.state.pods.pod import Stage
@@ -40,7 +40,7 @@ def evictions(state: ClusterState) -> Iterator[Eviction]:
                 f"device {device.device} of {device.node} holds {device.milli} milli-GPU and "
                 f"{device.mib} of {device.usable_mib} MiB: evicting {pod.name}"
             )
-            told = Told(
+            told = EvictionMessage(
                 "overbooked", "Overbooked", f"{message}; {and_then(pod, 'placing it elsewhere')}"
             )
             yield Eviction(pod, told)

@@ -15,9 +15,9 @@ from gpu_scheduler.api.gpuproject import OverCapPolicy
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.poll import poll_for_ever
-from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor, Told, and_then
+from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor, and_then
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.nodes.agents import Report
+from gpu_scheduler.state.nodes.agents import SeenContainer
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 PATIENCE_SECONDS = 60.0
@@ -27,7 +27,7 @@ _CHECK_SECONDS = 1.0
 _Excess = tuple[str, int, str]  # pod's uid, container, since when
 
 
-class OverCap:
+class OverCapEvictions:
     """Acts on excesses that agents report."""
 
     def __init__(
@@ -65,7 +65,9 @@ class OverCap:
             except Exception:
                 unexpected("overcap", f"{pod.namespace}/{pod.name}")
 
-    def _act(self, pod: PodRecord, report: Report, alive: bool, new: bool, seconds: float) -> None:
+    def _act(
+        self, pod: PodRecord, report: SeenContainer, alive: bool, new: bool, seconds: float
+    ) -> None:
         """Deal with one excess that has been seen for so long."""
         project = self._state.projects.owner(pod.namespace) or ""
         policy = self._policy(project)
@@ -83,7 +85,7 @@ class OverCap:
         record = self._state.projects.records.get(ProjectName(project))
         return (record.over_cap_policy if record else "") or DEFAULT
 
-    def _excesses(self) -> Iterator[tuple[PodRecord, Report, bool]]:
+    def _excesses(self) -> Iterator[tuple[PodRecord, SeenContainer, bool]]:
         """Each excess of a pod of ours that is on that node, and whether its agent is alive."""
         agents = self._state.agents
         for node, uid, report in agents.over_cap():
@@ -93,10 +95,10 @@ class OverCap:
             if pod.allocation is not None and self._state.job_of(pod) is not None:
                 yield pod, report, agents.is_alive(node)
 
-    def _evict(self, pod: PodRecord, report: Report, why: str) -> None:
+    def _evict(self, pod: PodRecord, report: SeenContainer, why: str) -> None:
         what = report.message or f"container {report.container} is above its memory cap"
         message = f"{pod.name} on {pod.node}: {what}; {why}"
         if not pod.deleting:
             message = f"{message}; {and_then(pod, 'it starts again')}"
-            told = Told("over_cap", "OverCapEvicted", message)
+            told = EvictionMessage("over_cap", "OverCapEvicted", message)
             self._evictor.evict(Eviction(pod, told))

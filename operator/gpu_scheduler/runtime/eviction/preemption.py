@@ -22,7 +22,7 @@ from gpu_scheduler.jobs.evict import mark_moved
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.eviction import overbooked
 from gpu_scheduler.runtime.eviction.eviction_costs import EvictionCosts
 from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor
@@ -43,7 +43,7 @@ class Preempted:
     pod: PodUID
 
 
-class Preemption:
+class Preemptor:
     """Evicts for others."""
 
     def __init__(
@@ -189,9 +189,9 @@ class Preemption:
     def _say(self, key: JobKey, reason: str, message: str, lost: PodRecord | None = None) -> None:
         job = self._state.gpujobs.get(key)
         if job is not None:
-            self._events.say(Subject.of_job(job), "Normal", reason, message)
+            self._events.say(InvolvedObject.of_job(job), "Normal", reason, message)
         elif key in self._state.groups:
             for pod in self._state.records(key):
-                self._events.say(Subject.of_pod(pod), "Normal", reason, message)
+                self._events.say(InvolvedObject.of_pod(pod), "Normal", reason, message)
         elif lost is not None:  # it has no owner any more
-            self._events.say(Subject.of_pod(lost), "Normal", reason, message)
+            self._events.say(InvolvedObject.of_pod(lost), "Normal", reason, message)

@@ -40,7 +40,7 @@ _MOST_CHARS = 300  # of an exception, in a sentence
 Name = tuple[str, str, str]  # kind, namespace, name
 # Told of a GPUNode's name and uid, and of its devices before and after.
 DevicesChanged = Callable[
-    [str, str, tuple[devices.Device, ...], tuple[devices.Device, ...]], object
+    [str, str, tuple[devices.NodeDevice, ...], tuple[devices.NodeDevice, ...]], object
 ]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu_scheduler.api.gpujob import GPUJobSpec, Isolation
 from gpu_scheduler.api.names import CAP_CONTAINER, PRIORITY_CLASS
-from gpu_scheduler.api.parts import Part, parts
+from gpu_scheduler.api.parts import PodSet, parts
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs import write_path
@@ -47,7 +47,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """Why not: a sentence that names the field and what would be right.
 
     ``for_now``: a ResourceQuota is used up, and the Job controller will try again.
@@ -104,7 +104,7 @@ class Acceptance:
 
     async def judge(
         self, job: GPUJobRecord, project: ProjectName, made: Container[str] = ()
-    ) -> tuple[Accepted, ...] | Refused:
+    ) -> tuple[Accepted, ...] | Refusal:
         """Render the Jobs; where pods of the namespace were refused, try a pod of each.
 
         Args:
@@ -118,7 +118,7 @@ class Acceptance:
         if job.spec is None:
             raise ValueError(f"{job.key} has no readable spec")
         if job.spec.isolation is Isolation.INTERPOSER and self._cap_image is None:
-            return Refused(
+            return Refusal(
                 "spec.isolation: interposer is switched off in this installation (chart value "
                 "isolation.interposer); leave the field out, or set it to framework"
             )
@@ -128,7 +128,7 @@ class Acceptance:
             if part.role in made:
                 continue
             if found := await self._templates.problems(part.spec):
-                return Refused("; ".join(users_words(job.spec, part.role, each) for each in found))
+                return Refusal("; ".join(users_words(job.spec, part.role, each) for each in found))
         rendered = await self.rendered(job, project)
         for accepted in rendered:
             if refused := await self._preemption(job.spec, accepted):
@@ -147,7 +147,7 @@ class Acceptance:
 
     async def refusal(
         self, job: GPUJobRecord, project: ProjectName, rendered: Sequence[Accepted] = ()
-    ) -> Refused | None:
+    ) -> Refusal | None:
         """What the API server says now to the pods of a job that was accepted; None: yes.
 
         ``rendered``: its Jobs, where somebody has rendered them just now.
@@ -165,7 +165,7 @@ class Acceptance:
             for_now = for_now or refused
         return for_now
 
-    def _conflict(self, spec: GPUJobSpec, part: Part) -> Refused | None:
+    def _conflict(self, spec: GPUJobSpec, part: PodSet) -> Refusal | None:
         if part.spec.template is None:
             return None
         found = problems(
@@ -178,7 +178,7 @@ class Acceptance:
         if not found:
             return None
         said = f"{found[0].field}: {found[0].message}"
-        return Refused(said.replace("spec.template", source(spec, part.role), 1))
+        return Refusal(said.replace("spec.template", source(spec, part.role), 1))
 
     def _cap_image_of(self, spec: GPUJobSpec) -> CapImage | None:
         wanted = spec.isolation or self._isolation
@@ -257,7 +257,7 @@ class Acceptance:
         self._exists[path] = (self._clock(), known)
         return known
 
-    async def _preemption(self, spec: GPUJobSpec, accepted: Accepted) -> Refused | None:
+    async def _preemption(self, spec: GPUJobSpec, accepted: Accepted) -> Refusal | None:
         name = class_to_check(accepted.path, accepted.job["spec"]["template"]["spec"])
         if not name:
             return None
@@ -269,7 +269,7 @@ class Acceptance:
             return None  # which the dry run says
         if not preempts(found):
             return None
-        return Refused(
+        return Refusal(
             f"{source(spec, accepted.role)}.spec.priorityClassName: {name} would let these pods, "
             "which kube-scheduler binds, preempt others on the node of their GPU; leave the field "
             "out, or name a PriorityClass with preemptionPolicy Never"
@@ -277,7 +277,7 @@ class Acceptance:
 
     async def _dry_run(
         self, job: GPUJobRecord, spec: GPUJobSpec, accepted: Accepted
-    ) -> Refused | None:
+    ) -> Refusal | None:
         template = accepted.job["spec"]["template"]
         # A name of its own each time would make every refusal another one, for it stands in it.
         meta = {**template.get("metadata", {}), "name": f"{job.name}-dry-run"}
@@ -288,13 +288,13 @@ class Acceptance:
         except errors.Forbidden as error:
             said = error.message.removeprefix(f'pods "{meta["name"]}" is forbidden: ')
             if "exceeded quota" in said:
-                return Refused(
+                return Refusal(
                     f"namespace {job.namespace}: {said}. Its pods are made once others of the "
                     "namespace have ended, or an administrator raises the ResourceQuota (kubectl "
                     f"describe resourcequota -n {job.namespace})",
                     for_now=True,
                 )
-            return Refused(f"{where}: no pod of this template may be created: {said}")
+            return Refusal(f"{where}: no pod of this template may be created: {said}")
         except (errors.Unprocessable, errors.BadRequest) as error:
             causes = error.details.causes
             if causes:
@@ -307,8 +307,8 @@ class Acceptance:
                     if where.endswith("template")
                     else f"{where} ({field})"
                 )
-                return Refused(f"{place}: {causes[0].message}")
-            return Refused(f"{where}: the API server refuses such a pod: {error.message}")
+                return Refusal(f"{place}: {causes[0].message}")
+            return Refusal(f"{where}: the API server refuses such a pod: {error.message}")
         except errors.Conflict:
             return None  # somebody's pod is called so; that is looked at last
         except errors.NotFound:

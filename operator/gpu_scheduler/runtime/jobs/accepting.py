@@ -20,7 +20,7 @@ from gpu_scheduler.jobs.next_pod import UnreadableError, like, next_pod
 from gpu_scheduler.jobs.users_path import users_words
 from gpu_scheduler.jobs.write_path import claims
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.jobs.acceptance import Acceptance, Refused
+from gpu_scheduler.runtime.jobs.acceptance import Acceptance, Refusal
 from gpu_scheduler.runtime.jobs.creation import NotCreatableError
 from gpu_scheduler.runtime.jobs.doubting import inherit
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -66,7 +66,7 @@ class Accepting:
         if known is None or self._acceptance.doubts(job.namespace):
             made = {own.role for own in job.own(self._state.jobs_of(job.key))}
             judged = await self._acceptance.judge(job, project, made)
-            if isinstance(judged, Refused):
+            if isinstance(judged, Refusal):
                 return judged.message
             templates = {}
             for each in judged:
@@ -117,7 +117,7 @@ class Accepting:
         self.doubt(job)
         self._acceptance.forget(job)
         judged = await self._acceptance.judge(job, project)
-        return judged.message if isinstance(judged, Refused) else str(error)
+        return judged.message if isinstance(judged, Refusal) else str(error)
 
     def doubt(self, job: GPUJobRecord) -> None:
         """The API server refuses pods of a GPUJob: it is judged again, with a pod that is tried."""

@@ -25,7 +25,7 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.jobs.creation import NotCreatableError, StaleJobError, create_service
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -81,7 +81,7 @@ class Services:
             except NotCreatableError as error:
                 self._failed(job, error.__cause__ or error)
                 message = f"{error}: pods of this job do not find each other"
-                self._events.say(Subject.of_job(job), "Warning", "ServiceChanged", message)
+                self._events.say(InvolvedObject.of_job(job), "Warning", "ServiceChanged", message)
             except Exception:
                 unexpected("services", job.key)
 
@@ -118,7 +118,7 @@ class Services:
                 log.warning("%s: its Service was deleted, and is made again", job.key)
             return
         if why := _misses(found, job):
-            subject = Subject.of_job(job)
+            subject = InvolvedObject.of_job(job)
             message = (
                 f"Service {job.name} {why}: pods of this job do not find each other. Delete it "
                 f"(kubectl delete service {job.name}), and it is made again"

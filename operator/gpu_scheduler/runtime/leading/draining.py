@@ -13,14 +13,14 @@ import asyncio
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.binder import Binder
-from gpu_scheduler.runtime.binding.term import Term
+from gpu_scheduler.runtime.binding.term import LeaderTerm
 from gpu_scheduler.runtime.planning import Planning
 
 _COURTESY_SECONDS = 1.0  # for placing writes that the API server would refuse later
 
 
 async def drain(
-    planning: Planning, binder: Binder, term: Term, seconds: float, *, running: bool
+    planning: Planning, binder: Binder, term: LeaderTerm, seconds: float, *, running: bool
 ) -> bool:
     """Plan no more and let writes in flight end; whether no late one can do harm.
 

@@ -8,16 +8,16 @@ an operator finds when it starts is no change. Called by the intake.
 from collections.abc import Iterator
 
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.state.pods.pod import Stage
 
 UNHEALTHY, FOREIGN = "DeviceUnhealthy", "ForeignProcesses"
-Devices = tuple[Device, ...]
+Devices = tuple[NodeDevice, ...]
 
 
-def news(before: Devices, after: Devices) -> Iterator[tuple[Device, str]]:
+def news(before: Devices, after: Devices) -> Iterator[tuple[NodeDevice, str]]:
     """Devices with a new trouble, and which kind it is."""
     known = {device.id: device for device in before}
     for device in after:
@@ -44,7 +44,7 @@ class DeviceEvents:
             except Exception:
                 unexpected("device_events", f"{device.id} of {node}")
 
-    def _tell(self, node: str, uid: str, device: Device, reason: str) -> None:
+    def _tell(self, node: str, uid: str, device: NodeDevice, reason: str) -> None:
         if reason == FOREIGN:
             strangers = ", ".join(device.intruders)
             message = (
@@ -53,14 +53,14 @@ class DeviceEvents:
             )
         else:
             message = f"{device.id} of {node} {device.trouble}; it takes no new pods"
-        self._events.say(Subject("GPUNode", "", node, uid), "Warning", reason, message)
+        self._events.say(InvolvedObject("GPUNode", "", node, uid), "Warning", reason, message)
         if reason == FOREIGN:
             for subject in self._holders(node, device):
                 self._events.say(subject, "Warning", reason, message)
 
-    def _holders(self, node: str, device: Device) -> list[Subject]:
+    def _holders(self, node: str, device: NodeDevice) -> list[InvolvedObject]:
         """GPUJobs with a pod on the device, and pods without one."""
-        found: dict[Subject, None] = {}
+        found: dict[InvolvedObject, None] = {}
         for pod in self._state.pods.values():
             if pod.node != node or pod.stage is Stage.ENDED or pod.allocation is None:
                 continue
@@ -68,5 +68,7 @@ class DeviceEvents:
             if not any(g.device == device.id for g in held):
                 continue
             job = self._state.gpujob_of(pod)
-            found[Subject.of_job(job) if job is not None else Subject.of_pod(pod)] = None
+            found[InvolvedObject.of_job(job) if job is not None else InvolvedObject.of_pod(pod)] = (
+                None
+            )
         return list(found)

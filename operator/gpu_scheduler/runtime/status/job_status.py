@@ -19,7 +19,7 @@ from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status import counting, protection, states
 from gpu_scheduler.runtime.status.counting import Counted, Failed
 from gpu_scheduler.runtime.status.protection import Wanted, Watched
-from gpu_scheduler.runtime.status.states import NOTHING, Facts, Known, Said, is_victim
+from gpu_scheduler.runtime.status.states import NOTHING, JobContext, Said, UnfinishedJob, is_victim
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.nodes.agents import compute_percent, worst
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
@@ -36,7 +36,7 @@ def gpujob_status(
     *,
     project: ProjectName | None,
     now: str,
-    known: Known = NOTHING,
+    known: JobContext = NOTHING,
     watched: Watched | None = None,
 ) -> GPUJobStatus:
     """The status that a GPUJob should have.
@@ -64,7 +64,7 @@ def gpujob_status(
     by = preempted_by(job, counted, live, known.preempted) if not ended else None
     if ended is None:
         told = (sweep.reason, sweep.message) if sweep is not None else ("", "")
-        facts = Facts(job, own, live, over, bad, counted, by, told, known)
+        facts = UnfinishedJob(job, own, live, over, bad, counted, by, told, known)
         reason, message = states.say(facts)
         phase = _phase(job, running, counted, reason)
     else:
@@ -247,7 +247,7 @@ def _wanted(
     held: list[PodRecord],
     watched: Watched,
     said: Said,
-    known: Known,
+    known: JobContext,
 ) -> list[Wanted]:
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
     placed, (reason, message) = bool(held), said

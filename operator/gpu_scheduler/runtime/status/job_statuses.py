@@ -13,12 +13,12 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube.paths import of_group
-from gpu_scheduler.runtime.common.events import Events, Subject
-from gpu_scheduler.runtime.eviction.preemption import Preemption
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
+from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.informers.custom_resources import GPUJOBS
 from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.protection import Watched
-from gpu_scheduler.runtime.status.states import Known
+from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.runtime.status.status_writer import merged
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -59,8 +59,8 @@ class JobStatuses:
         self,
         state: ClusterState,
         events: Events,
-        preemption: Preemption,
-        known: Callable[[GPUJobRecord], Known],
+        preemption: Preemptor,
+        known: Callable[[GPUJobRecord], JobContext],
         *,
         numbers: Callable[[int], Iterable[JobKey]] = lambda most: (),
         finished: Callable[[JobKey], None],
@@ -131,7 +131,7 @@ class JobStatuses:
         if status.preempted_by is None:
             self._preemption.forget(job.key)
         if strangers := state.job_book.to_tell(job):
-            self._events.say(Subject.of_job(job), "Warning", "StrangeJob", strangers)
+            self._events.say(InvolvedObject.of_job(job), "Warning", "StrangeJob", strangers)
         after = status.to_json()
         if after == job.shown != job.status:  # an earlier write that had no answer
             self.written(key, job.shown, after)
@@ -163,13 +163,13 @@ class JobStatuses:
             job.shown = after
         elif job.shown != after:
             self._state.touch(job.key)
-        self._report(Subject.of_job(job), said, after)
+        self._report(InvolvedObject.of_job(job), said, after)
         if after.get("phase") != said.get("phase"):
             self._state.projects.touch(job.namespace)  # it counts the jobs that run
         if job.finished:
             self._finished(job.key)
 
-    def _report(self, subject: Subject, before: Told, after: Told) -> None:
+    def _report(self, subject: InvolvedObject, before: Told, after: Told) -> None:
         reason, phase, message = (str(after.get(k) or "") for k in ("reason", "phase", "message"))
         told = reason == Reason.PREEMPTED  # when it was decided, with more detail
         kind = event_kind(reason)

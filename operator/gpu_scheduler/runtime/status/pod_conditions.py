@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.projects import no_project
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
@@ -136,7 +136,9 @@ class PodConditions:
         if pod is None or pod.share is None or before.get("reason") == after["reason"]:
             return
         reason, _, message = str(after["message"]).partition(": ")
-        self._events.say(Subject.of_pod(pod), event_kind(reason) or "Normal", reason, message)
+        self._events.say(
+            InvolvedObject.of_pod(pod), event_kind(reason) or "Normal", reason, message
+        )
 
     def _why(self, pod: PodRecord) -> tuple[str, str]:
         """Reason and sentence; empty where it is about to be planned."""

@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.wording import clip, gpus
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.status import protection
 from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -112,7 +112,9 @@ class PodWarnings:
             return
         for kind, said in after.items():
             if before.get(kind) != said:
-                self._events.say(Subject.of_pod(pod), "Warning", said["reason"], said["message"])
+                self._events.say(
+                    InvolvedObject.of_pod(pod), "Warning", said["reason"], said["message"]
+                )
 
     def _ours(self, uid: PodUID) -> PodRecord | None:
         """A pod that has its place and no GPUJob, or did not have one when something was said."""

@@ -6,7 +6,7 @@ that the state keeps, and one pass over all waiting jobs.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from gpu_scheduler.api.condition import Condition, ConditionType, Told, condition
+from gpu_scheduler.api.condition import ConditionType, StatusCondition, Told, condition
 from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
 from gpu_scheduler.core.model.request import ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import gpu_from_milli
@@ -108,7 +108,7 @@ def _conditions(
     aside: str,
     before: Told,
     now: str,
-) -> list[Condition]:
+) -> list[StatusCondition]:
     problem = record.problem or "; ".join(
         f"spec.namespaces: {c.name} belongs to GPUProject {c.owner} already; remove it here "
         "or there"

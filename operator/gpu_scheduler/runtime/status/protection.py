@@ -10,8 +10,8 @@ from typing import Any
 
 from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.core.model.wording import names
-from gpu_scheduler.state.nodes.agents import Report, worst
-from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.nodes.agents import SeenContainer, worst
+from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 Wanted = tuple[str, bool, str, str]  # type, whether it holds, reason, message
@@ -32,8 +32,8 @@ class Watched:
 
     def __init__(
         self,
-        reports: Callable[[PodRecord], tuple[Report, ...]] = lambda pod: (),
-        sick_devices: Callable[[PodRecord], tuple[Device, ...]] = lambda pod: (),
+        reports: Callable[[PodRecord], tuple[SeenContainer, ...]] = lambda pod: (),
+        sick_devices: Callable[[PodRecord], tuple[NodeDevice, ...]] = lambda pod: (),
     ) -> None:
         """``sick_devices``: those of the pod's devices that are not healthy."""
         self.reports = reports
@@ -53,7 +53,7 @@ def conditions(
     return [each for each in found if each is not None]
 
 
-def protected(reports: Iterable[tuple[PodRecord, tuple[Report, ...]]]) -> Wanted | None:
+def protected(reports: Iterable[tuple[PodRecord, tuple[SeenContainer, ...]]]) -> Wanted | None:
     """Whether the caps hold; None without a report."""
     known = [(pod, report) for pod, each in reports for report in each]
     if not known:
@@ -68,11 +68,11 @@ def protected(reports: Iterable[tuple[PodRecord, tuple[Report, ...]]]) -> Wanted
     return ConditionType.PROTECTED, True, reason, message
 
 
-def devices_healthy(sick: list[tuple[PodRecord, Device]], told: bool) -> Wanted | None:
+def devices_healthy(sick: list[tuple[PodRecord, NodeDevice]], told: bool) -> Wanted | None:
     """Whether the devices that the job holds are sound; None when that was never in question."""
     if not sick:
         return (ConditionType.DEVICES_HEALTHY, True, "Healthy", "") if told else None
-    by_device: dict[tuple[str, str], tuple[Device, list[str]]] = {}
+    by_device: dict[tuple[str, str], tuple[NodeDevice, list[str]]] = {}
     for pod, device in sick:
         by_device.setdefault((pod.node, device.id), (device, []))[1].append(pod.name)
     sentences = [
@@ -82,7 +82,7 @@ def devices_healthy(sick: list[tuple[PodRecord, Device]], told: bool) -> Wanted 
     return ConditionType.DEVICES_HEALTHY, False, "DeviceUnhealthy", names(sentences, "; ")
 
 
-def _sentence(pod: PodRecord, report: Report) -> str:
+def _sentence(pod: PodRecord, report: SeenContainer) -> str:
     if report.message:
         return f"{pod.name}: {report.message}"
     if report.over_cap_since:

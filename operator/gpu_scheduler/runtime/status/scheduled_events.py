@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.jobs.gate import gated
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.state.pods.shares import share_of
 
 REASON = "Scheduled"
@@ -40,7 +40,7 @@ class ScheduledEvents:
         self._idle = idle
         self._on = on
         self._now = now
-        self._todo: deque[tuple[Subject, str, str, str]] = deque()  # reason, message, when
+        self._todo: deque[tuple[InvolvedObject, str, str, str]] = deque()  # reason, message, when
         self._some = asyncio.Event()
 
     def placed(self, decision: Assignment, pod: Pod) -> None:
@@ -49,7 +49,7 @@ class ScheduledEvents:
         if not self._on or share is None or len(self._todo) >= MOST:
             return
         meta, at = pod.metadata, self._now()
-        subject = Subject("Pod", meta.namespace, meta.name, meta.uid)
+        subject = InvolvedObject("Pod", meta.namespace, meta.name, meta.uid)
         if not gated(pod):
             said = f"Successfully assigned {subject.namespace}/{subject.name} to {decision.node}"
             self._todo.append((subject, REASON, f"{said}: {shares(decision.grants)}", at))

@@ -25,7 +25,7 @@ from gpu_scheduler.sweeps.runtime.status import Judged
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class JobContext:
     """What parts of the operator know of a job, beside its objects.
 
     Attributes:
@@ -55,11 +55,11 @@ class Known:
     aside: str = ""
 
 
-NOTHING = Known()
+NOTHING = JobContext()
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class UnfinishedJob:
     """A GPUJob that has not ended.
 
     Attributes:
@@ -82,7 +82,7 @@ class Facts:
     counted: Counted
     by: str | None = None
     sweep: tuple[str, str] = ("", "")
-    known: Known = NOTHING
+    known: JobContext = NOTHING
 
     @property
     def placed(self) -> list[PodRecord]:
@@ -100,7 +100,7 @@ Said = tuple[str, str]
 """Reason and message."""
 
 
-def say(facts: Facts) -> Said:
+def say(facts: UnfinishedJob) -> Said:
     """Reason and message of a job that has not ended."""
     return next(said for step in _STEPS if (said := step(facts)) is not None)
 
@@ -117,7 +117,7 @@ def on_its_node(pod: PodRecord) -> Said:
     return Reason.STARTING, f"placed on {pod.node}, {doing or 'containers are starting'}"
 
 
-def _deleting(facts: Facts) -> Said | None:
+def _deleting(facts: UnfinishedJob) -> Said | None:
     if not facts.job.deleting:
         return None
     going, kept = [pod.name for pod in facts.live], facts.job.kept_by
@@ -131,22 +131,22 @@ def _deleting(facts: Facts) -> Said | None:
     return Reason.DELETING, f"it is being deleted: {ends}{keeps}"
 
 
-def _invalid(facts: Facts) -> Said | None:
+def _invalid(facts: UnfinishedJob) -> Said | None:
     return (Reason.INVALID, facts.job.complaint) if facts.job.complaint else None
 
 
-def _suspended(facts: Facts) -> Said | None:
+def _suspended(facts: UnfinishedJob) -> Said | None:
     if facts.job.spec is None or not facts.job.spec.suspend:
         return None
     return Reason.SUSPENDED, "spec.suspend is true: set it to false to go on"
 
 
-def _never(facts: Facts) -> Said | None:
+def _never(facts: UnfinishedJob) -> Said | None:
     wait = facts.known.wait
     return (wait.reason, wait.message) if wait is not None and wait.reason in NEVER else None
 
 
-def _gave_way(facts: Facts) -> Said | None:
+def _gave_way(facts: UnfinishedJob) -> Said | None:
     by, wait, preempted = facts.by, facts.known.wait, facts.known.preempted
     if not by:
         return None
@@ -157,7 +157,7 @@ def _gave_way(facts: Facts) -> Said | None:
     return Reason.PREEMPTED, f"gave way to {by}; its pods are about to be made anew"
 
 
-def _stuck(facts: Facts) -> Said | None:
+def _stuck(facts: UnfinishedJob) -> Said | None:
     found = [t for pod in facts.placed if (t := pod.trouble or facts.known.trouble(pod))]
     if not found:
         return None
@@ -165,7 +165,7 @@ def _stuck(facts: Facts) -> Said | None:
     return found[0].reason, found[0].message + more
 
 
-def _doubtful(facts: Facts) -> Said | None:
+def _doubtful(facts: UnfinishedJob) -> Said | None:
     """Of one that is tried again just now the next steps have better news."""
     doubt, known = facts.known.doubt, facts.known
     tried = facts.placed or known.awaited or any(p.uid in known.assumed for p in facts.live)
@@ -174,25 +174,25 @@ def _doubtful(facts: Facts) -> Said | None:
     return doubt.said(known.wait)
 
 
-def _waits(facts: Facts) -> Said | None:
+def _waits(facts: UnfinishedJob) -> Said | None:
     wait = facts.known.wait
     return (wait.reason, wait.message) if wait is not None else None
 
 
-def _refused(facts: Facts) -> Said | None:
+def _refused(facts: UnfinishedJob) -> Said | None:
     return (Reason.PODS_REFUSED, facts.known.refused) if facts.known.refused else None
 
 
-def _no_more_trials(facts: Facts) -> Said | None:
+def _no_more_trials(facts: UnfinishedJob) -> Said | None:
     return facts.sweep if facts.sweep[0] else None
 
 
-def _runs(facts: Facts) -> Said | None:
+def _runs(facts: UnfinishedJob) -> Said | None:
     runs = any(pod.stage is Stage.RUNNING and not pod.deleting for pod in facts.live)
     return ("", "") if runs else None
 
 
-def _placed(facts: Facts) -> Said | None:
+def _placed(facts: UnfinishedJob) -> Said | None:
     if facts.placed:
         return on_its_node(facts.placed[0])
     placing = next((p.node for pod in facts.live if (p := facts.known.assumed.get(pod.uid))), "")
@@ -201,7 +201,7 @@ def _placed(facts: Facts) -> Said | None:
     return None
 
 
-def _unplanned(facts: Facts) -> Said | None:
+def _unplanned(facts: UnfinishedJob) -> Said | None:
     waiting = sum(1 for pod in facts.live if pod.stage is Stage.WAITING)
     if waiting:
         return Reason.WAITING_FOR_PLAN, f"{pods(waiting)} to be planned next"
@@ -209,7 +209,7 @@ def _unplanned(facts: Facts) -> Said | None:
     return (Reason.SCHEDULING_GATED, names(blocked, "; ")) if blocked else None
 
 
-def _no_job(facts: Facts) -> Said | None:
+def _no_job(facts: UnfinishedJob) -> Said | None:
     own = {job.role: job for job in facts.own}
     going = [job.name for job in facts.own if job.deleting]
     if going:
@@ -221,7 +221,7 @@ def _no_job(facts: Facts) -> Said | None:
     return None
 
 
-def _next_job(facts: Facts) -> Said:
+def _next_job(facts: UnfinishedJob) -> Said:
     """What is said of a GPUJob whose Jobs are not all there."""
     if facts.job.templates is None:
         return Reason.CREATING_JOB, "it is being checked, then its Job is made"
@@ -231,7 +231,7 @@ def _next_job(facts: Facts) -> Said:
     return Reason.WAITING_FOR_PLAN, "it is planned next"
 
 
-def _over(facts: Facts) -> Said | None:
+def _over(facts: UnfinishedJob) -> Said | None:
     """All indexes are over, and nobody has said so yet."""
     spec, counted = facts.job.spec, facts.counted
     total = spec.total_pods if spec is not None else 0
@@ -244,7 +244,7 @@ def _over(facts: Facts) -> Said | None:
     )
 
 
-def _evicted(facts: Facts) -> Said | None:
+def _evicted(facts: UnfinishedJob) -> Said | None:
     if facts.known.evicted:
         return Reason.EVICTED, f"{facts.known.evicted}; {_BACK_OFF}"
     before = facts.job.status  # of an earlier leader, which knew why
@@ -253,7 +253,7 @@ def _evicted(facts: Facts) -> Said | None:
     return Reason.EVICTED, str(before.get("message", ""))
 
 
-def _ending(facts: Facts) -> Said | None:
+def _ending(facts: UnfinishedJob) -> Said | None:
     going = [pod.name for pod in facts.live if pod.deleting]
     if not going:
         return None
@@ -265,7 +265,7 @@ def _are(those: Sequence[str]) -> str:
     return "is" if len(those) == 1 else "are"
 
 
-def _retries(facts: Facts) -> Said | None:
+def _retries(facts: UnfinishedJob) -> Said | None:
     failed = tried_again(facts.own, facts.ended, facts.bad)
     if not failed:
         return None
@@ -280,7 +280,7 @@ def _retries(facts: Facts) -> Said | None:
     )
 
 
-def _no_pods(facts: Facts) -> Said:
+def _no_pods(facts: UnfinishedJob) -> Said:
     if not facts.known.awaited and not any(j.parallelism for j in facts.own if not j.complete):
         return Reason.WAITING_FOR_PLAN, "its next pods are planned next"
     told = f"{facts.counted.succeeded} indexes succeeded; " if facts.counted.succeeded else ""
@@ -288,7 +288,7 @@ def _no_pods(facts: Facts) -> Said:
     return Reason.CREATING_PODS, f"{told}Job {jobs} exists, its next pods are being made"
 
 
-_STEPS: tuple[Callable[[Facts], Said | None], ...] = (
+_STEPS: tuple[Callable[[UnfinishedJob], Said | None], ...] = (
     _deleting,
     _invalid,
     _suspended,

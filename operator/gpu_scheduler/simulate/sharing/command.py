@@ -17,7 +17,7 @@ from gpu_scheduler.simulate.progress import progress
 from gpu_scheduler.simulate.sharing import workloads
 from gpu_scheduler.simulate.sharing.counting import Counting
 from gpu_scheduler.simulate.sharing.figures import Figures
-from gpu_scheduler.simulate.sharing.player import Player
+from gpu_scheduler.simulate.sharing.player import SharingPlayer
 from gpu_scheduler.simulate.sharing.workload import Workload
 from gpu_scheduler.simulate.sharing.workload_file import read
 from gpu_scheduler.simulate.trace import read_nodes, read_pods
@@ -27,7 +27,7 @@ HOURS = {"day": 24.0, "sweep": 2.0}  # that are played; of the others one
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ComparisonRequest:
     """What is to be played: a workload by name or file, and by which rules."""
 
     workload: str
@@ -40,7 +40,7 @@ class Request:
     plot: Path | None = None
 
 
-def workload_of(request: Request) -> Workload:
+def workload_of(request: ComparisonRequest) -> Workload:
     """The workload that is asked for.
 
     Raises:
@@ -73,12 +73,14 @@ def play(
     workload: Workload, promises: Promises, tell: Callable[[int], None] = lambda seconds: None
 ) -> Figures:
     """One play; the figures depend on nothing else. ``tell`` hears how many seconds went by."""
-    counting, player = Counting(workload), Player(workload, partial(plan, promises=promises))
+    counting, player = Counting(workload), SharingPlayer(workload, partial(plan, promises=promises))
     player.play(counting, tell)
     return counting.finish(player)
 
 
-def simulate(request: Request, promises: Mapping[str, Promises], bar: TextIO) -> dict[str, Figures]:
+def simulate(
+    request: ComparisonRequest, promises: Mapping[str, Promises], bar: TextIO
+) -> dict[str, Figures]:
     """Play a workload by several rules.
 
     Args:

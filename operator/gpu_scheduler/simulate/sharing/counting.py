@@ -16,9 +16,9 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.queue.order import job_rank
 from gpu_scheduler.simulate.sharing import room
 from gpu_scheduler.simulate.sharing.figures import Figures
-from gpu_scheduler.simulate.sharing.player import Index, Player, key_of
+from gpu_scheduler.simulate.sharing.player import Index, SharingPlayer, key_of
 from gpu_scheduler.simulate.sharing.share_windows import WINDOW_SECONDS, ShareWindows
-from gpu_scheduler.simulate.sharing.workload import Job, Workload
+from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
 
 HIGH, NORMAL = 70, 50  # priorities from which on one counts as such
 
@@ -65,7 +65,7 @@ class Counting:
         self._lost_to: dict[str, JobKey] = {}
         self._ended: list[Index] = []
 
-    def planned(self, player: Player, result: Plan) -> None:
+    def planned(self, player: SharingPlayer, result: Plan) -> None:
         """See ``Watcher``."""
         self._pass(player.now)
         held = Counter(player.cluster.allocated_milli)
@@ -87,7 +87,7 @@ class Counting:
         lost = min(lost_seconds, now - self._from)  # the rest was before counting began
         self._lost += max(0.0, lost) * index.job.pod_kind.nominal_milli
 
-    def finish(self, player: Player) -> Figures:
+    def finish(self, player: SharingPlayer) -> Figures:
         """The play is over."""
         self._pass(player.now)
         found = self.figures
@@ -110,7 +110,7 @@ class Counting:
             self._used += sum(self._held.values()) * (now - begin)
             self._windows.add(begin, now, self._shares, self._held, self._short)
 
-    def _count_eviction(self, player: Player, evict: Evict) -> None:
+    def _count_eviction(self, player: SharingPlayer, evict: Evict) -> None:
         name = player.running[evict.pod].name
         if player.now >= self._from:
             self.figures.evictions[evict.reason] += 1
@@ -119,7 +119,10 @@ class Counting:
         self._lost_to[name] = evict.beneficiary
 
     def _count_starts(
-        self, player: Player, assignments: Sequence[Assignment], held: Mapping[ProjectName, int]
+        self,
+        player: SharingPlayer,
+        assignments: Sequence[Assignment],
+        held: Mapping[ProjectName, int],
     ) -> None:
         """Of units that were owed their place, or would have been."""
         started = [player.running[each.pod] for each in assignments]
@@ -136,7 +139,10 @@ class Counting:
                 self._note_delay(0.0, 0.0, player.now)
 
     def _look_at_queues(
-        self, player: Player, shares: Mapping[ProjectName, int], held: Mapping[ProjectName, int]
+        self,
+        player: SharingPlayer,
+        shares: Mapping[ProjectName, int],
+        held: Mapping[ProjectName, int],
     ) -> None:
         """Who is owed its place; and by how much each project that waits is short."""
         projects, now = self._workload.projects, player.now
@@ -173,7 +179,7 @@ class Counting:
         self._shares = shares
         self._short = short
 
-    def _waiting(self, player: Player) -> Iterator[list[Index]]:
+    def _waiting(self, player: SharingPlayer) -> Iterator[list[Index]]:
         """Units that could start some time, in the order of the queues."""
         waiting = player.waiting
         for key in sorted(waiting, key=lambda key: job_rank(player.known[key])):
@@ -182,7 +188,7 @@ class Counting:
             if self._can_start(job) and not (job.gang and len(indexes) < len(job.runs)):
                 yield from _units(indexes)
 
-    def _can_start(self, job: Job) -> bool:
+    def _can_start(self, job: SimulatedJob) -> bool:
         """Whether a unit of the job fits on the empty cluster, inside its project's limit."""
         pods = len(job.runs) if job.gang else 1
         key = job.project, job.pod_kind, pods
@@ -204,7 +210,7 @@ class Counting:
             self.figures.guarantee_delays.append(seconds)
             self.figures.helpable_delays.append(helpable)
 
-    def _count_waits(self, player: Player) -> None:
+    def _count_waits(self, player: SharingPlayer) -> None:
         last = max(self._from, self._workload.seconds - WINDOW_SECONDS)
         here = chain.from_iterable(each.values() for each in player.waiting.values())
         for index in here:
@@ -225,7 +231,7 @@ def _units(indexes: Sequence[Index]) -> Iterator[list[Index]]:
             yield from ([index] for index in some)
 
 
-def _classes(job: Job) -> Iterator[str]:
+def _classes(job: SimulatedJob) -> Iterator[str]:
     if job.interactive:
         yield "interactive"
     high, normal = job.priority >= HIGH, job.priority >= NORMAL

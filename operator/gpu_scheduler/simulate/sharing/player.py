@@ -12,7 +12,7 @@ from itertools import count, islice
 from math import ceil
 from typing import Protocol
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment, Evict, Plan, Reservation
 from gpu_scheduler.core.model.promises import NOTHING
@@ -26,7 +26,7 @@ from gpu_scheduler.core.model.request import (
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.simulate.sharing.workload import Job, Workload
+from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
 from gpu_scheduler.state.queue.running_pods import RunningPodBook
 
 Decide = Callable[..., Plan]
@@ -36,7 +36,7 @@ Decide = Callable[..., Plan]
 class Index:
     """One pod of a job, however often it begins anew."""
 
-    job: Job
+    job: SimulatedJob
     number: int
     left: float  # seconds of work that are not saved yet
     arrived: float
@@ -65,7 +65,7 @@ class Index:
 class Watcher(Protocol):
     """Counts what happens."""
 
-    def planned(self, player: "Player", result: Plan) -> None:
+    def planned(self, player: "SharingPlayer", result: Plan) -> None:
         """A plan was made and carried out."""
 
     def ended(self, index: Index, now: float) -> None:
@@ -75,7 +75,7 @@ class Watcher(Protocol):
         """An evicted pod is gone, with so many seconds of work."""
 
 
-class Player:
+class SharingPlayer:
     """One play."""
 
     def __init__(self, workload: Workload, decide: Decide = plan) -> None:
@@ -91,7 +91,7 @@ class Player:
         self._going: set[PodUID] = set()
         self._next: dict[str, Iterator[tuple[int, float]]] = {}  # pods that are not there yet
         self._memory = NOTHING
-        self._session = Session(mix=DEFAULT)
+        self._session = PlannerCache(mix=DEFAULT)
         self._node = {node.name: n for n, node in enumerate(self.cluster.nodes)}
         self._device = {name: d for d, name in enumerate(self.cluster.dev_id)}
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -148,11 +148,11 @@ class Player:
         """Something happens, at a whole second."""
         heappush(self._events, (float(ceil(time)), next(self._number), what))
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: SimulatedJob) -> None:
         self._next[job.name] = iter(enumerate(job.runs))
         self._come(job, len(job.runs) if job.parallelism is None else job.parallelism)
 
-    def _come(self, job: Job, most: int) -> None:
+    def _come(self, job: SimulatedJob, most: int) -> None:
         """So many of the job's next pods are there."""
         for number, run in islice(self._next[job.name], most):
             index = Index(job, number, run, self.now, self.now)
@@ -253,7 +253,7 @@ class Player:
         c.allocated_milli[run.project] = c.allocated_milli.get(run.project, 0) + sign * run.milli
 
 
-def _without_pods(job: Job) -> WaitingJob:
+def _without_pods(job: SimulatedJob) -> WaitingJob:
     size = len(job.runs)
     return WaitingJob(
         key_of(job),
@@ -267,6 +267,6 @@ def _without_pods(job: Job) -> WaitingJob:
     )
 
 
-def key_of(job: Job) -> JobKey:
+def key_of(job: SimulatedJob) -> JobKey:
     """Its name as a GPUJob's."""
     return JobKey(f"{job.project}/{job.name}")

@@ -12,7 +12,7 @@ from gpu_scheduler.core.model.request import PodKind, Project, ProjectName
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SimulatedJob:
     """One job.
 
     Attributes:
@@ -53,7 +53,7 @@ class Workload:
     name: str
     cluster: Cluster
     projects: Mapping[ProjectName, Project]
-    jobs: Sequence[Job]
+    jobs: Sequence[SimulatedJob]
     seconds: float
     counted_from: float = 0.0
     grace_seconds: float = 2.0

@@ -140,9 +140,9 @@ def _project(team: _Project) -> Project:
     )
 
 
-def _job(job: _Job) -> workload.Job:
+def _job(job: _Job) -> workload.SimulatedJob:
     devices = (DeviceRequest(0, job.gpus, milli_from_gpu(job.gpu)),)
-    return workload.Job(
+    return workload.SimulatedJob(
         job.name,
         ProjectName(job.project),
         PodKind(devices=devices, cpu_milli=1000),

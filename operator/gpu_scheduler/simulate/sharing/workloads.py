@@ -11,7 +11,7 @@ from random import Random
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.request import DeviceRequest, PodKind, Project, ProjectName
 from gpu_scheduler.simulate.arrivals import cluster_of
-from gpu_scheduler.simulate.sharing.workload import Job, Workload
+from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
 from gpu_scheduler.simulate.trace import TraceNode
 
 NODES, GPUS, PROJECTS = 10, 8, 6
@@ -80,7 +80,7 @@ def random_work(
     work = sum(kind.nominal_milli * weight for kind, weight in KINDS.items()) / sum(weights)
     work *= sum(PODS) / len(PODS) * (20 + 900) / 2
     rate = load * capacity / work
-    jobs: list[Job] = []
+    jobs: list[SimulatedJob] = []
     time, end = 0.0, (hours + 0.25) * HOUR
     while (time := time + random.expovariate(rate)) < end:
         kind = random.choices(kinds, weights)[0]
@@ -90,7 +90,7 @@ def random_work(
         saves = random.random() < 0.5
         priority = random.choice(PRIORITIES)
         jobs.append(
-            Job(
+            SimulatedJob(
                 f"j{len(jobs)}",
                 random.choice(list(teams)),
                 kind,
@@ -123,14 +123,14 @@ def day_work(seed: int, load: float, *, hours: float = 24.0) -> Workload:
         train: Project(train, capacity // 4, None, 2),
         lab: Project(lab, capacity // 8),
     }
-    jobs: list[Job] = []
+    jobs: list[SimulatedJob] = []
     end = hours * HOUR
     kinds = (_kind(1000), _kind(1000, 2), _kind(1000, 4), _kind(1000, 8))
     time, mean = 0.0, 2.5 * HOUR * 2 * sum(kind.nominal_milli for kind in kinds) / len(kinds)
     while (time := time + random.expovariate(load * capacity / mean)) < end:
         runs = tuple(random.uniform(0.5, 4.5) * HOUR for _ in range(random.choice((1, 1, 4))))
         jobs.append(
-            Job(
+            SimulatedJob(
                 f"train{len(jobs)}",
                 random.choice((train, train, lab)),
                 random.choice(kinds),
@@ -147,7 +147,9 @@ def day_work(seed: int, load: float, *, hours: float = 24.0) -> Workload:
             kind = random.choice((_kind(125), _kind(250), _kind(500), _kind(1000)))
             runs = (random.uniform(300, 5400),)
             jobs.append(
-                Job(f"note{len(jobs)}", desk, kind, runs, float(round(time)), 50, interactive=True)
+                SimulatedJob(
+                    f"note{len(jobs)}", desk, kind, runs, float(round(time)), 50, interactive=True
+                )
             )
     return Workload("day", cluster, teams, jobs, end, 0.0, 10.0)
 
@@ -167,7 +169,7 @@ def sweep_work(seed: int, load: float, *, hours: float = 2.0) -> Workload:
     quota = capacity * 6 // 10
     teams = {trials: Project(trials, 0), models: Project(models, quota)}
     runs = tuple(float(random.randint(30, 240)) for _ in range(10_000))
-    jobs = [Job("sweep", trials, _kind(250), runs, parallelism=capacity // 250)]
+    jobs = [SimulatedJob("sweep", trials, _kind(250), runs, parallelism=capacity // 250)]
     end = hours * HOUR
     time, mean = 0.0, 4 * 3000 * 0.75 * HOUR
     while (time := time + random.expovariate(load * quota / mean)) < end:
@@ -175,7 +177,9 @@ def sweep_work(seed: int, load: float, *, hours: float = 2.0) -> Workload:
         kind = random.choice((_kind(1000, 2), _kind(1000, 4)))
         run = random.uniform(0.25, 1.25) * HOUR
         arrives = float(round(time))
-        jobs.append(Job(f"gang{len(jobs)}", models, kind, (run,) * size, arrives, gang=True))
+        jobs.append(
+            SimulatedJob(f"gang{len(jobs)}", models, kind, (run,) * size, arrives, gang=True)
+        )
     return Workload("sweep", cluster, teams, jobs, end, HOUR / 4, 5.0)
 
 
@@ -203,12 +207,12 @@ def trace_work(
     teams = projects(random, capacity)
     kinds = [pod for pod in pods if pod.devices]
     work = sum(kind.nominal_milli for kind in kinds) / len(kinds) * HOUR / 4
-    jobs: list[Job] = []
+    jobs: list[SimulatedJob] = []
     time, end = 0.0, (hours + 0.25) * HOUR
     while (time := time + random.expovariate(load * capacity / work)) < end:
         run = min(4 * HOUR, max(10.0, random.expovariate(4 / HOUR)))
         jobs.append(
-            Job(
+            SimulatedJob(
                 f"j{len(jobs)}",
                 random.choice(list(teams)),
                 random.choice(kinds),

@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.request import DeviceRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RoleRequest:
     """What each pod of a role asks for; ``at_once`` of its ``pods`` run at the same time."""
 
     devices: tuple[DeviceRequest, ...]
@@ -24,10 +24,10 @@ class Ask:
     pods: int = 0
 
 
-def asks_of(spec: GPUJobSpec) -> Mapping[str, Ask]:
+def asks_of(spec: GPUJobSpec) -> Mapping[str, RoleRequest]:
     """By role, in the order of the spec."""
     return {
-        part.role: Ask(
+        part.role: RoleRequest(
             requests.device_requests(part.spec),
             requests.models(part.spec),
             part.spec.pods_at_once,

@@ -18,7 +18,7 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Pod
 from gpu_scheduler.state.jobs import indexes
-from gpu_scheduler.state.jobs.asks import Ask, asks_of
+from gpu_scheduler.state.jobs.asks import RoleRequest, asks_of
 
 _MOST_CHARS = 2048  # of why a Job failed
 
@@ -74,11 +74,11 @@ class GPUJobRecord:
     alike: str = ""  # of pods that ask by themselves, see ``Doubts``; else it follows from the spec
     began: float | None = None  # ``created`` as far as it is believed; see ``beginnings``
 
-    _asks: Mapping[str, Ask] = field(default_factory=dict)
+    _asks: Mapping[str, RoleRequest] = field(default_factory=dict)
     _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from
 
     @property
-    def asks(self) -> Mapping[str, Ask]:
+    def asks(self) -> Mapping[str, RoleRequest]:
         """What the pods ask for, by role; nothing where the spec cannot be read."""
         if self._asked_by is not self.spec:
             self._asks = {} if self.spec is None else asks_of(self.spec)

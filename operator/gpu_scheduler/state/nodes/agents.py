@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.state.pods.pod import PodRecord
 
 # From the layer that holds best to none; a pod is as well off as its worst container.
@@ -18,7 +18,7 @@ _LAYERS = ("kernel", "interposer", "framework", "none", "unprotected")
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SeenContainer:
     """One GPU container as its agent saw it last.
 
     ``isolation``: what enforces its cap now. ``over_cap_since``: a time, or empty.
@@ -32,15 +32,15 @@ class Report:
     compute_percent: int | None = None
 
 
-Reports = Mapping[PodUID, tuple[Report, ...]]
+Reports = Mapping[PodUID, tuple[SeenContainer, ...]]
 
 
-def reports_from_gpunode(status: Mapping[str, Any]) -> dict[PodUID, tuple[Report, ...]]:
+def reports_from_gpunode(status: Mapping[str, Any]) -> dict[PodUID, tuple[SeenContainer, ...]]:
     """Reports by pod, in the order of the containers; malformed ones are left out."""
-    found: dict[PodUID, list[Report]] = {}
+    found: dict[PodUID, list[SeenContainer]] = {}
     for entry in status.get("containers") or ():
         try:
-            report = Report(
+            report = SeenContainer(
                 int(entry["container"]),
                 str(entry["isolation"]),
                 str(entry.get("overCapSince") or ""),
@@ -60,13 +60,13 @@ def _percent(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= 100 else None
 
 
-def worst(reports: Iterable[Report]) -> str:
+def worst(reports: Iterable[SeenContainer]) -> str:
     """The layer of the container that is worst off; empty without a report."""
     known = [r.isolation for r in reports if r.isolation in _LAYERS]
     return max(known, key=_LAYERS.index, default="")
 
 
-def compute_percent(reports: Iterable[Report]) -> int | None:
+def compute_percent(reports: Iterable[SeenContainer]) -> int | None:
     """The share of time of a pod: the sum over its containers; None where none is known."""
     known = [r.compute_percent for r in reports if r.compute_percent is not None]
     return min(100, sum(known)) if known else None
@@ -77,7 +77,7 @@ class AgentBook:
 
     def __init__(self) -> None:
         """Start empty."""
-        self.devices: dict[str, tuple[Device, ...]] = {}
+        self.devices: dict[str, tuple[NodeDevice, ...]] = {}
         self._reports: dict[str, Reports] = {}
         self._silent: dict[str, str] = {}
         self._alive: set[str] = set()
@@ -86,7 +86,7 @@ class AgentBook:
         self._news: dict[PodUID, None] = {}  # pods of which agents may say something else
 
     def put(
-        self, node: str, devices: tuple[Device, ...], reports: Reports
+        self, node: str, devices: tuple[NodeDevice, ...], reports: Reports
     ) -> tuple[bool, set[PodUID]]:
         """Take over a node's report: whether devices changed, and the pods of which news came."""
         before, old = self.devices.get(node), self._reports.get(node, {})
@@ -134,11 +134,11 @@ class AgentBook:
         """What a node's agent says now; nothing while it is silent."""
         return {} if self.silence(node) else self._reports.get(node, {})
 
-    def reports(self, pod: PodRecord) -> tuple[Report, ...]:
+    def reports(self, pod: PodRecord) -> tuple[SeenContainer, ...]:
         """What is known now of a pod's containers."""
         return self.reported(pod.node).get(pod.uid, ())
 
-    def over_cap(self) -> Iterator[tuple[str, PodUID, Report]]:
+    def over_cap(self) -> Iterator[tuple[str, PodUID, SeenContainer]]:
         """Containers above their cap, as last reported, also by agents that are silent now."""
         for node in sorted(self._over):
             for uid, reports in self._reports[node].items():

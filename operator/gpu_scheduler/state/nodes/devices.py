@@ -26,7 +26,7 @@ _SIZES = f"{LEAST_MIB} to {MOST_MIB}"
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class NodeDevice:
     """One GPU of a node.
 
     ``compute``: compute capability (major, minor). ``illness``: why it is not healthy.
@@ -62,7 +62,7 @@ def _number(text: str, most: int) -> int | None:
     return number if number <= most else None
 
 
-def from_labels(labels: Mapping[str, str]) -> tuple[Device, ...]:
+def from_labels(labels: Mapping[str, str]) -> tuple[NodeDevice, ...]:
     """Devices that the node's labels describe; none when count, product or memory is missing.
 
     None as well when ``absurd`` says something.
@@ -72,7 +72,7 @@ def from_labels(labels: Mapping[str, str]) -> tuple[Device, ...]:
     if not count or not product or memory is None or memory < LEAST_MIB:
         return ()
     compute = (_number(labels.get(MAJOR, ""), 99) or 0, _number(labels.get(MINOR, ""), 99) or 0)
-    return tuple(Device(str(i), i, product, memory, compute) for i in range(count))
+    return tuple(NodeDevice(str(i), i, product, memory, compute) for i in range(count))
 
 
 def absurd(labels: Mapping[str, str]) -> str:
@@ -86,19 +86,19 @@ def absurd(labels: Mapping[str, str]) -> str:
     return ""
 
 
-def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
+def from_gpunode(status: Mapping[str, Any]) -> tuple[NodeDevice, ...]:
     """Devices that a GPUNode reports, in the order of their index; malformed ones are left out.
 
     So is one that was there before: the same GPU counted twice could be given away twice.
     """
-    devices: dict[str, Device] = {}
+    devices: dict[str, NodeDevice] = {}
     for entry in status.get("devices") or ():
         try:
             major, _, minor = str(entry.get("computeCapability", "0.0")).partition(".")
             usable_mib = int(entry["usableMiB"])
             possible = LEAST_MIB <= usable_mib <= MOST_MIB
             illness = str(entry.get("message") or "").rstrip(".")
-            device = Device(
+            device = NodeDevice(
                 id=_uuid(str(entry["uuid"])),
                 index=int(entry["index"]),
                 model=str(entry["model"]),
@@ -119,7 +119,7 @@ def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
     return tuple(replace(d, healthy=False, illness=why) for d in found[:MOST_DEVICES])
 
 
-def ids_by_name(devices: Iterable[Device]) -> dict[str, str]:
+def ids_by_name(devices: Iterable[NodeDevice]) -> dict[str, str]:
     """Ids of devices by all that a grant may call them: the id, and the index as text.
 
     A pod that was placed by the node's labels names indexes, also once an agent names UUIDs. That

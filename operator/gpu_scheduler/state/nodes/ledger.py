@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.state.nodes.devices import Device, ids_by_name
+from gpu_scheduler.state.nodes.devices import NodeDevice, ids_by_name
 from gpu_scheduler.state.nodes.unlisted import Holding, why_closed
 
 
@@ -49,7 +49,7 @@ class Ledger:
         self.charges: dict[PodUID, Charge] = {}
         self.held_milli: dict[str, int] = {}  # per namespace
         self.held_by_model: Counter[tuple[str, str]] = Counter()  # per namespace and product
-        self._nodes: dict[str, tuple[NodeInfo, tuple[Device, ...], frozenset[str]]] = {}
+        self._nodes: dict[str, tuple[NodeInfo, tuple[NodeDevice, ...], frozenset[str]]] = {}
         self._ids: dict[str, Mapping[str, str]] = {}  # node -> devices by what grants call them
         self._unlisted: dict[str, Counter[str]] = {}
         self._cluster = Cluster()
@@ -74,7 +74,7 @@ class Ledger:
         """Whether the node exists."""
         return name in self._nodes
 
-    def node(self, name: str) -> tuple[NodeInfo, tuple[Device, ...]] | None:
+    def node(self, name: str) -> tuple[NodeInfo, tuple[NodeDevice, ...]] | None:
         """A node and its devices as last seen; None when it is not there."""
         known = self._nodes.get(name)
         return known[:2] if known is not None else None
@@ -131,7 +131,7 @@ class Ledger:
         return all(milli[d] <= c.free_milli[d] and mib[d] <= c.free_mib[d] for d in milli)
 
     def set_node(
-        self, info: NodeInfo, devices: tuple[Device, ...], plugin: frozenset[str] = frozenset()
+        self, info: NodeInfo, devices: tuple[NodeDevice, ...], plugin: frozenset[str] = frozenset()
     ) -> bool:
         """Add a node or take over what changed of it; False when nothing did.
 
@@ -237,7 +237,7 @@ class Ledger:
             why = why_closed(strangers.get(name, ()), lost.get(name, ()), len(self._devices(name)))
             self._cluster.nodes[n] = replace(info, closed=info.closed or why, foreign=True)
 
-    def _devices(self, node: str) -> tuple[Device, ...]:
+    def _devices(self, node: str) -> tuple[NodeDevice, ...]:
         return self._nodes[node][1] if node in self._nodes else ()
 
     def _holds_of_plugin(self, charge: Charge) -> bool:

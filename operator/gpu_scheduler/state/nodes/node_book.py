@@ -64,7 +64,7 @@ class NodeBook:
         node = self._nodes.get(name)
         return node.metadata.uid if node else ""
 
-    def sick_devices(self, pod: PodRecord) -> tuple[devices.Device, ...]:
+    def sick_devices(self, pod: PodRecord) -> tuple[devices.NodeDevice, ...]:
         """Those of a pod's devices that its node's agent calls unhealthy."""
         if pod.allocation is None or not self.agents.has_sick_devices(pod.node):
             return ()

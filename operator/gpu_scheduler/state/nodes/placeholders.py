@@ -15,7 +15,7 @@ from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class PlaceholderNeed:
     """A device that needs a holder; ``open``: its node takes new pods."""
 
     node: str
@@ -24,7 +24,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class PlaceholderChanges:
     """What to do about holders.
 
     Attributes:
@@ -33,7 +33,7 @@ class Changes:
         idle_since: by name, when an idle one was first seen to be so, monotonic seconds.
     """
 
-    create: Mapping[str, Slot]
+    create: Mapping[str, PlaceholderNeed]
     delete: tuple[PodRecord, ...]
     idle_since: Mapping[str, float]
 
@@ -44,7 +44,7 @@ def needed(
     unlisted: Mapping[str, Iterable[str]],
     *,
     whole_nodes: bool,
-) -> dict[str, Slot]:
+) -> dict[str, PlaceholderNeed]:
     """Devices of which GPUJobs hold something, by the name of the pod that should hold them.
 
     Args:
@@ -53,30 +53,32 @@ def needed(
         unlisted: devices that are held and that their node does not list: their holders stay.
         whole_nodes: with all other devices of their nodes.
     """
-    lost = [Slot(node, d, open=False) for node, devices in unlisted.items() for d in devices]
+    lost = [
+        PlaceholderNeed(node, d, open=False) for node, devices in unlisted.items() for d in devices
+    ]
     slots = (*lost, *_slots(cluster, takes_pods, whole_nodes))
     return {holder_name(slot.node, slot.device): slot for slot in slots}
 
 
 def _slots(
     cluster: Cluster, takes_pods: Callable[[str], bool], whole_nodes: bool
-) -> Iterator[Slot]:
+) -> Iterator[PlaceholderNeed]:
     free, first = cluster.free_milli, cluster.first
     for n, node in enumerate(cluster.nodes):
         devices = range(first[n], first[n + 1])
         used = [d for d in devices if free[d] < DEVICE_MILLI]
         is_open = bool(used) and takes_pods(node.name)
         for d in devices if used and whole_nodes else used:
-            yield Slot(node.name, cluster.dev_id[d], is_open)
+            yield PlaceholderNeed(node.name, cluster.dev_id[d], is_open)
 
 
 def changes(
-    slots: Mapping[str, Slot],
+    slots: Mapping[str, PlaceholderNeed],
     holders: Iterable[PodRecord],
     idle_since: Mapping[str, float],
     now: float,
     keep_seconds: float,
-) -> Changes:
+) -> PlaceholderChanges:
     """What to create and what to delete.
 
     Args:
@@ -100,4 +102,4 @@ def changes(
             if not pod.node or now - idle[name] >= keep_seconds:
                 delete.append(pod)
     create = {name: slot for name, slot in sorted(slots.items()) if slot.open and name not in there}
-    return Changes(create, tuple(delete), idle)
+    return PlaceholderChanges(create, tuple(delete), idle)

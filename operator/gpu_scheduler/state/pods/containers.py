@@ -14,7 +14,7 @@ import msgspec
 from gpu_scheduler.api import names
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.wording import clip
-from gpu_scheduler.kube.objects import ContainerStatus, Pod, Terminated, Waiting
+from gpu_scheduler.kube.objects import ContainerStateWaiting, ContainerStatus, Pod, Terminated
 
 KUBELET_CHARS = 600  # of a sentence of the kubelet's
 SAID_CHARS = 300  # of what a program said last
@@ -83,7 +83,7 @@ def initializing(pod: Pod) -> str:
     return next((s.name for s in found if s.state.running is not None), "")
 
 
-def _trouble(pod: Pod, status: ContainerStatus, waiting: Waiting) -> Trouble:
+def _trouble(pod: Pod, status: ContainerStatus, waiting: ContainerStateWaiting) -> Trouble:
     said = line(waiting.message, KUBELET_CHARS)
     if waiting.reason in _IMAGE:
         # Between two tries the kubelet says the same behind words that say that it waits.

@@ -14,8 +14,8 @@ from gpu_scheduler.core.model.quantity import MOST, MOST_CPU_MILLI, asked, asked
 from gpu_scheduler.core.model.request import (
     DeviceRequest,
     NodeFilter,
+    NodeSelectorTerm,
     PodKind,
-    Term,
 )
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.kube.objects import Container, Pod
@@ -61,7 +61,7 @@ def node_filter(pod: Pod) -> NodeFilter:
     spec, required, terms = pod.spec, pod.spec.required_nodes, None
     if required is not None:
         found = required.node_selector_terms
-        terms = tuple(Term(each.match_expressions, each.match_fields) for each in found)
+        terms = tuple(NodeSelectorTerm(each.match_expressions, each.match_fields) for each in found)
     return NodeFilter(
         selector=tuple(sorted(spec.node_selector.items())),
         terms=terms,
@@ -82,7 +82,7 @@ def unpinned(where: NodeFilter, node: str) -> NodeFilter:
         replace(term, fields=term.fields[:-1]) if term.fields[-1:] == (pin,) else term
         for term in where.terms
     )
-    return replace(where, terms=None if terms == (Term(),) != where.terms else terms)
+    return replace(where, terms=None if terms == (NodeSelectorTerm(),) != where.terms else terms)
 
 
 def _container(container: Container) -> Need:

@@ -13,7 +13,7 @@ from gpu_scheduler.core.actions.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.request import PodKind, PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.jobs.asks import Ask
+from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.state.pods.pod_kind import pod_kind_of, unpinned
@@ -63,7 +63,9 @@ class Moves:
             running_pod, pod_kind=self._pod_kind(pod, job.asks.get(own.role), job), moved=moved
         )
 
-    def _pod_kind(self, pod: PodRecord, ask: Ask | None, job: GPUJobRecord) -> PodKind | None:
+    def _pod_kind(
+        self, pod: PodRecord, ask: RoleRequest | None, job: GPUJobRecord
+    ) -> PodKind | None:
         """What the pod would ask for if it came again."""
         own = self._own.get(pod.uid)
         if own is None or ask is None:

@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.peers import PodPeers
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.affinity.peers import peers_of
-from gpu_scheduler.state.jobs.asks import Ask
+from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.state.queue.awaited import AwaitedPod
@@ -64,7 +64,7 @@ def unmade_pods(
     awaited: Sequence[AwaitedPod],
     *,
     left: int | None,
-    most: Callable[[Ask], int],
+    most: Callable[[RoleRequest], int],
 ) -> list[UnmadePod]:
     """The unmade pods of a GPUJob whose templates are known, role by role.
 
@@ -132,7 +132,7 @@ def unfinished(job: JobRecord) -> int:
     return 0 if job.ended else job.completions - job.succeeded - job.failed_indexes
 
 
-def _left(ask: Ask, own: Sequence[JobRecord], left: int | None) -> int:
+def _left(ask: RoleRequest, own: Sequence[JobRecord], left: int | None) -> int:
     """Pods of a role that are still to run, or run."""
     if left is not None:
         return left
@@ -140,7 +140,7 @@ def _left(ask: Ask, own: Sequence[JobRecord], left: int | None) -> int:
 
 
 def _missing(
-    ask: Ask, own: Sequence[JobRecord], live: Mapping[str, list[int]], taken: set[int]
+    ask: RoleRequest, own: Sequence[JobRecord], live: Mapping[str, list[int]], taken: set[int]
 ) -> Iterator[int]:
     """Indexes that have not ended and have no pod."""
     over = set(taken)

@@ -21,7 +21,7 @@ from gpu_scheduler.core.model.request import (
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.limits.bounded import Bounded, Shared
 from gpu_scheduler.state.affinity.peers import peers_of
-from gpu_scheduler.state.jobs.asks import Ask
+from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.beginnings import Beginnings
 from gpu_scheduler.state.jobs.doubts import Doubts
 from gpu_scheduler.state.jobs.failed_nodes import FailedNodes
@@ -37,7 +37,7 @@ from gpu_scheduler.state.queue.unmade import UnmadePod
 _BYTES_PER_CHAR = 8  # of a pod kind, by what it says
 _SEEN_BYTES = 4 << 20  # of what pods became that were planned as another kind
 _PlaceInLine = tuple[int, str, str]  # rank, creation time, name
-_NOTHING = Ask((), (), 0, 0)  # a Job of a role that the spec does not have
+_NOTHING = RoleRequest((), (), 0, 0)  # a Job of a role that the spec does not have
 
 
 @dataclass(slots=True)
@@ -394,6 +394,6 @@ class PendingPods:
             entry.pod_kind = self._kind_of(entry.pod, ask, job)
         return entry.pod_kind
 
-    def _kind_of(self, pod: Pod, ask: Ask | Share, job: GPUJobRecord) -> PodKind:
+    def _kind_of(self, pod: Pod, ask: RoleRequest | Share, job: GPUJobRecord) -> PodKind:
         pod_kind = pod_kind_of(pod, ask.devices, ask.models, job.min_compute)
         return self._interned.same(pod_kind)

@@ -6,12 +6,12 @@ next few tells it nothing. Called by ``state.queue.unmade`` for jobs that are wi
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.window import could_run
-from gpu_scheduler.state.jobs.asks import Ask
+from gpu_scheduler.state.jobs.asks import RoleRequest
 
 SPARE = 20  # pods beside those that could run
 
 
-def most_unmade(cluster: Cluster, ceiling_milli: int, ask: Ask) -> int:
+def most_unmade(cluster: Cluster, ceiling_milli: int, ask: RoleRequest) -> int:
     """Pods that the GPUs could hold if they were empty, and ``SPARE``.
 
     Args:

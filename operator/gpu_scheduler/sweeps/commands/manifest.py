@@ -28,7 +28,7 @@ class ManifestError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class SweepManifest:
     """A GPUJob that has a sweep."""
 
     name: str
@@ -110,7 +110,7 @@ def documents(text: str, source: str) -> list[Any]:
         raise ManifestError(f"{source} is no YAML: {error}") from None
 
 
-def load(path: Path) -> Sweep:
+def load(path: Path) -> SweepManifest:
     """The first GPUJob with a sweep in a file.
 
     Raises:
@@ -127,7 +127,7 @@ def load(path: Path) -> Sweep:
     raise ManifestError(f"{path}: there is no GPUJob with spec.sweep in it")
 
 
-def parse(document: Mapping[str, Any], source: str) -> Sweep:
+def parse(document: Mapping[str, Any], source: str) -> SweepManifest:
     """A GPUJob as an object.
 
     Raises:
@@ -143,4 +143,4 @@ def parse(document: Mapping[str, Any], source: str) -> Sweep:
     assert not isinstance(spec, tuple)
     if spec.sweep is None:
         raise ManifestError(f"{source} has no spec.sweep")
-    return Sweep(name, namespace, spec)
+    return SweepManifest(name, namespace, spec)

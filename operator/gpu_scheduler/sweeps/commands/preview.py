@@ -1,7 +1,7 @@
 """``sweep preview``: the trials that a file would run, by the function that the operator calls."""
 
-from gpu_scheduler.sweeps.commands.manifest import Sweep
-from gpu_scheduler.sweeps.commands.sheet import Sheet, columns
+from gpu_scheduler.sweeps.commands.manifest import SweepManifest
+from gpu_scheduler.sweeps.commands.sheet import ColumnTable, columns
 from gpu_scheduler.sweeps.core.trials import parameters_of
 
 ADAPTIVE = (
@@ -10,7 +10,7 @@ ADAPTIVE = (
 )
 
 
-def preview(sweep: Sweep, first: int) -> Sheet:
+def preview(sweep: SweepManifest, first: int) -> ColumnTable:
     """The first trials of a sweep, at most ``first``.
 
     Raises:
@@ -22,10 +22,10 @@ def preview(sweep: Sweep, first: int) -> Sheet:
     count = min(first, sweep.spec.total_pods)
     trials = (parameters_of(search, trial) for trial in range(count))
     rows = [[trial, *each.values()] for trial, each in enumerate(trials)]
-    return Sheet(columns(["trial"], [], search.names), rows)
+    return ColumnTable(columns(["trial"], [], search.names), rows)
 
 
-def footer(sweep: Sweep, shown: int) -> str:
+def footer(sweep: SweepManifest, shown: int) -> str:
     """What a table for people says below its rows."""
     total, spec = sweep.spec.total_pods, sweep.spec
     more = f"{min(shown, total):,} of {total:,} trials" if shown < total else f"{total:,} trials"

@@ -7,8 +7,8 @@ numbers here are the ones that the trials had.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpu_scheduler.sweeps.commands.manifest import Sweep
-from gpu_scheduler.sweeps.commands.sheet import Cell, Sheet, columns
+from gpu_scheduler.sweeps.commands.manifest import SweepManifest
+from gpu_scheduler.sweeps.commands.sheet import Cell, ColumnTable, columns
 from gpu_scheduler.sweeps.core.outcome import Outcome
 from gpu_scheduler.sweeps.core.rows import decode
 from gpu_scheduler.sweeps.core.space import Parameters
@@ -24,7 +24,7 @@ class NoResultsError(ValueError):
 class Record:
     """A sweep and its outcomes."""
 
-    sweep: Sweep
+    sweep: SweepManifest
     table: Table
 
     @property
@@ -46,7 +46,7 @@ class Record:
             return dict(zip(search.names, outcome.parameters or (), strict=False))
         return parameters_of(search, outcome.trial)
 
-    def trials(self) -> Sheet:
+    def trials(self) -> ColumnTable:
         """All trials that have started or ended, by their numbers."""
         objective = self.sweep.sweep.core_objective()
         metrics = (objective.metric, *objective.also) if objective else ()
@@ -59,9 +59,9 @@ class Record:
             mine: list[Cell] = [parameters.get(name) for name in names]
             shown = values[: len(metrics)]
             rows.append([outcome.trial, outcome.state.value, *shown, *mine, outcome.message])
-        return Sheet(columns(["trial", "state"], metrics, names, ["message"]), rows)
+        return ColumnTable(columns(["trial", "state"], metrics, names, ["message"]), rows)
 
-    def best(self) -> Sheet:
+    def best(self) -> ColumnTable:
         """The best trial, as a sheet of one row.
 
         Raises:
@@ -73,10 +73,10 @@ class Record:
         names = self.sweep.sweep.search().names
         parameters = self.parameters(best)
         row: list[Cell] = [best.trial, best.value, *(parameters.get(name) for name in names)]
-        return Sheet(columns(["trial"], [metric], names), [row])
+        return ColumnTable(columns(["trial"], [metric], names), [row])
 
 
-def record(sweep: Sweep, texts: Iterable[str]) -> Record:
+def record(sweep: SweepManifest, texts: Iterable[str]) -> Record:
     """A sweep with the texts of its results.
 
     Raises:

@@ -35,7 +35,7 @@ def columns(
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ColumnTable:
     """Columns, each with its group ("" = none), and rows; None is an empty cell."""
 
     columns: tuple[tuple[str, str], ...]  # group and name
@@ -55,7 +55,7 @@ class Sheet:
             return self._table()
         raise ValueError(f"--output {output}: {', '.join(FORMATS)}")
 
-    def sorted_by(self, name: str) -> "Sheet":
+    def sorted_by(self, name: str) -> "ColumnTable":
         """The rows by one column: numbers by their size, then texts, then what is empty.
 
         Args:
@@ -71,7 +71,7 @@ class Sheet:
         for known, wanted in ((names, name), (full, name), (lower, name.lower())):
             if wanted in known:
                 at = known.index(wanted)
-                return Sheet(self.columns, sorted(self.rows, key=lambda row: _order(row[at])))
+                return ColumnTable(self.columns, sorted(self.rows, key=lambda row: _order(row[at])))
         raise ValueError(f"--sort-by {name}: one of {', '.join(names)}")
 
     def objects(self) -> list[dict[str, Any]]:

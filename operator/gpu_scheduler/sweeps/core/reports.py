@@ -22,14 +22,14 @@ class BadReportError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TrialReport:
     """A value of the objective at a step."""
 
     step: int
     value: float
 
 
-def parse_report(body: bytes, objective: Objective) -> Report:
+def parse_report(body: bytes, objective: Objective) -> TrialReport:
     """The report in a request's body.
 
     Raises:
@@ -56,4 +56,4 @@ def parse_report(body: bytes, objective: Objective) -> Report:
     value = as_float(metrics[objective.metric])
     if value is None:
         raise BadReportError(f"{objective.metric} must be a number: {example}")
-    return Report(step, value)
+    return TrialReport(step, value)

@@ -38,7 +38,7 @@ class Header:
     parameters: tuple[str, ...] = ()  # of adaptive searches
 
 
-class Rows:
+class SegmentRows:
     """The outcomes of one segment; a row is written once, however often the text is asked for."""
 
     def __init__(self, header: Header, outcomes: Iterable[Outcome] = ()) -> None:
@@ -70,7 +70,7 @@ class Rows:
 
 def encode(header: Header, outcomes: Iterable[Outcome]) -> str:
     """The text of a segment, by trial."""
-    return Rows(header, outcomes).text()
+    return SegmentRows(header, outcomes).text()
 
 
 def decode(text: str) -> tuple[Header, list[Outcome]]:

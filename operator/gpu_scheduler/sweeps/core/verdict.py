@@ -12,7 +12,7 @@ from gpu_scheduler.sweeps.core.outcome import TrialState
 from gpu_scheduler.sweeps.core.table import Summary
 
 
-class Phase(StrEnum):
+class SweepPhase(StrEnum):
     """Where a sweep is in its life."""
 
     RUNNING = "Running"
@@ -20,7 +20,7 @@ class Phase(StrEnum):
     FAILED = "Failed"
 
 
-class Reason(StrEnum):
+class SweepReason(StrEnum):
     """Why a sweep has ended, or starts no more trials."""
 
     NONE = ""
@@ -40,17 +40,17 @@ class FatalExit:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SweepVerdict:
     """The judgement. Failed sweeps stop what runs; after a target, what runs may finish."""
 
-    phase: Phase
-    reason: Reason = Reason.NONE
+    phase: SweepPhase
+    reason: SweepReason = SweepReason.NONE
     message: str = ""
 
     @property
     def may_start(self) -> bool:
         """Whether waiting trials may start."""
-        return self.phase is Phase.RUNNING and self.reason is Reason.NONE
+        return self.phase is SweepPhase.RUNNING and self.reason is SweepReason.NONE
 
 
 def judge(
@@ -60,7 +60,7 @@ def judge(
     running: int,
     max_failed: int | None = None,
     fatal: FatalExit | None = None,
-) -> Verdict:
+) -> SweepVerdict:
     """Judge a sweep.
 
     Args:
@@ -73,17 +73,19 @@ def judge(
     failed, ended = summary.failed, summary.ended
     if fatal is not None:
         message = f"trial {fatal.trial} ended with exit code {fatal.code} (failFastExitCodes)"
-        return Verdict(Phase.FAILED, Reason.FAIL_FAST, message)
+        return SweepVerdict(SweepPhase.FAILED, SweepReason.FAIL_FAST, message)
     if max_failed is not None and failed > max_failed:
         message = f"{failed} trials failed, maxFailedTrials is {max_failed}"
-        return Verdict(Phase.FAILED, Reason.TOO_MANY_FAILED, message)
+        return SweepVerdict(SweepPhase.FAILED, SweepReason.TOO_MANY_FAILED, message)
     if summary.target_reached and summary.best is not None:
-        phase = Phase.RUNNING if running else Phase.SUCCEEDED
+        phase = SweepPhase.RUNNING if running else SweepPhase.SUCCEEDED
         message = f"trial {summary.best.trial} reached the target with {summary.best.value!r}"
-        return Verdict(phase, Reason.TARGET_REACHED, message)
+        return SweepVerdict(phase, SweepReason.TARGET_REACHED, message)
     if ended < completions:
-        return Verdict(Phase.RUNNING)
+        return SweepVerdict(SweepPhase.RUNNING)
     if not summary.counts.get(TrialState.SUCCEEDED):
-        return Verdict(Phase.FAILED, Reason.NONE_SUCCEEDED, f"none of {ended} trials succeeded")
+        return SweepVerdict(
+            SweepPhase.FAILED, SweepReason.NONE_SUCCEEDED, f"none of {ended} trials succeeded"
+        )
     message = f"{ended} trials ended, {failed} failed"
-    return Verdict(Phase.SUCCEEDED, Reason.ALL_TRIALS_ENDED, message)
+    return SweepVerdict(SweepPhase.SUCCEEDED, SweepReason.ALL_TRIALS_ENDED, message)

@@ -20,7 +20,7 @@ from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.outcome import TrialState
 from gpu_scheduler.sweeps.core.results import Reading
 from gpu_scheduler.sweeps.runtime.record import Sweep
-from gpu_scheduler.sweeps.runtime.trials import Seen, Tell
+from gpu_scheduler.sweeps.runtime.trials import Tell, TrialPod
 
 TAIL_LINES = 200
 TAIL_BYTES = 1_000_000  # of these lines that are searched
@@ -34,7 +34,7 @@ _FETCH_SECONDS = 20.0
 
 Search = Callable[[bytes, str, Objective], Awaitable[tuple[Reading, float]]]
 """The result in the end of a log, by an expression, and the CPU seconds that this took."""
-_Task = tuple[Sweep, int, Seen, Tell]
+_Task = tuple[Sweep, int, TrialPod, Tell]
 
 
 class Logs:
@@ -49,7 +49,7 @@ class Logs:
         self._free = asyncio.Semaphore(_WORKERS)
         self._news = asyncio.Event()
 
-    def read(self, sweep: Sweep, trial: int, seen: Seen, tell: Tell) -> None:
+    def read(self, sweep: Sweep, trial: int, seen: TrialPod, tell: Tell) -> None:
         """Read the log of this trial soon, and tell; asked again meanwhile, nothing happens."""
         if (sweep.uid, trial) not in self._queued:
             self._queued.add((sweep.uid, trial))
@@ -88,7 +88,7 @@ class Logs:
         self._todo.done(namespace)
         self._news.set()
 
-    async def _read(self, sweep: Sweep, trial: int, seen: Seen) -> tuple[Reading, float]:
+    async def _read(self, sweep: Sweep, trial: int, seen: TrialPod) -> tuple[Reading, float]:
         try:
             return await self._reading(sweep, seen)
         except errors.NotLeader:
@@ -97,7 +97,7 @@ class Logs:
             unexpected("logs", f"{sweep.key}, trial {trial}")
             return _missing("its log could not be read")
 
-    async def _reading(self, sweep: Sweep, seen: Seen) -> tuple[Reading, float]:
+    async def _reading(self, sweep: Sweep, seen: TrialPod) -> tuple[Reading, float]:
         said, objective = sweep.spec.result_from, sweep.objective
         if said is None or objective is None:
             return _missing("spec.sweep.resultFrom or spec.sweep.objective is missing")
@@ -128,7 +128,7 @@ class Logs:
             delay *= 2
         raise AssertionError("the last try answers")
 
-    async def _tail(self, sweep: Sweep, seen: Seen) -> bytes | None:
+    async def _tail(self, sweep: Sweep, seen: TrialPod) -> bytes | None:
         """The end of the log; None when there is more than is fetched. Never all of it at once."""
         tail, size = bytearray(), 0
         async with (

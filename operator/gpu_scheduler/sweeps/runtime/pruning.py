@@ -20,7 +20,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -124,7 +124,7 @@ class Pruning:
         log.info("%s/%s: %s", pod.namespace, pod.name, why)
         job = self._state.gpujob_of(pod)
         if job is not None:
-            self._events.say(Subject.of_job(job), "Normal", "TrialEnded", why)
+            self._events.say(InvolvedObject.of_job(job), "Normal", "TrialEnded", why)
 
     async def _mark(self, pod: PodRecord, why: str) -> bool:
         try:

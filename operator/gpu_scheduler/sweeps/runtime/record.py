@@ -20,7 +20,7 @@ from gpu_scheduler.sweeps.core.space import Parameters, values_of
 from gpu_scheduler.sweeps.core.stopping import Stopping
 from gpu_scheduler.sweeps.core.table import Table
 from gpu_scheduler.sweeps.core.trials import parameters_of
-from gpu_scheduler.sweeps.core.verdict import FatalExit, Phase, Verdict, judge
+from gpu_scheduler.sweeps.core.verdict import FatalExit, SweepPhase, SweepVerdict, judge
 from gpu_scheduler.sweeps.runtime.endings import result_container
 from gpu_scheduler.sweeps.search.studies import Study
 
@@ -28,7 +28,7 @@ TOLD_TO_STOP = "told to stop"  # message of a STARTED row: its end, whenever it 
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class LostResults:
     """What its status told of a sweep's trials when its results were found to be lost."""
 
     ended: int
@@ -61,11 +61,15 @@ class Sweep:
         self.fatal: FatalExit | None = None
         self.study: Study | None = None  # of adaptive searches, once a trial was asked for
         self.unsearchable = ""  # why an adaptive search has no values for its next trial
-        self.told: Told | None = None  # where the status knew of more ends than all else together
+        self.told: LostResults | None = (
+            None  # where the status knew of more ends than all else together
+        )
         self.unstored: dict[int, Parameters] = {}  # given to trials whose rows have none
         self.dirty: set[int] = set()  # segments with rows that are not stored yet
         self._over: dict[int, set[int]] = {}  # first trial -> one past the last
-        self._verdict: Verdict | None = None  # while nothing has changed; running ones not counted
+        self._verdict: SweepVerdict | None = (
+            None  # while nothing has changed; running ones not counted
+        )
 
     @property
     def ended(self) -> int:
@@ -181,7 +185,7 @@ class Sweep:
         if self.parameters(trial) is None:  # its row is of a run whose values nobody knows
             self.unstored[trial] = parameters
 
-    def verdict(self, running: int | None = None) -> Verdict:
+    def verdict(self, running: int | None = None) -> SweepVerdict:
         """How it stands; ``running``: trials that hold GPUs, if not those of ``live``."""
         if self._verdict is None:
             self._verdict = judge(
@@ -192,9 +196,9 @@ class Sweep:
                 fatal=self.fatal,
             )
         found = self._verdict
-        if found.phase is Phase.RUNNING and not found.may_start:
+        if found.phase is SweepPhase.RUNNING and not found.may_start:
             left = len(self.live) if running is None else running
-            return found if left else replace(found, phase=Phase.SUCCEEDED)
+            return found if left else replace(found, phase=SweepPhase.SUCCEEDED)
         return found
 
     @property

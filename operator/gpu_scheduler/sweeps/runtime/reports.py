@@ -18,7 +18,7 @@ from gpu_scheduler.runtime.reports.report_tokens import ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.sweeps.core.objective import Objective
-from gpu_scheduler.sweeps.core.reports import BadReportError, Report, parse_report
+from gpu_scheduler.sweeps.core.reports import BadReportError, TrialReport, parse_report
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
 
@@ -98,7 +98,7 @@ class Reports:
         return Answer(200, {"stop": stop})
 
     async def _stop(
-        self, sweep: Sweep, objective: Objective, trial: int, pod: PodRecord, report: Report
+        self, sweep: Sweep, objective: Objective, trial: int, pod: PodRecord, report: TrialReport
     ) -> bool:
         if self.pruning.told(pod):
             sweep.stop(trial)

@@ -17,7 +17,7 @@ from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.sweep_status import RankedTrial, SweepStatus, TrialCounts
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.runtime.record import Sweep, Told
+from gpu_scheduler.sweeps.runtime.record import LostResults, Sweep
 from gpu_scheduler.sweeps.runtime.status import Judged
 
 
@@ -29,7 +29,7 @@ def salvage(sweep: Sweep, job: GPUJobRecord, reading: Collection[int] = ()) -> l
     status = _status(job)
     if status is None:
         return []
-    told = Told(_ended(status.counts) - len(reading), status.counts.result_missing)
+    told = LostResults(_ended(status.counts) - len(reading), status.counts.result_missing)
     if told.ended <= sweep.ended:
         return []
     sweep.told = told

@@ -20,7 +20,7 @@ from gpu_scheduler.runtime.jobs.width import narrows, pods_at_once, told, width_
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths
-from gpu_scheduler.sweeps.core.verdict import Phase
+from gpu_scheduler.sweeps.core.verdict import SweepPhase
 from gpu_scheduler.sweeps.runtime.loading import Loading
 from gpu_scheduler.sweeps.runtime.record import Sweep
 from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs, sizes
@@ -99,7 +99,7 @@ class Segments:
         return self._jobs.complaint(job)
 
     def _verdict_ended(self, sweep: Sweep) -> bool:
-        return sweep.verdict(running(self._state, sweep)).phase is not Phase.RUNNING
+        return sweep.verdict(running(self._state, sweep)).phase is not SweepPhase.RUNNING
 
     async def _cannot_search(self, sweep: Sweep) -> str:
         if sweep.unsearchable:

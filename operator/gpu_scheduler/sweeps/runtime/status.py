@@ -12,8 +12,8 @@ from gpu_scheduler.api.sweep_status import RankedTrial, SweepStatus, TrialCounts
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.space import text_of
 from gpu_scheduler.sweeps.core.table import Summary
-from gpu_scheduler.sweeps.core.verdict import Phase as SweepPhase
-from gpu_scheduler.sweeps.core.verdict import Reason, Verdict
+from gpu_scheduler.sweeps.core.verdict import SweepPhase as SweepPhase
+from gpu_scheduler.sweeps.core.verdict import SweepReason, SweepVerdict
 from gpu_scheduler.sweeps.runtime.record import Sweep
 
 _VALUE_CHARS = 60  # of a parameter's value
@@ -68,8 +68,12 @@ def judged(sweep: Sweep, running: int, lost: str = "") -> Judged:
     return Judged(status, ended, _reason(verdict), verdict.message)
 
 
-def _reason(verdict: Verdict) -> str:
-    return "" if verdict.reason in (Reason.NONE, Reason.ALL_TRIALS_ENDED) else verdict.reason.value
+def _reason(verdict: SweepVerdict) -> str:
+    return (
+        ""
+        if verdict.reason in (SweepReason.NONE, SweepReason.ALL_TRIALS_ENDED)
+        else verdict.reason.value
+    )
 
 
 def _counts(summary: Summary, running: int) -> TrialCounts:

@@ -6,9 +6,9 @@ from typing import NoReturn
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.common.queue import WorkQueue
-from gpu_scheduler.runtime.common.settings import Settings
+from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
@@ -40,7 +40,7 @@ class Sweeping:
         client: Client,
         queue: WorkQueue[JobKey],
         events: Events,
-        settings: Settings,
+        settings: OperatorSettings,
         *,
         clock: Callable[[], float],
     ) -> None:
@@ -87,7 +87,7 @@ class Sweeping:
         job = self._state.gpujobs.get(key)
         if job is not None:
             message = f"its results are kept in memory alone: no ConfigMap of them is taken: {why}"
-            self._events.say(Subject.of_job(job), "Warning", "ResultsNotStored", message)
+            self._events.say(InvolvedObject.of_job(job), "Warning", "ResultsNotStored", message)
 
     def judged(self, job: GPUJobRecord) -> Judged | None:
         """A sweep as its status shows it; None where that is not known (any more)."""

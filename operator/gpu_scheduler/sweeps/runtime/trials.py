@@ -33,7 +33,7 @@ _MOST_CHARS = 16 << 10  # of parameters, on a pod that may be anybody's
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TrialPod:
     """What counts of a trial's pod."""
 
     pod: PodRecord
@@ -42,7 +42,7 @@ class Seen:
 
 
 Tell = Callable[[Reading], None]
-ReadLog = Callable[[Sweep, int, Seen, Tell], None]
+ReadLog = Callable[[Sweep, int, TrialPod, Tell], None]
 
 
 class Trials:
@@ -66,7 +66,9 @@ class Trials:
         self._sweeps = sweeps
         self._changed = changed
         self._clock = clock
-        self._later: dict[str, dict[PodUID, Seen]] = {}  # Job uid -> pods, until they can be read
+        self._later: dict[
+            str, dict[PodUID, TrialPod]
+        ] = {}  # Job uid -> pods, until they can be read
         self._live: dict[PodUID, tuple[JobKey, int]] = {}
         self._judged: dict[str, tuple[str, str, str]] = {}  # Job uid -> what it said last
         # By uid and trial: a GPUJob that is made again under its name has nothing to do with these,
@@ -83,7 +85,7 @@ class Trials:
         if pod.stage is Stage.ENDED:
             ended = ending(obj)
         said = annotations.get(HPARAMS, "")
-        seen = Seen(pod, said if len(said) <= _MOST_CHARS else "", ended)
+        seen = TrialPod(pod, said if len(said) <= _MOST_CHARS else "", ended)
         found = self._sweeps.trial_of(pod)
         if found is None or not found[0].loaded:
             self._later.setdefault(pod.job_uid, {})[pod.uid] = seen
@@ -198,14 +200,14 @@ class Trials:
             state, message = TrialState.PRUNED, ""
         self.end(sweep, Outcome(trial, state, reading.value, reading.also, message))
 
-    def _take(self, sweep: Sweep, trial: int, seen: Seen) -> None:
+    def _take(self, sweep: Sweep, trial: int, seen: TrialPod) -> None:
         self._judge(sweep, trial, seen)
         if seen.pod.phase == "Succeeded" and sweep.final(trial):
             # All that counts is in the table now, and a Job keeps its pods to its end: nobody
             # needs to remember thousands of them.
             self._state.pod_dismissed(seen.pod.uid)
 
-    def _judge(self, sweep: Sweep, trial: int, seen: Seen) -> None:
+    def _judge(self, sweep: Sweep, trial: int, seen: TrialPod) -> None:
         pod = seen.pod
         if sweep.search.adaptive:
             self._remember(sweep, trial, seen.hparams)

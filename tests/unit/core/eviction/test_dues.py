@@ -9,7 +9,7 @@ from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.eviction.dues import WORTH, Due
-from gpu_scheduler.core.model.promises import FAIR, Memory, Promises
+from gpu_scheduler.core.model.promises import FAIR, PlannerMemory, Promises
 from gpu_scheduler.core.model.request import ProjectName
 
 WHOLE = pod_kind(1000)
@@ -152,7 +152,7 @@ def test_a_share_is_an_average_over_the_window():
 def test_what_ran_for_less_than_promised_goes_for_no_share():
     case = play(project("a", 0), project("b", 0))
     case.wait(Pod("w", "a", WHOLE, created=case.now))
-    case.memory = Memory(case.now - 900.0, {}, {A: 1000, B: -1000})
+    case.memory = PlannerMemory(case.now - 900.0, {}, {A: 1000, B: -1000})
     case.waiting = [replace(case.waiting[0], created=0.0)]
     for i in range(2):
         case.place(Pod(f"v{i}", "b", WHOLE), f"n0/{i}")
@@ -188,7 +188,7 @@ def test_the_strict_rules_remember_nothing():
     case.promises = Promises(0.0, 0.0, 0.0, 0.0, strict=True)
     result = case.plan()
     assert len(evicted(result)) == 1
-    assert result.memory == Memory()
+    assert result.memory == PlannerMemory()
 
 
 def test_a_due_allows_more_the_longer_it_is_waited_for():
@@ -200,7 +200,7 @@ def test_a_due_allows_more_the_longer_it_is_waited_for():
 
 
 def test_averages_forget_what_was_long_ago():
-    memory = Memory(1000.0, {}, {A: 1000, B: 0}, {A: 0.0, B: 500.0})
+    memory = PlannerMemory(1000.0, {}, {A: 1000, B: 0}, {A: 0.0, B: 500.0})
     after = memory.behind(1000.0 + 900.0, 900.0)
     assert after[A] == pytest.approx(632.1, abs=0.1)
     assert after[B] == pytest.approx(183.9, abs=0.1)

@@ -21,11 +21,11 @@ from gpu_scheduler.core.model.request import (
     DeviceRequest,
     JobKey,
     NodeFilter,
+    NodeSelectorTerm,
     PodKind,
     PodUID,
     Project,
     ProjectName,
-    Term,
 )
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod
@@ -43,7 +43,7 @@ def why(
 
 
 SELECTOR = NodeFilter(selector=(("disk", "ssd"),))
-AFFINITY = NodeFilter(terms=(Term(labels=(Requirement("zone", "In", ("b",)),)),))
+AFFINITY = NodeFilter(terms=(NodeSelectorTerm(labels=(Requirement("zone", "In", ("b",)),)),))
 PAIR = [DeviceRequest(0, 1, 700), DeviceRequest(1, 1, 700), DeviceRequest(2, 1, 700)]
 
 

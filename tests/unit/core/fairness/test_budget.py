@@ -10,7 +10,7 @@ from tests.unit.core.properties.play import Play, Pod
 from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.fairness.fairshare import model_shares
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Reason
@@ -148,7 +148,7 @@ def play(*teams: Project) -> "MixedPlay":
     return made
 
 
-MIXED, SESSION = mixed().obj(), Session(mix=DEFAULT)
+MIXED, SESSION = mixed().obj(), PlannerCache(mix=DEFAULT)
 
 
 class MixedPlay(Play):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import project, projects
 from tests.unit.parts import in_parts
 
-from gpu_scheduler.core.fairness.fairshare import Ask, fair_shares, water_fill
+from gpu_scheduler.core.fairness.fairshare import FairShareDemand, fair_shares, water_fill
 from gpu_scheduler.core.model.quota import ceiling_milli
 from gpu_scheduler.core.model.request import Project, ProjectName
 
@@ -107,7 +107,7 @@ def test_shares_sum_to_what_there_is_or_to_what_is_asked_for(
 def test_nobody_gets_more_per_weight_than_another_who_still_wants(
     amount: int, asks: list[tuple[int, int]]
 ):
-    known = {ProjectName(str(i)): Ask(*ask) for i, ask in enumerate(asks)}
+    known = {ProjectName(str(i)): FairShareDemand(*ask) for i, ask in enumerate(asks)}
     found = water_fill(amount, known)
     for name, ask in known.items():
         if not ask.weight or found[name] == ask.most:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, projects
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment, Plan
 from gpu_scheduler.core.model.request import WaitingJob
@@ -61,18 +61,18 @@ def cycles(state: Cluster, turns: list[list[int]], planner: Callable[[list[Waiti
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.lists(st.integers(0, len(POD_KINDS) - 1), max_size=4), max_size=6))
 def test_a_plan_with_a_session_is_the_plan_without(turns: list[list[int]]):
-    kept, session = cluster(), Session(mix=MIX)
+    kept, session = cluster(), PlannerCache(mix=MIX)
     fresh = cluster()
     with_session = cycles(kept, turns, lambda jobs: plan(kept, projects(), jobs, session=session))
     without = cycles(
-        fresh, turns, lambda jobs: plan(fresh, projects(), jobs, session=Session(mix=MIX))
+        fresh, turns, lambda jobs: plan(fresh, projects(), jobs, session=PlannerCache(mix=MIX))
     )
     assert list(with_session) == list(without)
     assert kept == fresh
 
 
 def test_nodes_that_come_are_seen():
-    session = Session()
+    session = PlannerCache()
     small = ClusterBuilder().node("a", 1).obj()
     jobs = [job("pair", pod_kind(1000, count=2))]
     assert plan(small, projects(), jobs, session=session).assignments == ()
@@ -83,7 +83,7 @@ def test_nodes_that_come_are_seen():
 
 def test_the_session_learns_what_is_typical_from_what_it_places():
     state = ClusterBuilder().node("a", 64, cpu_milli=1 << 40, pods=1000).obj()
-    session = Session()
+    session = PlannerCache()
     plan(state, projects(), [job("few", pod_kind(330), 20)], session=session)
     before = session.table
     plan(state, projects(), [job("few-more", pod_kind(330), 20)], session=session)

@@ -14,7 +14,7 @@ from tests.unit.builders import A30, A100, GIB, ClusterBuilder, pod_kind, projec
 from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
 from tests.unit.core.properties.play import Play, Pod
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.core.model.cluster import Cluster, Taint
 from gpu_scheduler.core.model.decision import EvictReason, Grant, Plan
@@ -23,9 +23,9 @@ from gpu_scheduler.core.model.request import (
     DeviceRequest,
     Gang,
     NodeFilter,
+    NodeSelectorTerm,
     PodKind,
     Project,
-    Term,
     Toleration,
     Topology,
     WaitingJob,
@@ -49,7 +49,7 @@ CATALOGUE = Catalogue(
 ANYWHERE = NodeFilter()
 WHERES = (
     NodeFilter(selector=((ZONE, "z1"),)),
-    NodeFilter(terms=(Term(labels=(Requirement(HOST, "NotIn", ("n0",)),)),)),
+    NodeFilter(terms=(NodeSelectorTerm(labels=(Requirement(HOST, "NotIn", ("n0",)),)),)),
     NodeFilter(tolerations=(Toleration("dedicated", "Exists"),)),
 )
 POD_KINDS = (
@@ -113,7 +113,7 @@ class History(Play):
         random = Random(seed)
         teams = [_team(random, name) for name in ("a", "b", "c", "d")[: random.randint(2, 4)]]
         mix = random.choice((None, DEFAULT))
-        session = Session(random.choice((Packing.FRAGMENTATION, Packing.BEST_FIT)), mix)
+        session = PlannerCache(random.choice((Packing.FRAGMENTATION, Packing.BEST_FIT)), mix)
         found = cls((), projects(*teams), session=session, anew=random.random() < 0.7)
         found.reserve_after_seconds = random.choice((0.0, 10.0, 60.0))
         found.consolidate = random.random() < 0.7

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.model.assign import FEW_STEPS, Budget, Slot, SlotChoice, assign, share
+from gpu_scheduler.core.model.assign import FEW_STEPS, SearchBudget, Slot, SlotChoice, assign, share
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import cap_mib
 
@@ -128,7 +128,7 @@ def test_devices_that_look_alike_are_tried_once():
 
 
 def test_a_budget_bounds_the_searches_of_many_nodes_together():
-    budget = Budget(steps=1000)
+    budget = SearchBudget(steps=1000)
     hopeless = [DeviceRequest(i, 1, 340 + 2 * i) for i in range(16)]
     for _ in range(5):
         assert assign(hopeless, slots(*range(990, 997)), budget) is None

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.builders import A30, A100, ClusterBuilder, dell_selfhosted, job, pod_kind, projects
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind, either
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
@@ -16,7 +16,7 @@ def landed(builder: ClusterBuilder, what, *kinds: GPUKind, packing=Packing.FRAGM
     """The node on which a pod lands."""
     cluster = builder.obj()
     cluster.catalogue = Catalogue(kinds)
-    result = plan(cluster, projects(), [job("j", what)], session=Session(packing))
+    result = plan(cluster, projects(), [job("j", what)], session=PlannerCache(packing))
     assert result.assignments, result.waits
     return result.assignments[0].node
 
@@ -62,7 +62,7 @@ def test_a_request_by_share_does_not_look_at_prices():
 
 
 def test_new_prices_reach_a_planner_that_remembers():
-    cluster, session = dell_selfhosted().obj(), Session()
+    cluster, session = dell_selfhosted().obj(), PlannerCache()
     cluster.catalogue = Catalogue((GPUKind("a100", "a100", 5), GPUKind("a30", "a30", 7)))
     jobs = [job("j", pod_kind(mib=20_000))]
     assert plan(cluster, projects(), jobs, session=session).assignments[0].node == "dell-0"

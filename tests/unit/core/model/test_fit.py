@@ -2,7 +2,7 @@ import pytest
 
 from gpu_scheduler.core.model import fit
 from gpu_scheduler.core.model.cluster import NodeInfo, Taint
-from gpu_scheduler.core.model.request import NodeFilter, Term, Toleration
+from gpu_scheduler.core.model.request import NodeFilter, NodeSelectorTerm, Toleration
 from gpu_scheduler.core.model.requirement import Requirement, requirement_holds
 
 NODE = NodeInfo("dell-0", labels={"disk": "ssd", "cores": "64", "zone": "", "disks": "1_000"})
@@ -46,16 +46,23 @@ def test_a_requirement_holds_as_kubernetes_says(requirement: Requirement, holds:
     [
         (None, True),
         ((), False),
-        ((Term(),), False),
-        ((Term(labels=(Requirement("disk", "Exists"),)),), True),
-        ((Term(labels=(Requirement("disk", "Exists"), Requirement("gone", "Exists"))),), False),
-        ((Term(), Term(labels=(Requirement("disk", "Exists"),))), True),
-        ((Term(fields=(Requirement("metadata.name", "In", ("dell-0",)),)),), True),
-        ((Term(fields=(Requirement("metadata.name", "In", ("dell-1",)),)),), False),
-        ((Term(fields=(Requirement("metadata.name", "NotIn", ("dell-0",)),)),), False),
+        ((NodeSelectorTerm(),), False),
+        ((NodeSelectorTerm(labels=(Requirement("disk", "Exists"),)),), True),
         (
             (
-                Term(
+                NodeSelectorTerm(
+                    labels=(Requirement("disk", "Exists"), Requirement("gone", "Exists"))
+                ),
+            ),
+            False,
+        ),
+        ((NodeSelectorTerm(), NodeSelectorTerm(labels=(Requirement("disk", "Exists"),))), True),
+        ((NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("dell-0",)),)),), True),
+        ((NodeSelectorTerm(fields=(Requirement("metadata.name", "In", ("dell-1",)),)),), False),
+        ((NodeSelectorTerm(fields=(Requirement("metadata.name", "NotIn", ("dell-0",)),)),), False),
+        (
+            (
+                NodeSelectorTerm(
                     labels=(Requirement("gone", "Exists"),),
                     fields=(Requirement("metadata.name", "In", ("dell-0",)),),
                 ),
@@ -64,7 +71,9 @@ def test_a_requirement_holds_as_kubernetes_says(requirement: Requirement, holds:
         ),
     ],
 )
-def test_one_term_of_the_affinity_must_match(terms: tuple[Term, ...] | None, matches: bool):
+def test_one_term_of_the_affinity_must_match(
+    terms: tuple[NodeSelectorTerm, ...] | None, matches: bool
+):
     assert fit.matches(NodeFilter(terms=terms), NODE) is matches
 
 

@@ -6,10 +6,10 @@ from functools import cache
 
 from tests.unit.builders import ClusterBuilder
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Grant, Plan, Reservation
-from gpu_scheduler.core.model.promises import NOTHING, STRICT, Memory, Promises
+from gpu_scheduler.core.model.promises import NOTHING, STRICT, PlannerMemory, Promises
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
@@ -27,12 +27,12 @@ from gpu_scheduler.core.plan import plan
 
 
 @cache
-def empty(gpus: tuple[int, ...]) -> tuple[Cluster, Session]:
+def empty(gpus: tuple[int, ...]) -> tuple[Cluster, PlannerCache]:
     """Nodes with so many GPUs, and what a planner keeps; with a fixed mix it learns nothing."""
     builder = ClusterBuilder()
     for n, each in enumerate(gpus):
         builder.node(f"n{n}", each, labels={"zone": f"z{n % 2}"})
-    return builder.obj(), Session(mix=DEFAULT)
+    return builder.obj(), PlannerCache(mix=DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class Play:
     going: dict[PodUID, int] = field(default_factory=dict)
     reserve_after_seconds: float = 60.0
     consolidate: bool = False
-    session: Session | None = None  # None: one that all plays on such nodes share
+    session: PlannerCache | None = None  # None: one that all plays on such nodes share
     anew: bool = False  # who was evicted comes again as another pod, as in a cluster
     moved: dict[PodUID, float] = field(default_factory=dict)
     promises: Promises = STRICT
-    memory: Memory = NOTHING
+    memory: PlannerMemory = NOTHING
     lost_to: dict[str, JobKey] = field(default_factory=dict)  # by name: for whom it had to go
 
     def place(self, pod: Pod, *devices: str, milli: int = 1000) -> "Play":

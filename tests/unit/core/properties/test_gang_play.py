@@ -10,7 +10,7 @@ from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import TEAMS, check_limits, check_losers, check_winners
 from tests.unit.parts import in_parts
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import Topology
 from gpu_scheduler.core.packing.mix import DEFAULT
@@ -192,7 +192,7 @@ def test_a_plan_with_gangs_does_not_depend_on_what_the_planner_kept(case: tuple[
             holds=play.holds,
             now=play.now,
             reserve_after_seconds=play.reserve_after_seconds,
-            session=Session(mix=DEFAULT),
+            session=PlannerCache(mix=DEFAULT),
         )
         assert play.cycle() == anew
         if cycle == 0:

@@ -7,7 +7,7 @@ planner as the same object, as the operator does.
 import pytest
 from tests.unit.core.golden.history import History
 
-from gpu_scheduler.core.fit.session import Session
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
 from gpu_scheduler.core.model.request import JobKey, WaitingJob
@@ -37,7 +37,7 @@ class Interned(History):
     def plan(self) -> Plan:
         kept, state = self.session, self._random.getstate()
         result = super().plan()
-        self.session = Session(PACKING, DEFAULT)
+        self.session = PlannerCache(PACKING, DEFAULT)
         anew, self.session = super().plan(), kept
         self._random.setstate(state)
         assert result == anew
@@ -51,7 +51,7 @@ PACKING = Packing.FRAGMENTATION
 def test_what_is_kept_changes_no_plan(number: int) -> None:
     for seed in range(number * CHUNK, (number + 1) * CHUNK):
         history = Interned.of(10_000 + seed)
-        history.session = Session(PACKING, DEFAULT)
+        history.session = PlannerCache(PACKING, DEFAULT)
         history.promises = (STRICT, FAIR, SOON)[seed % 3]
         for _ in history.plans(CYCLES):
             pass

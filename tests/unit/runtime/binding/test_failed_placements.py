@@ -31,10 +31,10 @@ from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.common.events import Subject
+from gpu_scheduler.runtime.common.events import InvolvedObject
 from gpu_scheduler.runtime.eviction.overbooked import relieve
 from gpu_scheduler.runtime.informers.event_handlers import PodHandler
-from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.nodes.devices import NodeDevice
 
 KEY = make_gpujob().key
 TRACKED = {"metadata": {"finalizers": ["batch.kubernetes.io/job-tracking"]}}
@@ -46,7 +46,7 @@ class FakeEvents:
     def __init__(self) -> None:
         self.said: list[tuple[str, str, str]] = []
 
-    def say(self, subject: Subject, kind: str, reason: str, message: str) -> None:
+    def say(self, subject: InvolvedObject, kind: str, reason: str, message: str) -> None:
         self.said.append((subject.name, reason, message))
 
 
@@ -615,7 +615,7 @@ async def test_planning_goes_on_while_an_evicted_pod_takes_its_time() -> None:
 async def test_a_device_that_is_named_in_two_ways_is_one_device() -> None:
     """Pods from before the agent name it by index, later ones by UUID."""
     case = Case()
-    agent = (Device("GPU-0", 0, "A100", 40960), Device("GPU-1", 1, "A100", 40960))
+    agent = (NodeDevice("GPU-0", 0, "A100", 40960), NodeDevice("GPU-1", 1, "A100", 40960))
     case.state.gpunode_changed("a", agent)
     await case.see(*both("0", "GPU-0"))
     assert relieve(case.state, case.evictor)

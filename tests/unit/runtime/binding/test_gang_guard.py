@@ -32,7 +32,7 @@ from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.binding.binder import Binder, Writing
-from gpu_scheduler.runtime.eviction.preemption import Preemption
+from gpu_scheduler.runtime.eviction.preemption import Preemptor
 
 KEY = JobKey("team-a/job")
 PATIENCE = 30.0
@@ -261,7 +261,7 @@ async def test_a_gang_gives_way_as_a_whole_and_is_told_once() -> None:
         member("work", 1, node="b", phase="Running"),  # holds no GPU: the planner does not know it
     ]
     case = Case(*pods)
-    preemption = Preemption(
+    preemption = Preemptor(
         case.state,
         case.evicting.evictor,
         case.events,  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from gpu_scheduler.api.names import LABEL_PATH, TERM
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.binding.term import Term, refuses_term
+from gpu_scheduler.runtime.binding.term import LeaderTerm, refuses_term
 
 DENIED = "ValidatingAdmissionPolicy 'gpu-scheduler-term' with binding 'x' denied request: "
 OVER = errors.Forbidden(403, "Forbidden", f"{DENIED}a/1 is over: b/2 leads")
@@ -47,7 +47,7 @@ def led_by(text: str) -> dict[str, Any]:
 BEFORE = led_by("a/1")
 
 
-def probe(*answers: Any) -> tuple[Term, FakeClient]:
+def probe(*answers: Any) -> tuple[LeaderTerm, FakeClient]:
     """``answers`` to the dry run; the leader before was a, in its first term."""
     left = list(answers)
 
@@ -57,14 +57,14 @@ def probe(*answers: Any) -> tuple[Term, FakeClient]:
         return left.pop(0) if len(left) > 1 else left[0]
 
     client = FakeClient(reply)
-    return Term(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
+    return LeaderTerm(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
 
 
-def taking(*answers: Any) -> tuple[Term, FakeClient]:
+def taking(*answers: Any) -> tuple[LeaderTerm, FakeClient]:
     """``answers`` to what is asked and written of the LimitRange."""
     left = [*answers, NOT_FOUND]  # the last one: the dry run, and the term is known
     client = FakeClient(lambda sent: left.pop(0))
-    return Term(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
+    return LeaderTerm(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
 
 
 def requests(client: FakeClient) -> list[tuple[str, str]]:
@@ -233,11 +233,11 @@ def test_whether_late_writes_are_refused_is_asked_with_a_term_of_nobodys(
     run()
 
 
-def doubting(*answers: Any) -> tuple[Term, FakeClient]:
+def doubting(*answers: Any) -> tuple[LeaderTerm, FakeClient]:
     """``answers`` to what is asked and written once there is doubt."""
     left = [BEFORE, {}, NOT_FOUND, *answers]
     client = FakeClient(lambda sent: left.pop(0))
-    return Term(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
+    return LeaderTerm(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
 
 
 @virtual

@@ -5,10 +5,10 @@ from tests.unit.runtime.fake_client import AWAY, NOT_LEADER, FakeClient
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.common.events import Events, Subject
+from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 
-JOB = Subject("GPUJob", "team-a", "job", "gpujob-uid")
-PROJECT = Subject("GPUProject", "", "team-a", "project-uid")
+JOB = InvolvedObject("GPUJob", "team-a", "job", "gpujob-uid")
+PROJECT = InvolvedObject("GPUProject", "", "team-a", "project-uid")
 
 
 def make(client: FakeClient, **settings: Any) -> Events:
@@ -74,7 +74,7 @@ async def test_events_that_cannot_be_written_are_dropped() -> None:
 async def test_long_sentences_fit() -> None:
     client = FakeClient()
     events = make(client)
-    events.say(Subject("GPUJob", "team-a", "n" * 253, "u"), "Normal", "Long", "x" * 5000)
+    events.say(InvolvedObject("GPUJob", "team-a", "n" * 253, "u"), "Normal", "Long", "x" * 5000)
     async with Running(events.run()):
         await asyncio.sleep(1)
     (sent,) = client.sent
@@ -95,7 +95,7 @@ async def test_of_thousands_that_begin_to_wait_only_the_first_are_told_that_all_
     client = FakeClient()
     events = make(client, limit=20_000)
     for number in range(5_000):
-        job = Subject("GPUJob", "team-a", f"job-{number}", f"uid-{number}")
+        job = InvolvedObject("GPUJob", "team-a", f"job-{number}", f"uid-{number}")
         events.say(job, "Normal", "WaitingForGPU", "no GPU is free")
     events.say(JOB, "Warning", "Invalid", "spec.gpu: wrong")
     async with Running(events.run()):

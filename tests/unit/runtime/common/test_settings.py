@@ -7,14 +7,14 @@ import yaml
 
 from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
 from gpu_scheduler.environment import SettingsError
-from gpu_scheduler.runtime.common.settings import PREFIX, Settings, load
+from gpu_scheduler.runtime.common.settings import PREFIX, OperatorSettings, load
 
 VALUES = Path(__file__).parents[3] / "charts" / "gpu-scheduler" / "values.yaml"
 
 
 def test_nothing_set_means_the_defaults() -> None:
     settings = load({"PATH": "/bin"})
-    assert settings == Settings(identity=settings.identity)
+    assert settings == OperatorSettings(identity=settings.identity)
     assert settings.identity
 
 
@@ -47,7 +47,9 @@ def test_a_mistake_names_the_variable(name: str, value: str) -> None:
 
 @pytest.mark.parametrize("value", ["inf", "nan"])
 def test_a_number_that_is_not_finite_is_refused_by_name(value: str) -> None:
-    names = [name for name, field in Settings.model_fields.items() if field.annotation is float]
+    names = [
+        name for name, field in OperatorSettings.model_fields.items() if field.annotation is float
+    ]
     assert "lease_seconds" in names
     for name in names:
         with pytest.raises(SettingsError, match=f"^{PREFIX}{name.upper()}: .*finite"):
@@ -73,7 +75,7 @@ def test_a_port_for_reports_needs_an_address_that_pods_can_call() -> None:
 
 
 def test_every_setting_is_described_or_speaks_for_itself() -> None:
-    for name, field in Settings.model_fields.items():
+    for name, field in OperatorSettings.model_fields.items():
         assert field.description or name == "log_level"
 
 
@@ -87,7 +89,7 @@ def test_the_chart_has_the_same_defaults() -> None:
     shown["isolation"] = values["isolation"]["default"]
     assert len(shown) > 5
     for name, value in shown.items():
-        assert Settings.model_fields[snake(name)].default == value, name
+        assert OperatorSettings.model_fields[snake(name)].default == value, name
 
 
 def test_promises_are_the_planners_or_strict() -> None:

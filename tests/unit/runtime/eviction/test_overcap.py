@@ -12,9 +12,9 @@ from tests.unit.state.nodes.test_agents import OVER, devices
 from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.runtime.eviction.overcap import OverCap
+from gpu_scheduler.runtime.eviction.overcap import OverCapEvictions
 from gpu_scheduler.runtime.informers.custom_resources import project_record
-from gpu_scheduler.state.nodes.agents import Report
+from gpu_scheduler.state.nodes.agents import SeenContainer
 
 UID = PodUID("uid-job-0")
 
@@ -27,9 +27,9 @@ class Case(RecoveryCase):
         pod = {"node": "a", "grants": half("GPU-0"), "phase": "Running", **pod}
         self.state.pod_changed(make_pod(**pod))
         self.state.agents.set_alive("a", True)
-        self.overcap = OverCap(self.state, self.evictor, clock=clock)
+        self.overcap = OverCapEvictions(self.state, self.evictor, clock=clock)
 
-    def report(self, *reports: Report, node: str = "a") -> None:
+    def report(self, *reports: SeenContainer, node: str = "a") -> None:
         self.state.gpunode_changed(node, devices(), {UID: reports} if reports else {})
 
     def running(self) -> Running:
@@ -82,9 +82,9 @@ async def test_by_default_short_excesses_are_only_counted() -> None:
     case = Case()
     async with case.running():
         for moment in range(5):
-            case.report(Report(0, "interposer", f"since {moment}", "too much"))
+            case.report(SeenContainer(0, "interposer", f"since {moment}", "too much"))
             await asyncio.sleep(40)
-            case.report(Report(0, "interposer"))
+            case.report(SeenContainer(0, "interposer"))
             await asyncio.sleep(40)
     assert case.evictions == []
     assert case.overcap.violations == {("team-a", "default"): 5}

@@ -17,7 +17,7 @@ from tests.unit.state.test_cluster_state import make_cluster_state
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.eviction.preemption import SPARED_SECONDS, Preempted, Preemption
+from gpu_scheduler.runtime.eviction.preemption import SPARED_SECONDS, Preempted, Preemptor
 
 VICTIM, WINNER = make_gpujob().key, JobKey("team-a/urgent")
 POD = PodUID("uid-job-0")
@@ -38,7 +38,7 @@ class Case:
         self.state.changed.clear()
         self.client = FakeClient(self._reply)
         self.evicting = Evicting(self.state, self.client, self.events)
-        self.preemption = Preemption(
+        self.preemption = Preemptor(
             self.state,
             self.evicting.evictor,
             self.events,  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusCause, StatusDetails
-from gpu_scheduler.runtime.jobs.acceptance import Acceptance, Accepted, Refused
+from gpu_scheduler.runtime.jobs.acceptance import Acceptance, Accepted, Refusal
 
 TEAM = ProjectName("team-a")
 
@@ -36,15 +36,15 @@ class Case:
             return (self.answer or {}) if sent.path.endswith("/pods") else {}
         return self.objects.get(sent.path.rsplit("/", 1)[1], NOT_FOUND)
 
-    async def judge(self, **spec: Any) -> Accepted | Refused:
+    async def judge(self, **spec: Any) -> Accepted | Refusal:
         """The verdict on a job without roles."""
         found = await self.judge_all(**spec)
-        if isinstance(found, Refused):
+        if isinstance(found, Refusal):
             return found
         (accepted,) = found
         return accepted
 
-    async def judge_all(self, **spec: Any) -> tuple[Accepted, ...] | Refused:
+    async def judge_all(self, **spec: Any) -> tuple[Accepted, ...] | Refusal:
         return await self.acceptance.judge(make_gpujob(**spec), TEAM)
 
 
@@ -74,12 +74,12 @@ async def test_a_good_job_is_accepted_after_a_dry_run_of_its_pod() -> None:
 async def test_a_field_that_the_server_refuses_is_named_where_the_user_wrote_it() -> None:
     case = Case(invalid("spec.containers[0].image", "Required value"))
     refused = await case.judge(template=template())
-    assert refused == Refused("spec.template.spec.containers[0].image: Required value")
+    assert refused == Refusal("spec.template.spec.containers[0].image: Required value")
     marked = Case(invalid("metadata.finalizers", "Invalid value"))
     refused = await marked.judge(template=template())
-    assert refused == Refused("spec.template.metadata.finalizers: Invalid value")
+    assert refused == Refusal("spec.template.metadata.finalizers: Invalid value")
     short = await case.judge()
-    assert isinstance(short, Refused)
+    assert isinstance(short, Refusal)
     assert short.message.startswith("spec (containers[0].image): ")
 
 
@@ -106,7 +106,7 @@ async def test_the_library_is_delivered_where_job_or_else_installation_say_so(
 
 async def test_a_layer_that_is_switched_off_is_not_promised() -> None:
     refused = await Case(isolation="interposer", cap_image=None).judge(isolation="interposer")
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.message.startswith("spec.isolation: interposer is switched off")
 
 
@@ -116,7 +116,7 @@ async def test_what_the_library_needs_is_free_where_it_is_not_delivered() -> Non
     mine["spec"]["containers"][0]["volumeMounts"] = [mount]
     case = Case(**LIBRARY)
     refused = await case.judge(template=mine)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.message.startswith(
         "spec.template.spec.containers[0].volumeMounts[0].mountPath: /etc/ld.so.preload"
     )
@@ -127,18 +127,18 @@ async def test_init_containers_are_numbered_as_in_the_template() -> None:
     case = Case(invalid("spec.initContainers[1].image", "Required value"), **LIBRARY)
     mine = template(initContainers=[{"name": "fetch"}])
     refused = await case.judge(template=mine)
-    assert refused == Refused("spec.template.spec.initContainers[0].image: Required value")
+    assert refused == Refusal("spec.template.spec.initContainers[0].image: Required value")
 
 
 async def test_a_refusal_without_a_field_is_passed_on() -> None:
     refused = await Case(errors.BadRequest(400, "", "cannot decode")).judge()
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert "cannot decode" in refused.message
 
 
 async def test_what_a_policy_forbids_is_passed_on() -> None:
     refused = await Case(errors.Forbidden(403, "", "hostPID is forbidden")).judge()
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert "hostPID is forbidden" in refused.message
 
 
@@ -155,7 +155,7 @@ async def test_a_server_that_cannot_answer_is_an_error_not_a_verdict() -> None:
 async def test_a_template_that_cannot_be_rendered_is_refused_before_anything_is_sent() -> None:
     case = Case()
     refused = await case.judge(template=template(nodeName="a"))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.message.startswith("spec.template.spec.nodeName: ")
     assert case.client.sent == []
 
@@ -234,7 +234,7 @@ async def test_every_role_is_a_job_and_a_pod_of_each_is_tried() -> None:
 async def test_a_mistake_is_named_in_the_role_that_has_it() -> None:
     roles = [{"name": "lead", "gpu": 1}, {"name": "work", "template": template(nodeName="a")}]
     refused = await Case().judge_all(roles=roles)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.message.startswith("spec.roles[1].template.spec.nodeName: ")
 
 
@@ -245,7 +245,7 @@ async def test_a_checkpoint_that_one_role_cannot_have_says_which() -> None:
         {"name": "work", "template": template()},
     ]
     refused = await Case().judge_all(roles=roles, checkpoint={"volume": {"name": "saved"}})
-    assert refused == Refused(
+    assert refused == Refusal(
         "spec.checkpoint.volume.name: saved is no volume of spec.roles[1].template; it has: none"
     )
 
@@ -265,7 +265,7 @@ async def test_what_the_server_refuses_is_named_where_it_stands(
     spec: dict[str, Any], where: str
 ) -> None:
     refused = await Case(invalid("spec.containers[0].image", "Required")).judge_all(**spec)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Refusal)
     assert refused.message.startswith(where)
 
 
@@ -291,7 +291,7 @@ async def test_a_priority_class_that_preempts_is_refused_on_the_gate_path(
     case = Case(placement="gate")
     case.objects["important"] = {"value": 1000, "preemptionPolicy": policy}
     verdict = await case.judge(template=template(priorityClassName="important"))
-    assert isinstance(verdict, Refused)
+    assert isinstance(verdict, Refusal)
     assert verdict.message.startswith("spec.template.spec.priorityClassName: important ")
     assert "preemptionPolicy Never" in verdict.message
 

@@ -22,7 +22,7 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.common.queue import WorkQueue
-from gpu_scheduler.runtime.jobs.acceptance import Accepted, Refused
+from gpu_scheduler.runtime.jobs.acceptance import Accepted, Refusal
 from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
@@ -50,7 +50,7 @@ class FakeAcceptance:
 
     async def judge(
         self, job: GPUJobRecord, project: ProjectName, made: Container[str] = ()
-    ) -> tuple[Accepted, ...] | Refused:
+    ) -> tuple[Accepted, ...] | Refusal:
         self.judged += 1
         if isinstance(self.verdict, Exception):
             raise self.verdict
@@ -283,7 +283,7 @@ async def test_a_spec_that_cannot_be_read_creates_nothing() -> None:
 @virtual
 async def test_a_refused_template_is_judged_again_later() -> None:
     case = Case()
-    case.acceptance.verdict = Refused("spec.template: no such volume")
+    case.acceptance.verdict = Refusal("spec.template: no such volume")
     await case.handle()
     assert (case.client.sent, case.problem) == ([], "spec.template: no such volume")
     assert await case.keys_within(60) == [30.0]
@@ -296,9 +296,9 @@ async def test_a_refused_template_is_judged_again_later() -> None:
 async def test_a_verdict_on_a_spec_that_has_changed_meanwhile_is_dropped() -> None:
     case = Case()
 
-    async def judge(job: GPUJobRecord, project: ProjectName) -> Refused:
+    async def judge(job: GPUJobRecord, project: ProjectName) -> Refusal:
         case.state.gpujob_changed(make_gpujob(generation=2))
-        return Refused("of the old one")
+        return Refusal("of the old one")
 
     case.acceptance.judge = judge  # type: ignore[method-assign]
     await case.handle()

@@ -16,7 +16,7 @@ from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.eviction.eviction_costs import EvictionCost
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status.job_status import gpujob_status
-from gpu_scheduler.runtime.status.states import Known
+from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
 from gpu_scheduler.state.pods.pod import record
 
@@ -43,7 +43,9 @@ def status_of(
         map(record, pods),
         project=TEAM,
         now=now,
-        known=Known(wait=wait, preempted=preempted, assumed=assumed, cost=cost or EvictionCost()),
+        known=JobContext(
+            wait=wait, preempted=preempted, assumed=assumed, cost=cost or EvictionCost()
+        ),
     )
 
 

@@ -6,7 +6,7 @@ from tests.unit.state.pods.test_shares import WEB, asking, state
 from gpu_scheduler.api.names import ASKED
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
-from gpu_scheduler.runtime.common.events import Subject
+from gpu_scheduler.runtime.common.events import InvolvedObject
 from gpu_scheduler.runtime.jobs.doubting import doubt, expire
 from gpu_scheduler.runtime.status.pod_conditions import WAITS_SECONDS, PodConditions
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -20,7 +20,7 @@ class Said:
     def __init__(self) -> None:
         self.events: list[tuple[str, str, str, str]] = []
 
-    def say(self, subject: Subject, kind: str, reason: str, message: str) -> None:
+    def say(self, subject: InvolvedObject, kind: str, reason: str, message: str) -> None:
         self.events.append((subject.kind, kind, reason, message))
 
 

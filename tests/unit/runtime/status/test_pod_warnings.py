@@ -9,17 +9,17 @@ from tests.unit.state.pods.test_shares import asking, state
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.runtime.status.pod_warnings import PodWarnings
-from gpu_scheduler.state.nodes.agents import Report
+from gpu_scheduler.state.nodes.agents import SeenContainer
 
 UID = "uid-web-1"
 PROTECTED, HEALTHY = "gpu-scheduler.io/Protected", "gpu-scheduler.io/DevicesHealthy"
-BARE = Report(0, "unprotected", message="no library is loaded")
+BARE = SeenContainer(0, "unprotected", message="no library is loaded")
 
 
 class Case:
     """A pod on the first device of node a, and what the agent there says."""
 
-    def __init__(self, *reports: Report, **pod: Any) -> None:
+    def __init__(self, *reports: SeenContainer, **pod: Any) -> None:
         self.state, self.said, self.version = state(), Said(), 1
         self.warnings = PodWarnings(
             self.state,
@@ -37,7 +37,7 @@ class Case:
         pod = {"node": "a", "grants": half("GPU-0"), "phase": "Running", **pod}
         self.state.pod_changed(asking(version=self.version, conditions=conditions, **pod))
 
-    def report(self, *reports: Report, **of_the_first: Any) -> None:
+    def report(self, *reports: SeenContainer, **of_the_first: Any) -> None:
         found = {PodUID(UID): reports} if reports else {}
         self.state.gpunode_changed("a", devices(**of_the_first), found)
 
@@ -96,7 +96,7 @@ def test_another_reason_is_news_and_other_numbers_are_none() -> None:
     case = Case(OVER)
     told = bad(PROTECTED, "OverCap", "web-1: too much", since="before")
     case.pod(told)
-    case.report(Report(0, "interposer", OVER.over_cap_since, "even more"))
+    case.report(SeenContainer(0, "interposer", OVER.over_cap_since, "even more"))
     assert case.says() == []
     case.report(BARE)
     other = bad(PROTECTED, "Unprotected", "web-1: no library is loaded", since="before")

@@ -11,19 +11,23 @@ from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.job_statuses import turned_bad
 from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
-from gpu_scheduler.state.nodes.agents import Report
-from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.nodes.agents import SeenContainer
+from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.state.pods.pod import record
 
 SINCE = "2026-01-01T00:00:00Z"
-SICK = Device("GPU-0", 0, "A100", 40960, healthy=False, illness="XID 79, fallen off the bus")
-OVER = Report(0, "interposer", SINCE, "container main holds 9000 MiB of GPU-0, its cap is 8000 MiB")
-BARE = Report(1, "unprotected", message="container b: process 7 (python) runs without libgpucap")
+SICK = NodeDevice("GPU-0", 0, "A100", 40960, healthy=False, illness="XID 79, fallen off the bus")
+OVER = SeenContainer(
+    0, "interposer", SINCE, "container main holds 9000 MiB of GPU-0, its cap is 8000 MiB"
+)
+BARE = SeenContainer(
+    1, "unprotected", message="container b: process 7 (python) runs without libgpucap"
+)
 
 
 def judged(
-    pods: dict[str, tuple[Report, ...]],
-    sick: tuple[Device, ...] = (),
+    pods: dict[str, tuple[SeenContainer, ...]],
+    sick: tuple[NodeDevice, ...] = (),
     job: GPUJobRecord | None = None,
     now: str = NOW,
     **pod: Any,
@@ -59,30 +63,35 @@ def test_without_an_agent_there_is_neither_condition_nor_layer() -> None:
 
 
 def test_a_job_is_protected_when_all_reports_say_so() -> None:
-    status = judged({"job-0": (Report(0, "kernel"), Report(1, "interposer")), "job-1": ()})
+    status = judged(
+        {"job-0": (SeenContainer(0, "kernel"), SeenContainer(1, "interposer")), "job-1": ()}
+    )
     sentence = "a library in the container enforces the memory cap"
     assert shown(status) == {"Protected": ("True", "Interposer", sentence)}
     assert {p.pod: p.isolation for p in status.placements} == {"job-0": "interposer", "job-1": None}
 
 
 def test_placements_say_how_much_time_a_pod_had() -> None:
-    busy = (Report(0, "kernel", compute_percent=40), Report(1, "kernel", compute_percent=20))
-    status = judged({"job-0": busy, "job-1": (Report(0, "kernel"),)})
+    busy = (
+        SeenContainer(0, "kernel", compute_percent=40),
+        SeenContainer(1, "kernel", compute_percent=20),
+    )
+    status = judged({"job-0": busy, "job-1": (SeenContainer(0, "kernel"),)})
     assert {p.pod: p.compute_percent for p in status.placements} == {"job-0": 60, "job-1": None}
     ended = judged({"job-0": busy}, phase="Pending")
     assert [p.compute_percent for p in ended.placements] == [None]
 
 
 def test_a_layer_that_only_asks_is_called_that() -> None:
-    _, reason, message = shown(judged({"job-0": (Report(0, "framework"),)}))["Protected"]
+    _, reason, message = shown(judged({"job-0": (SeenContainer(0, "framework"),)}))["Protected"]
     assert reason == "Framework" and message.startswith("nothing enforces the memory cap")
 
 
 def test_a_container_without_its_layer_is_unprotected() -> None:
-    status = judged({"job-0": (Report(0, "kernel"), BARE)})
+    status = judged({"job-0": (SeenContainer(0, "kernel"), BARE)})
     assert shown(status)["Protected"] == ("False", "Unprotected", f"job-0: {BARE.message}")
     assert status.placements[0].isolation == "unprotected"
-    (none,) = shown(judged({"job-0": (Report(0, "none"),)})).values()
+    (none,) = shown(judged({"job-0": (SeenContainer(0, "none"),)})).values()
     assert none[:2] == ("False", "Unprotected") and "container 0" in none[2]
 
 
@@ -93,7 +102,7 @@ def test_an_excess_comes_first_with_its_numbers() -> None:
         "OverCap",
         f"job-1: {OVER.message}; job-0: {BARE.message}",
     )
-    silent = Report(0, "kernel", SINCE)
+    silent = SeenContainer(0, "kernel", SINCE)
     assert SINCE in shown(judged({"job-0": (silent,)}))["Protected"][2]
 
 
@@ -137,4 +146,6 @@ def test_events_tell_each_turn_for_the_worse_once() -> None:
     over = judged({"job-0": (OVER,)}, sick=(SICK,))
     reasons = [reason for reason, _ in turned_bad(bare.to_json(), over.to_json())]
     assert reasons == ["OverCap", "DeviceUnhealthy"]
-    assert turned_bad(over.to_json(), judged({"job-0": (Report(0, "kernel"),)}).to_json()) == []
+    assert (
+        turned_bad(over.to_json(), judged({"job-0": (SeenContainer(0, "kernel"),)}).to_json()) == []
+    )

@@ -23,12 +23,12 @@ from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status.job_status import gpujob_status
-from gpu_scheduler.runtime.status.states import NOTHING, Known
+from gpu_scheduler.runtime.status.states import NOTHING, JobContext
 from gpu_scheduler.state.jobs.doubts import About, Doubt
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
 from gpu_scheduler.state.pods.containers import Trouble
 from gpu_scheduler.state.pods.pod import record
-from gpu_scheduler.sweeps.core.verdict import Reason as SweepReason
+from gpu_scheduler.sweeps.core.verdict import SweepReason as SweepReason
 
 PAGE = Path(__file__).parents[3] / "docs" / "states.md"
 NOW = "2026-01-02T00:00:00Z"
@@ -56,8 +56,8 @@ def doubt(reason: Reason, why: str, until: float | None = 100.0) -> Doubt:
     return Doubt(About("uid-job", 1), reason, why, True, 1, until, "2026-01-02T00:10:00Z")
 
 
-def wait(reason: Reason) -> Known:
-    return Known(wait=Wait(make_gpujob().key, reason, "with numbers", 1))
+def wait(reason: Reason) -> JobContext:
+    return JobContext(wait=Wait(make_gpujob().key, reason, "with numbers", 1))
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Row:
     job: GPUJobRecord = field(default_factory=make_gpujob)
     jobs: tuple[Job, ...] = (make_job(),)
     pods: tuple[Pod, ...] = ()
-    known: Known = NOTHING
+    known: JobContext = NOTHING
     before: dict[str, Any] = field(default_factory=dict)
 
 
@@ -82,7 +82,8 @@ ROWS = {
     ),
     "no pod yet": Row(("Pending", "CreatingPods", "Job job exists")),
     "refused pods": Row(
-        ("Pending", "PodsRefused", "exceeded quota"), known=Known(refused="exceeded quota: gpu")
+        ("Pending", "PodsRefused", "exceeded quota"),
+        known=JobContext(refused="exceeded quota: gpu"),
     ),
     "invalid": Row(("Pending", "Invalid", "spec.gpu"), make_gpujob(gpu=1.5), jobs=()),
     **{
@@ -103,7 +104,7 @@ ROWS = {
     "its place is being written": Row(
         ("Pending", "Placing", "goes to a: the API server has not confirmed it yet"),
         pods=(make_pod(),),
-        known=Known(assumed={PodUID("uid-job-0"): make_assignment()}),
+        known=JobContext(assumed={PodUID("uid-job-0"): make_assignment()}),
     ),
     "kube-scheduler has not bound it": Row(
         ("Pending", "Placing", "0/1 nodes are available"),
@@ -163,12 +164,12 @@ ROWS = {
     "a volume that is not there": Row(
         ("Pending", "VolumeNotMounted", "FailedMount"),
         pods=(placed(containerStatuses=waits("ContainerCreating", "")),),
-        known=Known(trouble=lambda pod: Trouble(Reason.VOLUME_NOT_MOUNTED, "FailedMount: no")),
+        known=JobContext(trouble=lambda pod: Trouble(Reason.VOLUME_NOT_MOUNTED, "FailedMount: no")),
     ),
     "no sandbox": Row(
         ("Pending", "SandboxNotCreated", "no network"),
         pods=(placed(),),
-        known=Known(trouble=lambda pod: Trouble(Reason.SANDBOX_NOT_CREATED, "no network")),
+        known=JobContext(trouble=lambda pod: Trouble(Reason.SANDBOX_NOT_CREATED, "no network")),
     ),
     "it is being deleted": Row(
         ("Pending", "Deleting", "metadata.finalizers has example.com/wait"),
@@ -177,12 +178,12 @@ ROWS = {
     "it did not start in time": Row(
         ("Pending", "StartTimedOut", "600 s"),
         pods=(make_pod(uid="next"),),
-        known=Known(doubt=doubt(Reason.START_TIMED_OUT, "did not start within 600 s")),
+        known=JobContext(doubt=doubt(Reason.START_TIMED_OUT, "did not start within 600 s")),
     ),
     "a policy refused its place": Row(
         ("Pending", "PlacementRefused", "requests must equal limits; it is tried again at 2026-"),
         pods=(make_pod(uid="next"),),
-        known=Known(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits")),
+        known=JobContext(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits")),
     ),
     "a policy refused its place, and others have it since": Row(
         ("Pending", "PlacementRefused", "must equal limits; until one of its pods has started"),
@@ -195,12 +196,12 @@ ROWS = {
     "a policy refused its place, and its pod is being deleted meanwhile": Row(
         ("Pending", "PlacementRefused", "until one of its pods has started"),
         pods=(make_pod(deleting=True),),
-        known=Known(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits", None)),
+        known=JobContext(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits", None)),
     ),
     "a policy refused its place, and it is tried again": Row(
         ("Pending", "Starting", ""),
         pods=(placed(),),
-        known=Known(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits", None)),
+        known=JobContext(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits", None)),
     ),
     "running": Row(("Running", "", ""), pods=(placed(phase="Running"),)),
     "running, and the next pod waits": Row(
@@ -211,11 +212,11 @@ ROWS = {
     ),
     "it gave way": Row(
         ("Pending", "Preempted", "gave way to team-b/urgent"),
-        known=Known(preempted=Preempted(JobKey("team-b/urgent"), PodUID("uid-job-0"))),
+        known=JobContext(preempted=Preempted(JobKey("team-b/urgent"), PodUID("uid-job-0"))),
         before=RUNS,
     ),
     "its pod was evicted": Row(
-        ("Pending", "Evicted", "drained"), known=Known(evicted="drained"), before=RUNS
+        ("Pending", "Evicted", "drained"), known=JobContext(evicted="drained"), before=RUNS
     ),
     "evicted, as an earlier leader knew": Row(
         ("Pending", "Evicted", "drained"),
@@ -224,7 +225,7 @@ ROWS = {
     "evicted, and then suspended and resumed": Row(
         ("Pending", "Resuming", "about to be told"),
         jobs=(make_job(suspend=True),),
-        known=Known(evicted="drained"),
+        known=JobContext(evicted="drained"),
         before={"phase": "Pending", "reason": "Evicted", "message": "drained"},
     ),
     "evicted, and its Job is gone": Row(
@@ -235,7 +236,7 @@ ROWS = {
     "evicted, and all its indexes are over": Row(
         ("Running", "Finishing", "1 of 1 indexes succeeded; the verdict is outstanding"),
         pods=(placed(phase="Succeeded"),),
-        known=Known(evicted="drained"),
+        known=JobContext(evicted="drained"),
         before=RUNS,
     ),
     "between two waves": Row(

@@ -9,19 +9,30 @@ from tests.unit.state.test_cluster_state import free, make_cluster_state
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.nodes.agents import Report, compute_percent, reports_from_gpunode, worst
-from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.nodes.agents import (
+    SeenContainer,
+    compute_percent,
+    reports_from_gpunode,
+    worst,
+)
+from gpu_scheduler.state.nodes.devices import NodeDevice
 
 POD, KEY = PodUID("uid-job-0"), "team-a/job"
-FINE, OVER = Report(0, "interposer"), Report(0, "interposer", "2026-01-01T00:00:00Z", "too much")
+FINE, OVER = (
+    SeenContainer(0, "interposer"),
+    SeenContainer(0, "interposer", "2026-01-01T00:00:00Z", "too much"),
+)
 SILENT = "has an agent that has not reported for 40 s (Lease gpu-node-a)"
 
 
-def devices(**of_the_first: Any) -> tuple[Device, ...]:
-    return (Device("GPU-0", 0, "A100", 40960, **of_the_first), Device("GPU-1", 1, "A100", 40960))
+def devices(**of_the_first: Any) -> tuple[NodeDevice, ...]:
+    return (
+        NodeDevice("GPU-0", 0, "A100", 40960, **of_the_first),
+        NodeDevice("GPU-1", 1, "A100", 40960),
+    )
 
 
-def reported(*reports: Report, node: str = "a", **of_the_first: Any) -> ClusterState:
+def reported(*reports: SeenContainer, node: str = "a", **of_the_first: Any) -> ClusterState:
     """A job with a pod on the first device of node a, and what node ``node``'s agent says."""
     state = make_cluster_state(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
     state.gpunode_changed("a", devices())
@@ -39,8 +50,11 @@ def test_reports_are_read_by_pod_in_the_order_of_containers() -> None:
     second = entry(container=0, overCapSince="2026-01-01T00:00:00Z", message="too much")
     status = {"containers": [entry(), second, entry(uid="v", computePercent=40)]}
     assert reports_from_gpunode(status) == {
-        "u": (Report(0, "kernel", "2026-01-01T00:00:00Z", "too much"), Report(1, "kernel")),
-        "v": (Report(1, "kernel", compute_percent=40),),
+        "u": (
+            SeenContainer(0, "kernel", "2026-01-01T00:00:00Z", "too much"),
+            SeenContainer(1, "kernel"),
+        ),
+        "v": (SeenContainer(1, "kernel", compute_percent=40),),
     }
 
 
@@ -61,7 +75,7 @@ def test_a_report_that_cannot_be_read_is_left_out(bad: object) -> None:
     ],
 )
 def test_a_pod_is_as_well_off_as_its_worst_container(layers: list[str], shown: str) -> None:
-    assert worst(Report(i, layer) for i, layer in enumerate(layers)) == shown
+    assert worst(SeenContainer(i, layer) for i, layer in enumerate(layers)) == shown
 
 
 @pytest.mark.parametrize(
@@ -71,14 +85,14 @@ def test_a_pod_is_as_well_off_as_its_worst_container(layers: list[str], shown: s
 def test_the_shares_of_time_of_a_pods_containers_add_up(
     shares: list[int | None], of_the_pod: int | None
 ) -> None:
-    reports = [Report(i, "kernel", compute_percent=share) for i, share in enumerate(shares)]
+    reports = [SeenContainer(i, "kernel", compute_percent=share) for i, share in enumerate(shares)]
     assert compute_percent(reports) == of_the_pod
 
 
 @pytest.mark.parametrize("odd", [True, -50, 101, 10**30, "40", 40.0, None, []])
 def test_a_share_of_time_that_cannot_be_is_not_known(odd: object) -> None:
     ((report,),) = reports_from_gpunode({"containers": [entry(computePercent=odd)]}).values()
-    assert report == Report(1, "kernel")
+    assert report == SeenContainer(1, "kernel")
 
 
 def test_news_of_a_pod_touch_its_job_once() -> None:

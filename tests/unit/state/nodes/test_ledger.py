@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.state.nodes.devices import Device
+from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.state.nodes.ledger import Charge, Ledger
 
 NODES = ("a", "b", "c")
@@ -18,9 +18,9 @@ nodes = st.sampled_from(NODES)
 pods = st.sampled_from(PODS)
 
 
-def some_devices(count: int, usable_mib: int, *, by_uuid: bool) -> tuple[Device, ...]:
+def some_devices(count: int, usable_mib: int, *, by_uuid: bool) -> tuple[NodeDevice, ...]:
     ids = (f"GPU-{i}" if by_uuid else str(i) for i in range(count))
-    return tuple(Device(name, i, "A100", usable_mib) for i, name in enumerate(ids))
+    return tuple(NodeDevice(name, i, "A100", usable_mib) for i, name in enumerate(ids))
 
 
 def some_charge(
@@ -65,7 +65,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ledger = Ledger()
-        self.nodes: dict[str, tuple[NodeInfo, tuple[Device, ...], frozenset[str]]] = {}
+        self.nodes: dict[str, tuple[NodeInfo, tuple[NodeDevice, ...], frozenset[str]]] = {}
         self.charges: dict[PodUID, Charge] = {}
 
     @rule(
@@ -79,7 +79,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self,
         name: str,
         cpu: int,
-        devices: tuple[Device, ...],
+        devices: tuple[NodeDevice, ...],
         closed: bool,
         plugin: frozenset[str],
     ) -> None:
@@ -154,8 +154,8 @@ TestLedger = LedgerMachine.TestCase
 TestLedger.settings = settings(max_examples=40, stateful_step_count=30)
 
 
-def two_gpus(by_uuid: bool) -> tuple[Device, ...]:
-    return tuple(Device(f"GPU-{i}" if by_uuid else str(i), i, "A100", 40960) for i in range(2))
+def two_gpus(by_uuid: bool) -> tuple[NodeDevice, ...]:
+    return tuple(NodeDevice(f"GPU-{i}" if by_uuid else str(i), i, "A100", 40960) for i in range(2))
 
 
 def charge_of(*devices: str) -> Charge:

@@ -16,7 +16,7 @@ from gpu_scheduler.api.names import (
 )
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.nodes.placeholders import Slot, changes, needed
+from gpu_scheduler.state.nodes.placeholders import PlaceholderNeed, changes, needed
 from gpu_scheduler.state.pods.pod import PodRecord, record
 
 OURS = "gpu-system"
@@ -89,14 +89,14 @@ def test_other_resources_close_nothing(resource: str):
 def test_devices_in_use_need_a_holder():
     state = make_cluster_state(make_pod(node="a", grants=half("1")))
     assert needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False) == {
-        holder_name("a", "1"): Slot("a", "1")
+        holder_name("a", "1"): PlaceholderNeed("a", "1")
     }
 
 
 def test_or_all_devices_of_a_node_with_one_in_use():
     state = make_cluster_state(make_pod(node="a", grants=half("1")))
     slots = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=True)
-    assert list(slots.values()) == [Slot("a", "0"), Slot("a", "1")]
+    assert list(slots.values()) == [PlaceholderNeed("a", "0"), PlaceholderNeed("a", "1")]
 
 
 def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_list():
@@ -104,7 +104,7 @@ def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_l
     state = make_cluster_state(make_pod(node="a", grants=half("GPU-0")))
     unlisted = state.ledger.unlisted
     slots = needed(state.snapshot(), state.nodes.takes_pods, unlisted, whole_nodes=False)
-    assert slots == {holder_name("a", "GPU-0"): Slot("a", "GPU-0", open=False)}
+    assert slots == {holder_name("a", "GPU-0"): PlaceholderNeed("a", "GPU-0", open=False)}
     due = changes(slots, [holder("GPU-0")], {}, 0.0, 0.0)
     assert (due.create, due.delete) == ({}, ())
 
@@ -120,13 +120,13 @@ def test_pods_of_others_do_not_keep_holders_away_but_a_cordon_does():
 
 
 def test_one_is_created_for_each_that_has_none():
-    slots = {holder_name("a", d): Slot("a", d) for d in "01"}
+    slots = {holder_name("a", d): PlaceholderNeed("a", d) for d in "01"}
     due = changes(slots, [holder("1")], {}, 0, 60)
-    assert (list(due.create.values()), due.delete) == ([Slot("a", "0")], ())
+    assert (list(due.create.values()), due.delete) == ([PlaceholderNeed("a", "0")], ())
 
 
 def test_none_is_created_on_a_node_that_takes_no_pods():
-    slots = {holder_name("a", "0"): Slot("a", "0", open=False)}
+    slots = {holder_name("a", "0"): PlaceholderNeed("a", "0", open=False)}
     assert changes(slots, [], {}, 0, 60).create == {}
 
 
@@ -138,7 +138,7 @@ def test_an_idle_holder_stays_for_a_while():
 
 
 def test_its_time_starts_anew_once_its_device_was_used_again():
-    slots = {holder_name("a", "0"): Slot("a", "0")}
+    slots = {holder_name("a", "0"): PlaceholderNeed("a", "0")}
     idle = changes({}, [holder()], {}, 100, 60).idle_since
     used = changes(slots, [holder()], idle, 120, 60).idle_since
     assert used == {}
@@ -151,7 +151,7 @@ def test_an_idle_holder_without_a_node_goes_at_once():
 
 
 def test_a_holder_that_was_ended_is_removed_before_there_is_another():
-    slots = {holder_name("a", "0"): Slot("a", "0")}
+    slots = {holder_name("a", "0"): PlaceholderNeed("a", "0")}
     ended = holder(phase="Failed")
     due = changes(slots, [ended], {}, 0, 60)
     assert (due.create, due.delete) == ({}, (ended,))
@@ -167,7 +167,7 @@ DEVICES = st.sampled_from([(node, device) for node in "abc" for device in "0123"
 def test_carried_out_without_delay_every_device_in_use_has_one_and_no_other(
     used: set[tuple[str, str]], held: set[tuple[str, str]]
 ):
-    slots = {holder_name(*each): Slot(*each) for each in used}
+    slots = {holder_name(*each): PlaceholderNeed(*each) for each in used}
     pods = [holder(device, node=node, of=node) for node, device in held]
     due = changes(slots, pods, {}, 0, 0)
     left = {pod.name for pod in pods} - {pod.name for pod in due.delete}

@@ -12,13 +12,13 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.nodes.devices import Device, from_gpunode, ids_by_name
+from gpu_scheduler.state.nodes.devices import NodeDevice, from_gpunode, ids_by_name
 
 POD = PodUID("uid-job-0")
 
 
-def gpus(*ids: str, first: int = 0, usable_mib: int = 40960) -> tuple[Device, ...]:
-    return tuple(Device(id_, i, "A100", usable_mib) for i, id_ in enumerate(ids, first))
+def gpus(*ids: str, first: int = 0, usable_mib: int = 40960) -> tuple[NodeDevice, ...]:
+    return tuple(NodeDevice(id_, i, "A100", usable_mib) for i, id_ in enumerate(ids, first))
 
 
 def on(device: str, name: str = "job-0", milli: int = 500, **more: Any) -> Pod:
@@ -130,7 +130,7 @@ def test_a_node_that_is_registered_again_without_its_gpunode_stays_closed() -> N
     ],
 )
 def test_devices_that_a_report_no_longer_has_close_the_node_while_they_are_held(
-    after: tuple[Device, ...],
+    after: tuple[NodeDevice, ...],
 ) -> None:
     state = with_agent(on("GPU-0"), on("GPU-1", "job-1"))
     state.gpunode_changed("a", after)
@@ -161,7 +161,7 @@ def test_a_gpunode_of_a_node_that_does_not_exist_waits_for_it() -> None:
 
 
 def test_an_index_that_two_devices_have_is_none() -> None:
-    doubtful = (*gpus("GPU-0", "GPU-1"), Device("GPU-2", 1, "A100", 40960))
+    doubtful = (*gpus("GPU-0", "GPU-1"), NodeDevice("GPU-2", 1, "A100", 40960))
     assert ids_by_name(doubtful) == {"GPU-0": "GPU-0", "0": "GPU-0", "GPU-1": "GPU-1"} | {
         "GPU-2": "GPU-2"
     }

@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, Term, Toleration
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, NodeSelectorTerm, Toleration
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.pods.pod_kind import node_filter, pod_kind_of, pod_resources
@@ -81,11 +81,11 @@ def test_filter_keeps_selector_terms_and_tolerations() -> None:
     assert node_filter(pod) == NodeFilter(
         selector=(("a", "1"), ("b", "2")),
         terms=(
-            Term(
+            NodeSelectorTerm(
                 labels=(Requirement("zone", "In", ("a", "b")),),
                 fields=(Requirement("metadata.name", "In", ("n1",)),),
             ),
-            Term(),
+            NodeSelectorTerm(),
         ),
         tolerations=(Toleration("gpu", "Exists", "", "NoSchedule"), Toleration("x", "Equal")),
     )

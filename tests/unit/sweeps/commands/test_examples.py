@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gpu_scheduler.api.hparam_refs import replaced
-from gpu_scheduler.sweeps.commands.manifest import Sweep, load
+from gpu_scheduler.sweeps.commands.manifest import SweepManifest, load
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.results import read_message
 from gpu_scheduler.sweeps.core.space import Parameters, text_of
@@ -58,7 +58,7 @@ def train(program: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
         assert len(reading.also) == 1
         return reading.value
 
-    def of(sweep: Sweep, parameters: Parameters) -> float:
+    def of(sweep: SweepManifest, parameters: Parameters) -> float:
         texts = {name: text_of(value) for name, value in parameters.items()}
         return run(tuple(replaced(a, texts.__getitem__) for a in sweep.spec.args or ()))
 

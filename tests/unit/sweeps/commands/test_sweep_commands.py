@@ -18,7 +18,7 @@ from gpu_scheduler.main import app
 from gpu_scheduler.sweeps.commands import cluster, plot
 from gpu_scheduler.sweeps.commands.manifest import ManifestError, load, parse
 from gpu_scheduler.sweeps.commands.record import NoResultsError, Record, record
-from gpu_scheduler.sweeps.commands.sheet import Sheet
+from gpu_scheduler.sweeps.commands.sheet import ColumnTable
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.rows import Header, encode
 from gpu_scheduler.sweeps.core.trials import parameters_of
@@ -250,7 +250,7 @@ def test_sorting_by_no_column_names_those_that_there_are(recorded):
 
 
 def test_numbers_come_before_texts_and_by_their_size():
-    sheet = Sheet((("", "x"),), [["b"], [10], [None], [9.5], ["a"], [True]])
+    sheet = ColumnTable((("", "x"),), [["b"], [10], [None], [9.5], ["a"], [True]])
     assert [row[0] for row in sheet.sorted_by("x").rows] == [9.5, 10, "a", "b", True, None]
 
 

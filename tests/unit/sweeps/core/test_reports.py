@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.sweeps.core.builders import LOSS
 
-from gpu_scheduler.sweeps.core.reports import BadReportError, Report, parse_report
+from gpu_scheduler.sweeps.core.reports import BadReportError, TrialReport, parse_report
 
 
 @pytest.mark.parametrize(
     ("body", "report"),
     [
-        (b'{"step": 3, "metrics": {"val_loss": 0.5, "acc": 1}}', Report(3, 0.5)),
-        (b'{"step": 0, "metrics": {"val_loss": 2}}', Report(0, 2.0)),
-        (b'{"step": 4.0, "metrics": {"val_loss": -Infinity}}', Report(4, -math.inf)),
+        (b'{"step": 3, "metrics": {"val_loss": 0.5, "acc": 1}}', TrialReport(3, 0.5)),
+        (b'{"step": 0, "metrics": {"val_loss": 2}}', TrialReport(0, 2.0)),
+        (b'{"step": 4.0, "metrics": {"val_loss": -Infinity}}', TrialReport(4, -math.inf)),
     ],
 )
 def test_a_report_is_read(body, report):

@@ -10,7 +10,7 @@ from tests.unit.sweeps.core.builders import broken, done
 
 from gpu_scheduler.sweeps.core import rows
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.rows import BadRowsError, Header, Rows, decode, encode
+from gpu_scheduler.sweeps.core.rows import BadRowsError, Header, SegmentRows, decode, encode
 
 MEBIBYTE = 1 << 20
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -45,7 +45,7 @@ def test_the_text_is_short_and_a_person_can_read_it():
 
 def test_rows_that_come_one_by_one_give_the_same_text():
     header, outcomes = Header(0, ("a",)), [done(2, 1.0), broken(0), done(1, 3.0)]
-    kept = Rows(header)
+    kept = SegmentRows(header)
     for outcome in [broken(2, "first try"), *outcomes]:
         kept.put(outcome)
         kept.text()

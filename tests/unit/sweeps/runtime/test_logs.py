@@ -20,7 +20,7 @@ from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.results import Reading
 from gpu_scheduler.sweeps.runtime.log_search import CPU_SECONDS, Searched, search
 from gpu_scheduler.sweeps.runtime.logs import MOST_BYTES, TAIL_BYTES, Logs, Search
-from gpu_scheduler.sweeps.runtime.trials import Seen
+from gpu_scheduler.sweeps.runtime.trials import TrialPod
 
 FORBIDDEN = errors.Forbidden(403, "Forbidden", "told so")
 MISSING = TrialState.RESULT_MISSING
@@ -128,7 +128,7 @@ async def test_who_cannot_hear_a_result_stops_no_other() -> None:
 
     async with Running(logs.run()):
         for trial, tell in enumerate((deaf, told.append)):
-            logs.read(case.sweep, trial, Seen(pod, "{}", None), tell)
+            logs.read(case.sweep, trial, TrialPod(pod, "{}", None), tell)
             await asyncio.sleep(60)
     assert [reading.value for reading in told] == [3]
 
@@ -225,7 +225,7 @@ async def test_the_dear_logs_of_one_namespace_hold_up_no_other() -> None:
     logs = Logs(client, slowly)  # type: ignore[arg-type]
     case.job()
     case.pod(0)
-    seen = Seen(next(iter(case.state.pods.values())), "{}", None)
+    seen = TrialPod(next(iter(case.state.pods.values())), "{}", None)
     for trial in range(40):
         logs.read(dear, trial, seen, lambda reading, trial=trial: read.append(trial))
     logs.read(quick, 99, seen, lambda reading: read.append(99))
@@ -262,9 +262,9 @@ async def test_a_namespace_whose_logs_are_dear_has_a_fifth_of_a_core_at_most() -
     began = asyncio.get_running_loop().time()
     async with Running(logs.run()):
         for trial in range(300):
-            logs.read(dear, trial, Seen(pod, "{}", None), lambda reading: None)
+            logs.read(dear, trial, TrialPod(pod, "{}", None), lambda reading: None)
         for trial in range(300):
-            seen = Seen(replace(pod, namespace="team-b"), "{}", None)
+            seen = TrialPod(replace(pod, namespace="team-b"), "{}", None)
             ended = lambda reading: read.append(asyncio.get_running_loop().time())  # noqa: E731
             logs.read(quick, trial, seen, ended)
         await asyncio.sleep(600)

@@ -18,7 +18,7 @@ from tests.unit.sweeps.runtime.cases import KEY, Case, trial_pod
 from gpu_scheduler.api.names import ALLOCATION, GATE, HPARAMS, TRIAL
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.runtime.binding.binder import Binder, Writing
-from gpu_scheduler.runtime.planning import Planning, Rules, Times
+from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
 from gpu_scheduler.sweeps.runtime.start import Start
 from gpu_scheduler.sweeps.search.studies import Studies
 from gpu_scheduler.sweeps.search.tpe import TpeStudy
@@ -90,7 +90,7 @@ def test_the_planner_places_trials_only_when_they_may_start(
             Given(),  # type: ignore[arg-type]
             FakePreemption(),  # type: ignore[arg-type]
             last_plan(case.state),
-            Rules(may_start=case.sweeps.may_start),
+            PlanningRules(may_start=case.sweeps.may_start),
             Times(0, clock, clock),
         )
         planning.cycle()

@@ -13,7 +13,7 @@ from tests.unit.sweeps.runtime.cases import KEY, Case, segment_job
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.jobs.acceptance import Accepted, Refused
+from gpu_scheduler.runtime.jobs.acceptance import Accepted, Refusal
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
@@ -42,7 +42,7 @@ class FakeAcceptance:
         self, job: GPUJobRecord, project: ProjectName, made: Container[str] = ()
     ) -> Any:
         self.judged += 1
-        return Refused(self.refused) if self.refused else await self.rendered(job, project, FIRST)
+        return Refusal(self.refused) if self.refused else await self.rendered(job, project, FIRST)
 
     async def rendered(
         self, job: GPUJobRecord, project: ProjectName, segment: Segment

@@ -7,7 +7,7 @@ from tests.unit.sweeps.runtime.cases import Case
 
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.runtime.status.job_status import gpujob_status
-from gpu_scheduler.runtime.status.states import Known
+from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.runtime.record import Sweep
 from gpu_scheduler.sweeps.runtime.status import judged
@@ -57,7 +57,7 @@ def test_a_status_stays_below_20_kb_whatever_is_in_the_sweep() -> None:
         (),
         project=None,
         now=NOW,
-        known=Known(sweep=judged(case.sweep, 0)),
+        known=JobContext(sweep=judged(case.sweep, 0)),
     )
     size = len(json.dumps(status.to_json(), ensure_ascii=False).encode())
     assert 10_000 < size < 20_000, size
@@ -80,7 +80,9 @@ def test_a_sweep_that_succeeded_says_how_also_before_its_results_are_read_again(
         case.sweep.put(Outcome(trial, state, 1.0))
     job = case.state.gpujobs[case.sweep.key]
     now: Any = {"project": None, "now": NOW}
-    status = gpujob_status(job, (), (), **now, known=Known(sweep=judged(case.sweep, 0))).to_json()
+    status = gpujob_status(
+        job, (), (), **now, known=JobContext(sweep=judged(case.sweep, 0))
+    ).to_json()
     assert (status["phase"], status["message"]) == ("Succeeded", "3 trials ended, 1 failed")
     complete = next(c for c in status["conditions"] if c["type"] == "Complete")
     assert complete["message"] == "3 trials ended, 1 failed"
