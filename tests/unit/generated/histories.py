@@ -210,7 +210,7 @@ class Outcome:
     unexplained: list[str]
     longest_silence: tuple[float, str]  # seconds in which a job did not say what it waits for
     neglected: list[str]  # shares of the healthy part without a place
-    disturbed: list[str]  # pods of the healthy part that were asked to go
+    disturbed: list[str]  # pods of the healthy part that were asked to go, from a node as it was
     charges: dict[str, Any]
     charges_of_the_next: dict[str, Any]
 
@@ -255,12 +255,26 @@ async def play(history: History, *, hostile: bool) -> Outcome:
             unexplained,
             silence,
             stage.waiting_shares(TEAM),
-            [pod for pod in stage.evicted if pod.startswith(f"{TEAM}/")],
+            _disturbed(stage, history),
             charges,
             stage.charges(),
         )
     finally:
         await stage.end()
+
+
+def _disturbed(stage: Stage, history: History) -> list[str]:
+    """Healthy pods that were evicted, but for those on a node that may have got smaller devices.
+
+    What a device no longer has nobody can go on using: see ``runtime.overbooked``.
+    """
+    said = (_COLLECTIONS["node"], _COLLECTIONS["gpunode"])
+    changed = {step.path.split("/")[-1] for step in history.steps if step.path.startswith(said)}
+    return [
+        pod
+        for pod in stage.evicted
+        if pod.startswith(f"{TEAM}/") and stage.evicted_from[pod] not in changed
+    ]
 
 
 async def _forge(stage: Stage, step: Step) -> None:

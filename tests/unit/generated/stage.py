@@ -66,6 +66,7 @@ class Stage:
         self.round: Callable[[Server], None] = controllers.round_of  # of everybody else
         self.clock, self.wall_ahead = Clock, 0.0  # of who leads; seconds
         self.evicted: list[str] = []  # pods that were asked to go: namespace and name
+        self.evicted_from: dict[str, str] = {}  # the node of each of them
         self.undeserved: list[str] = []  # what got devices and must not
         self.possible = True  # so far, an API server could have handed everything out
         self._before = Counter(counts)
@@ -217,7 +218,9 @@ class Stage:
                 self.undeserved.append(f"{node}/{device}: {milli}")
 
     def _may_go(self, pod: Obj) -> bool:
-        self.evicted.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+        name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        self.evicted.append(name)
+        self.evicted_from[name] = pod["spec"].get("nodeName", "")
         return True
 
     def _told(self, kind: str, collection: str, obj: Obj) -> None:
