@@ -19,7 +19,7 @@ from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import JobKey, Project
 from gpu_scheduler.core.model.running_pods import MOST_SKEW_SECONDS, RunningPod
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.core.queue.pod_group import PodGroup, Sort
+from gpu_scheduler.core.queue.pod_group import PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
 from gpu_scheduler.core.reservation.blocks import Blocks
 
@@ -64,12 +64,12 @@ class Consolidation:
     def _deserving(self, queue: Queue) -> Iterator[PodGroup]:
         """The first few that need several GPUs and wait, in order; one of a job."""
         asked, last = 0, ""
-        passed: set[Sort] = set()
+        passed: set[Signature] = set()
         for group in queue.groups(passed):
             if asked == MOST_ASKED:
                 return
             if not group.deserving or group.needs.devices <= 1:
-                passed.add(group.sort)
+                passed.add(group.signature)
             elif group.job.key != last and not self._blocks.freed_for(group):
                 last = group.job.key
                 asked += 1

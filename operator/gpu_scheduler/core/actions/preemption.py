@@ -21,12 +21,12 @@ from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.queue.order import FairOrder
-from gpu_scheduler.core.queue.pod_group import Needs, PodGroup, Position, Sort
+from gpu_scheduler.core.queue.pod_group import Needs, PodGroup, Position, Signature
 from gpu_scheduler.core.queue.queues import Queue
 from gpu_scheduler.core.reservation.blocks import Block, Blocks
 from gpu_scheduler.core.reservation.claims import Claims
 
-Groups = Callable[[Queue, set[Sort], set[JobKey]], Iterable[PodGroup]]
+Groups = Callable[[Queue, set[Signature], set[JobKey]], Iterable[PodGroup]]
 Costs = dict[tuple[Needs, int, JobKey | None], float]  # seconds of work for each GPU
 NEVER = -1.0  # at no cost
 MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
@@ -107,7 +107,9 @@ class Preemption:
         highest = max((group.job for group in queue.firsts()), key=lambda job: job.priority)
         return self._victims.running_pods.outranks(highest)
 
-    def _behind(self, queue: Queue, passed: set[Sort], kept: set[JobKey]) -> Iterable[PodGroup]:
+    def _behind(
+        self, queue: Queue, passed: set[Signature], kept: set[JobKey]
+    ) -> Iterable[PodGroup]:
         name = queue.project.name
         is_behind = self._dues.is_behind(name, self._balance.shares_milli[name])
         return queue.groups(passed, kept) if is_behind else ()
@@ -123,21 +125,21 @@ class Preemption:
     def _turns(self, queue: Queue, action: Action) -> Iterator[bool]:
         """One after the other, groups that are helped."""
         costs: Costs = {}
-        passed: set[Sort] = set()
+        passed: set[Signature] = set()
         kept = self._blocks.jobs()
         for group in action.groups(queue, passed, kept):
             if not (group.deserving and group.needs.least_milli):
-                passed.add(group.sort)
+                passed.add(group.signature)
             elif group.job.key in self.looks:
                 continue
             elif group.job.unseen and len(self.looks) >= MOST_HELPED:
-                passed.add(group.sort)
+                passed.add(group.signature)
             elif not self._blocks.freed_for(group):
                 if self._help(group, action, costs):
                     yield True
                 elif costs.get((group.needs, group.job.priority, None)) == NEVER:
                     if group.job.key not in kept and not self._blocks.reserved_open_to(group.job):
-                        passed.add(group.sort)
+                        passed.add(group.signature)
 
     def _help(self, group: PodGroup, action: Action, costs: Costs) -> bool:
         """Decide on the solution for a group; ``costs``: what it would cost to help those alike."""

@@ -19,7 +19,7 @@ from gpu_scheduler.core.model.decision import ReservationKind
 from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
-from gpu_scheduler.core.queue.pod_group import PodGroup, Sort
+from gpu_scheduler.core.queue.pod_group import PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
 from gpu_scheduler.core.reservation.blocks import Blocks
 from gpu_scheduler.core.reservation.claims import Claims
@@ -70,12 +70,12 @@ class Reserver:
 
     def _first(self, queue: Queue) -> PodGroup | None:
         """The first in order that deserves a reservation."""
-        passed, kept = set[Sort](), self._blocks.jobs()
+        passed, kept = set[Signature](), self._blocks.jobs()
         for group in queue.groups(passed, kept):
             if self._deserves(group):
                 return group
             if group.job.key not in kept:
-                passed.add(group.sort)
+                passed.add(group.signature)
         return None
 
     def _deserves(self, group: PodGroup) -> bool:

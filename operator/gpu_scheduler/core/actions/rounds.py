@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.queue.order import FairOrder, job_rank
-from gpu_scheduler.core.queue.pod_group import Needs, PodGroup, Sort
+from gpu_scheduler.core.queue.pod_group import Needs, PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
 from gpu_scheduler.core.reservation.blocks import Blocks, Starter
 from gpu_scheduler.core.reservation.claims import Claims
@@ -55,14 +55,14 @@ class Round:
     def _starts(self, queue: Queue) -> Iterator[PodGroup]:
         """The placements of one project, group by group, made when asked for."""
         stuck, noted = set[Needs](), set[Needs]()
-        passed: set[Sort] = set()  # of which the others would find no place, either
+        passed: set[Signature] = set()  # of which the others would find no place, either
         kept_out: set[tuple[JobKey, Needs]] = set()  # of room that is kept for others
         kept, start, inside = self._blocks.by_pod, self._starter(queue), not self._budget.above
         last = self._blocks.last_rank(queue.project.name)  # later ones find the same room open
         for group in queue.groups(passed):
             needs, started = group.needs, False
             if not group.startable:
-                passed.add(group.sort)
+                passed.add(group.signature)
                 continue
             if kept and self._blocks.of_group(group):
                 continue
@@ -82,7 +82,7 @@ class Round:
                 noted.add(needs)
                 self._note(group)
             if not kept or job_rank(group.job) > last:
-                passed.add(group.sort)
+                passed.add(group.signature)
 
     def _starter(self, queue: Queue) -> Starter:
         """Starts a group of a queue on what is free."""

@@ -1,4 +1,4 @@
-"""How many pods of a sort each node has: those there before the plan, and those it puts there.
+"""How many pods of a signature each node has: those there before the plan, and those it puts there.
 
 Pods for which room is only held are among them where others must keep away from them, and not where
 others want to be near them: they may yet not come, or come later.
@@ -20,7 +20,7 @@ from gpu_scheduler.core.model.snapshot import Snapshot
 
 @dataclass(slots=True, eq=False)
 class Tally:
-    """Pods of a sort: [nodes] how many; ``version`` grows with every change.
+    """Pods of a signature: [nodes] how many; ``version`` grows with every change.
 
     ``firm``: without those for which room is only held.
     """
@@ -105,7 +105,7 @@ class PeerCounts:
         self._count(peers, node, sign, held)
 
     def _meet(self, peers: PodPeers) -> None:
-        """Pods of a sort appear in this plan for the first time."""
+        """Pods of a signature appear in this plan for the first time."""
         self._on[peers], self._held[peers] = Counter(), Counter()
         self._placed.add(peers)
         known = self._neighbours.bearers()

@@ -57,12 +57,12 @@ class PodIndex:
         self._found: dict[_Handle, dict[PodPeers, None]] = {}
 
     def add(self, pods: PodPeers) -> None:
-        """One more sort."""
+        """One more signature."""
         for handle in _handles_of(pods):
             self._found.setdefault(handle, {})[pods] = None
 
     def matching(self, selectors: Selectors) -> Iterator[PodPeers]:
-        """The sorts that all of these select."""
+        """The signatures that all of these select."""
         for handle in _handles(selectors):
             for pods in self._found.get(handle, ()):
                 if pods.is_one_of(selectors):

@@ -33,7 +33,7 @@ _NO_RULES = PodRules()
 
 
 class RuleType(Enum):
-    """Whose rule it is, and of what sort."""
+    """Whose rule it is, and of which type."""
 
     OTHERS = "others"  # anti-affinity of pods that are there
     ANTI_AFFINITY = "anti-affinity"

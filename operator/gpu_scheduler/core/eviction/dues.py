@@ -14,7 +14,7 @@ from gpu_scheduler.core.eviction.fair_share_state import FairShareState
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.promises import PlannerMemory, Promises
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
-from gpu_scheduler.core.queue.pod_group import PodGroup, Sort
+from gpu_scheduler.core.queue.pod_group import PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
 from gpu_scheduler.core.reservation.blocks import Blocks
 
@@ -74,13 +74,13 @@ class Dues:
             reserved = blocks.charged_milli[queue.project.name]  # for some of those that wait
             room = balance.inside_milli(queue.project) + reserved
             groups = self._groups[queue.project.name] = []
-            passed: set[Sort] = set()
+            passed: set[Signature] = set()
             for group in queue.groups(passed):
                 milli = group.needs.least_milli
                 if room <= 0:
                     break
                 if not (0 < milli <= room and group.deserving):
-                    passed.add(group.sort)
+                    passed.add(group.signature)
                 elif not (kept and blocks.freed_for(group)):
                     room -= milli
                     uid = group.first_uid
@@ -92,14 +92,14 @@ class Dues:
         """Whether anybody is told of a due."""
         return bool(self._owed or self._shares or self._priorities)
 
-    def owed(self, queue: Queue, passed: set[Sort], kept: set[JobKey]) -> Iterable[PodGroup]:
+    def owed(self, queue: Queue, passed: set[Signature], kept: set[JobKey]) -> Iterable[PodGroup]:
         """The groups of a queue to which ``guarantee`` may owe something; see ``Queue.groups``."""
         if self.promises.strict:
             return queue.groups(passed, kept)
         return (
             group
             for group in self._groups.get(queue.project.name, ())
-            if group.sort not in passed or group.job.key in kept
+            if group.signature not in passed or group.job.key in kept
         )
 
     def guarantee(self, group: PodGroup) -> Due | None:

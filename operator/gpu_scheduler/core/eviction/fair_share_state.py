@@ -45,11 +45,11 @@ def shares_now(
     of_model = {(n, pool): pools.held_milli(n, pool) for pool in pools.models for n in projects}
     for queue in queues:
         name = queue.project.name
-        for sort, groups in queue.counts.items():
-            if sort.never is not None:
+        for signature, groups in queue.counts.items():
+            if signature.never is not None:
                 continue
-            asked[name] += groups * sort.needs.least_milli
-            for demand, count in sort.needs.counts.items() if pools.models else ():
+            asked[name] += groups * signature.needs.least_milli
+            for demand, count in signature.needs.counts.items() if pools.models else ():
                 if pool := pools.only(demand):
                     of_model[name, pool] += groups * demand.least_milli * count
     by_model = {

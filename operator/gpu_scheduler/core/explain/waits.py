@@ -1,8 +1,8 @@
 """What a plan says of each job that waits: why its first group that did not start did not.
 
 The first few jobs of a project, and those for which something is decided, are told about
-themselves; all others are told what their sort is, so that each of thousands costs a look. Called
-by ``plan`` last of all.
+themselves; all others are told what their signature is, so that each of thousands costs a look.
+Called by ``plan`` last of all.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from gpu_scheduler.core.eviction.dues import Dues
 from gpu_scheduler.core.explain.reasons import MOST_TOLD, Explainer
 from gpu_scheduler.core.model.decision import Reason, Verdict, Waits
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
-from gpu_scheduler.core.queue.pod_group import PodGroup, Sort
+from gpu_scheduler.core.queue.pod_group import PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue, Queues
 
 Alone = dict[int, PodGroup | None]  # by number of the job in its queue: its first that waits
@@ -52,15 +52,15 @@ class Teller:
 
     def _of_project(self, queue: Queue) -> tuple[list[JobKey], list[Verdict]]:
         """The jobs that wait, and what is said of each."""
-        heads, alone, alike = queue.heads, self._alone(queue), dict[Sort, Verdict]()
+        heads, alone, alike = queue.heads, self._alone(queue), dict[Signature, Verdict]()
         own = self._tell(alone, alike)
         for at, run in enumerate(heads):
             if len(alike) == len(queue.counts):
                 break
-            if run.sort not in alike and at not in alone:
-                alike[run.sort] = self._explainer.explain(run.group(0), MOST_TOLD + 1)
+            if run.signature not in alike and at not in alone:
+                alike[run.signature] = self._explainer.explain(run.group(0), MOST_TOLD + 1)
         jobs = [run.job.key for run in heads]
-        verdicts = [alike.get(run.sort, _NOTHING) for run in heads]
+        verdicts = [alike.get(run.signature, _NOTHING) for run in heads]
         for at, verdict in own.items():
             verdicts[at] = verdict
         if self._dues.any:
@@ -83,14 +83,14 @@ class Teller:
             waiting += alone[at] is not None
         return alone
 
-    def _tell(self, alone: Alone, alike: dict[Sort, Verdict]) -> dict[int, Verdict]:
+    def _tell(self, alone: Alone, alike: dict[Signature, Verdict]) -> dict[int, Verdict]:
         """What is said of these; and to those like them, as far as no room is kept for them."""
         explain, kept = self._explainer.explain, self._explainer.kept
         waiting = [(at, group) for at, group in sorted(alone.items()) if group is not None]
         own = {at: explain(group, n) for n, (at, group) in enumerate(waiting, 1)}
         for _, group in waiting:
-            if group.sort not in alike and group.job.key not in kept:
-                alike[group.sort] = explain(group, MOST_TOLD + 1)
+            if group.signature not in alike and group.job.key not in kept:
+                alike[group.signature] = explain(group, MOST_TOLD + 1)
         return own
 
     def _first_of(self, job: WaitingJob) -> PodGroup | None:

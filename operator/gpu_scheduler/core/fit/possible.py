@@ -19,7 +19,7 @@ from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.nodes.topology import Division, Domains
-from gpu_scheduler.core.queue.pod_group import Needs, Signature
+from gpu_scheduler.core.queue.pod_group import Needs, RequestKey
 
 MOST_KNOWN = 10_000  # signatures remembered
 
@@ -38,18 +38,18 @@ class Possible:
             "pod slots": np.array([node.pods for node in nodes], dtype=np.int64),
         }
         self._slots: dict[tuple[Demand, bool], Ints] = {}
-        self._known: dict[Signature, str] = {}
+        self._known: dict[RequestKey, str] = {}
 
     def refusal(self, needs: Needs, allowed: Iterable[int] | None = None) -> str:
         """Why no domain can ever hold the gang; empty when one may.
 
         ``allowed``: the only domains that come into question; None = all.
         """
-        known = self._known.get(needs.signature)
+        known = self._known.get(needs.request_key)
         if known is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            known = self._known[needs.signature] = self._refusal(needs, allowed)
+            known = self._known[needs.request_key] = self._refusal(needs, allowed)
         return known
 
     def _refusal(self, needs: Needs, allowed: Iterable[int] | None) -> str:

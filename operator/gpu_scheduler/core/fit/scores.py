@@ -56,7 +56,7 @@ class Candidates:
 
         left_out = None
         while found is not None and not acceptable(found[1]):
-            for choice in self._of_one_sort(demand, found[0]):
+            for choice in self._of_one_type(demand, found[0]):
                 if acceptable(choice):
                     return found[0], choice
             if left_out is None:
@@ -65,13 +65,13 @@ class Candidates:
             found = self._table.best(demand, barred)
         return found
 
-    def _of_one_sort(self, demand: Demand, node: int) -> Iterator[Choice]:
-        """What a pod would get of each sort of devices alone, on a node with several sorts."""
+    def _of_one_type(self, demand: Demand, node: int) -> Iterator[Choice]:
+        """What a pod would get of each type of device alone, on a node with several types."""
         snapshot, cluster = self._snapshot, self._snapshot.cluster
         devices, base = snapshot.kinds[snapshot.kind[node]], cluster.first[node]
-        sorts = dict.fromkeys(devices)
-        for sort in sorts if len(sorts) > 1 else ():
-            others = [base + offset for offset, each in enumerate(devices) if each != sort]
+        types = dict.fromkeys(devices)
+        for device_type in types if len(types) > 1 else ():
+            others = [base + offset for offset, each in enumerate(devices) if each != device_type]
             mark = snapshot.mark()
             snapshot.block(
                 node, tuple((0, d, cluster.free_milli[d], cluster.free_mib[d]) for d in others)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from gpu_scheduler.core.affinity.peer_masks import Peers, peers_of
-from gpu_scheduler.core.affinity.peer_sorts import terms_of
+from gpu_scheduler.core.affinity.signatures import terms_of
 from gpu_scheduler.core.fit.possible import Possible
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.demand import Demands

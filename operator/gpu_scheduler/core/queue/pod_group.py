@@ -1,8 +1,8 @@
 """What waits, in groups of pods that start together: all members of a gang, or one pod.
 
 Every step of the plan deals with groups alone. Groups with the same ``Needs`` fit or do not fit
-alike, those of the same ``Sort`` are told apart by nothing but their age; so each sort is tried
-once, however many wait. Made by ``runs``.
+alike, those of the same ``Signature`` are told apart by nothing but their age; so each signature is
+tried once, however many wait. Made by ``runs``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from gpu_scheduler.core.queue.order import job_rank
 
 Member = tuple[WaitingPod, Demand]
 Order = tuple[Member, ...]
-Signature = tuple[object, ...]
+RequestKey = tuple[object, ...]
 Position = tuple[object, ...]  # in the queue of a project: smaller ones have their turn before
 
 
@@ -30,7 +30,7 @@ Position = tuple[object, ...]  # in the queue of a project: smaller ones have th
 class Needs:
     """What the members of a group ask for together; one object for all groups that are alike."""
 
-    signature: Signature  # equal from cycle to cycle, as long as the nodes stay
+    request_key: RequestKey  # equal from cycle to cycle, as long as the nodes stay
     gang: Gang  # of one that is alike: ``missing`` and ``size`` may be others
     counts: Mapping[Demand, int]  # members by demand, in the order of their roles
     least_milli: int  # what they cost at least, together
@@ -46,7 +46,7 @@ class Needs:
 
     @property
     def usable(self) -> bool:
-        """Whether there are nodes that take pods of each sort now."""
+        """Whether there are nodes that take pods of each signature now."""
         return all(demand.usable for demand in self.counts)
 
     @property
@@ -57,7 +57,7 @@ class Needs:
 
 
 @dataclass(slots=True, eq=False)
-class Sort:
+class Signature:
     """Groups of one project that differ in nothing but their age; one object for all of them."""
 
     needs: Needs
@@ -78,7 +78,7 @@ class PodGroup:
     job: WaitingJob
     project: Project
     members: Order
-    sort: Sort
+    signature: Signature
     index: int  # of its first pod among the waiting ones of the job
     assignments: tuple[Assignment, ...] = ()
     """Where its pods start, in the order of their indexes, once that is decided."""
@@ -86,22 +86,22 @@ class PodGroup:
     @property
     def needs(self) -> Needs:
         """What its members ask for together."""
-        return self.sort.needs
+        return self.signature.needs
 
     @property
     def never(self) -> Reason | None:
-        """See ``Sort``."""
-        return self.sort.never
+        """See ``Signature``."""
+        return self.signature.never
 
     @property
     def startable(self) -> bool:
-        """See ``Sort``."""
-        return self.sort.startable
+        """See ``Signature``."""
+        return self.signature.startable
 
     @property
     def deserving(self) -> bool:
-        """See ``Sort``."""
-        return self.sort.deserving
+        """See ``Signature``."""
+        return self.signature.deserving
 
     @property
     def pods(self) -> Sequence[WaitingPod]:

@@ -13,19 +13,19 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from gpu_scheduler.core.affinity.peer_sorts import PeerSorts
+from gpu_scheduler.core.affinity.signatures import AffinitySignatures
 from gpu_scheduler.core.model.demand import Demands
 from gpu_scheduler.core.model.peers import AffinityTerm
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.queue.changes import changes
 from gpu_scheduler.core.queue.order import job_rank
-from gpu_scheduler.core.queue.pod_group import PodGroup, Position, Sort
+from gpu_scheduler.core.queue.pod_group import PodGroup, Position, Signature
 from gpu_scheduler.core.queue.runs import Batches, Judge, Run
 
 MOST_TERMS = 1_000  # remembered, beside those in force
-MOST_SORTS = 4_000  # remembered, beside two for each job
+MOST_SIGNATURES = 4_000  # remembered, beside two for each job
 FEW = 100  # runs that are put in their places one by one
-NONE: frozenset[Sort] = frozenset()
+NONE: frozenset[Signature] = frozenset()
 NOBODY: frozenset[JobKey] = frozenset()
 _position = attrgetter("position")
 
@@ -38,22 +38,22 @@ class Queue:
     runs: list[Run] = field(default_factory=list)
     heads: list[Run] = field(default_factory=list)
     """The first run of each job."""
-    counts: Counter[Sort] = field(default_factory=Counter)
-    """All groups by their sort, also those that are started."""
+    counts: Counter[Signature] = field(default_factory=Counter)
+    """All groups by their signature, also those that are started."""
     until: Position | None = None
     """The groups from there on have their turn later."""
 
     def groups(
-        self, passed: AbstractSet[Sort] = NONE, kept: AbstractSet[JobKey] = NOBODY
+        self, passed: AbstractSet[Signature] = NONE, kept: AbstractSet[JobKey] = NOBODY
     ) -> Iterator[PodGroup]:
         """Those that wait and have their turn, in order.
 
         Args:
-            passed: sorts to pass over; may grow meanwhile.
+            passed: signatures to pass over; may grow meanwhile.
             kept: jobs of which none is passed over.
         """
         for run in self.runs:
-            if run.sort in passed and run.job.key not in kept:
+            if run.signature in passed and run.job.key not in kept:
                 continue
             for number in range(run.count):
                 group = run.group(number)
@@ -62,16 +62,16 @@ class Queue:
                 if self.until is not None and group.position >= self.until:
                     return
                 yield group
-                if run.sort in passed and run.job.key not in kept:
+                if run.signature in passed and run.job.key not in kept:
                     break
             if len(passed) == len(self.counts) and not kept:
                 return
 
     def firsts(self) -> Iterator[PodGroup]:
-        """The first of each sort."""
-        seen: set[Sort] = set()
+        """The first of each signature."""
+        seen: set[Signature] = set()
         for group in self.groups(seen):
-            seen.add(group.sort)
+            seen.add(group.signature)
             yield group
 
     def place_of(self, job: WaitingJob) -> int:
@@ -81,16 +81,16 @@ class Queue:
     def add(self, runs: Sequence[Run]) -> None:
         """More runs, in order."""
         for run in runs:
-            self.counts[run.sort] += run.count
+            self.counts[run.signature] += run.count
         _put_in(self.runs, runs)
         _put_in(self.heads, [run for run in runs if run.index == 0])
 
     def remove(self, runs: Sequence[Run]) -> None:
         """All runs of some jobs."""
         for run in runs:
-            self.counts[run.sort] -= run.count
-            if not self.counts[run.sort]:
-                del self.counts[run.sort]
+            self.counts[run.signature] -= run.count
+            if not self.counts[run.signature]:
+                del self.counts[run.signature]
         _take_out(self.runs, runs)
         _take_out(self.heads, [run for run in runs if run.index == 0])
 
@@ -131,7 +131,7 @@ class Queues:
         self._demands = demands
         self._projects = dict(projects)
         self._terms = terms
-        self._runs = Batches(demands, PeerSorts(terms))
+        self._runs = Batches(demands, AffinitySignatures(terms))
         self._jobs: list[WaitingJob] = []
         self._orphans: dict[int, WaitingJob] = {}  # those without a project, by identity
         self._by_project: dict[ProjectName, Queue] = {}
@@ -169,7 +169,7 @@ class Queues:
         self._leave(gone)
         self._join(sorted(new, key=job_rank), judge)
         self._jobs = list(jobs)
-        self._whole = len(self._runs) <= MOST_SORTS + 2 * len(jobs)
+        self._whole = len(self._runs) <= MOST_SIGNATURES + 2 * len(jobs)
         for queue in self._by_project.values():
             queue.until = None
         return (
@@ -198,7 +198,7 @@ class Queues:
                     del self._by_project[name]
 
     def _join(self, new: Sequence[WaitingJob], judge: Judge) -> None:
-        """These wait from now on; in order, as the first of a sort speaks for all."""
+        """These wait from now on; in order, as the first of a signature speaks for all."""
         joined: dict[ProjectName, list[Run]] = {}
         for job in new:
             project = self._projects.get(job.project)

@@ -2,13 +2,13 @@
 
 A job with hundreds of equal pods is one run, and its groups are made one by one when they are asked
 for: most have to wait, and about those nothing is asked but what they are like. Whether groups can
-never start is said of each sort when the first of it is made. Called by ``queues``.
+never start is said of each signature when the first of it is made. Called by ``queues``.
 """
 
 from collections import Counter
 from typing import Protocol
 
-from gpu_scheduler.core.affinity.peer_sorts import PeerSorts
+from gpu_scheduler.core.affinity.signatures import AffinitySignatures
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.demand import Demands
 from gpu_scheduler.core.model.request import Gang, Project, WaitingJob, WaitingPod
@@ -17,8 +17,8 @@ from gpu_scheduler.core.queue.pod_group import (
     Needs,
     PodGroup,
     Position,
+    RequestKey,
     Signature,
-    Sort,
     ordered,
     size,
 )
@@ -36,15 +36,20 @@ class Judge(Protocol):
 class Run:
     """So many groups of a job, from one of its waiting pods on."""
 
-    __slots__ = ("_groups", "count", "index", "job", "position", "project", "sort")
+    __slots__ = ("_groups", "count", "index", "job", "position", "project", "signature")
 
     def __init__(
-        self, job: WaitingJob, project: Project, sort: Sort, index: int, group: PodGroup | None
+        self,
+        job: WaitingJob,
+        project: Project,
+        signature: Signature,
+        index: int,
+        group: PodGroup | None,
     ) -> None:
         """``index``: of the first pod; ``group``: the first one, where it is made already."""
         self.job = job
         self.project = project
-        self.sort = sort
+        self.signature = signature
         self.count = 1
         self.index = index
         self._groups = [] if group is None else [group]
@@ -55,24 +60,24 @@ class Run:
         """One of them; those before it have been asked for."""
         if number == len(self._groups):
             index = self.index + number
-            (demand,) = self.sort.needs.counts
+            (demand,) = self.signature.needs.counts
             members = ((self.job.pods[index], demand),)
-            self._groups.append(PodGroup(self.job, self.project, members, self.sort, index))
+            self._groups.append(PodGroup(self.job, self.project, members, self.signature, index))
         return self._groups[number]
 
 
 class Batches:
-    """Makes them, with one object for all groups that have the same needs, or are of a sort."""
+    """Makes them, with one object for all groups that have the same needs, or signature."""
 
-    def __init__(self, demands: Demands, peer_sorts: PeerSorts) -> None:
+    def __init__(self, demands: Demands, affinity_signatures: AffinitySignatures) -> None:
         self._demands = demands
-        self._peer_sorts = peer_sorts
-        self._needs: dict[Signature, Needs] = {}
-        self._sorts: dict[tuple[object, ...], Sort] = {}
+        self._affinity_signatures = affinity_signatures
+        self._needs: dict[RequestKey, Needs] = {}
+        self._signatures: dict[tuple[object, ...], Signature] = {}
 
     def __len__(self) -> int:
-        """How many sorts are remembered."""
-        return len(self._sorts)
+        """How many signatures are remembered."""
+        return len(self._signatures)
 
     def of(self, job: WaitingJob, project: Project, judge: Judge) -> list[Run]:
         """The runs of a job, in the order of its pods."""
@@ -92,43 +97,43 @@ class Batches:
         self, job: WaitingJob, project: Project, pod: WaitingPod, index: int, judge: Judge
     ) -> Run:
         demand = self._demands.of(pod.pod_kind)
-        signature = (id(demand), pod.avoid, self._peer_sorts.of(pod.peers))
-        needs = self._needs.get(signature)
+        request_key = (id(demand), pod.avoid, self._affinity_signatures.of(pod.peers))
+        needs = self._needs.get(request_key)
         if needs is None:
-            needs = self._needs[signature] = Needs(
-                signature, _LONE, {demand: 1}, demand.least_milli
+            needs = self._needs[request_key] = Needs(
+                request_key, _LONE, {demand: 1}, demand.least_milli
             )
-        sort, new = self._sort(job, project, needs, (pod.role,))
+        signature, new = self._signature(job, project, needs, (pod.role,))
         if new:
-            _judge(PodGroup(job, project, ((pod, demand),), sort, index), judge)
-        return Run(job, project, sort, index, None)
+            _judge(PodGroup(job, project, ((pod, demand),), signature, index), judge)
+        return Run(job, project, signature, index, None)
 
     def _of_gang(self, job: WaitingJob, project: Project, gang: Gang, judge: Judge) -> Run:
         members = [(pod, self._demands.of(pod.pod_kind)) for pod in job.pods]
-        told = self._peer_sorts.of
+        told = self._affinity_signatures.of
         counted = Counter((id(demand), pod.avoid, told(pod.peers)) for pod, demand in members)
-        signature = (
+        request_key = (
             tuple(counted.items()),
             gang.distinct,
             gang.topology,
             gang.nodes,
             gang.devices,
         )
-        needs = self._needs.get(signature)
+        needs = self._needs.get(request_key)
         if needs is None:
             least = sum(demand.least_milli for _, demand in members)
             counts = Counter(demand for _, demand in members)
-            needs = self._needs[signature] = Needs(signature, gang, counts, least)
-        sort, new = self._sort(job, project, needs, tuple(pod.role for pod in job.pods))
-        group = PodGroup(job, project, ordered(members, size), sort, 0)
+            needs = self._needs[request_key] = Needs(request_key, gang, counts, least)
+        signature, new = self._signature(job, project, needs, tuple(pod.role for pod in job.pods))
+        group = PodGroup(job, project, ordered(members, size), signature, 0)
         if new:
             _judge(group, judge)
-        return Run(job, project, sort, 0, group)
+        return Run(job, project, signature, 0, group)
 
-    def _sort(
+    def _signature(
         self, job: WaitingJob, project: Project, needs: Needs, roles: tuple[str, ...]
-    ) -> tuple[Sort, bool]:
-        """The sort of a job's groups, and whether it is a new one."""
+    ) -> tuple[Signature, bool]:
+        """The signature of a job's groups, and whether it is a new one."""
         gang = job.gang
         key = (
             needs,
@@ -140,11 +145,11 @@ class Batches:
             roles,
             None if gang is None else (gang.missing, gang.size),
         )
-        sort = self._sorts.get(key)
-        if sort is not None:
-            return sort, False
-        sort = self._sorts[key] = Sort(needs, job.priority, job.time_limit_seconds)
-        return sort, True
+        signature = self._signatures.get(key)
+        if signature is not None:
+            return signature, False
+        signature = self._signatures[key] = Signature(needs, job.priority, job.time_limit_seconds)
+        return signature, True
 
 
 def _alike(pod: WaitingPod, other: WaitingPod) -> bool:
@@ -157,8 +162,8 @@ def _alike(pod: WaitingPod, other: WaitingPod) -> bool:
 
 
 def _judge(group: PodGroup, judge: Judge) -> None:
-    """Say of a new sort whether its groups may start, and can ever."""
-    sort = group.sort
-    sort.never = judge.never(group)
-    sort.startable = sort.never is None and group.complete and sort.needs.usable
-    sort.deserving = sort.startable and not group.job.doubtful
+    """Say of a new signature whether its groups may start, and can ever."""
+    signature = group.signature
+    signature.never = judge.never(group)
+    signature.startable = signature.never is None and group.complete and signature.needs.usable
+    signature.deserving = signature.startable and not group.job.doubtful

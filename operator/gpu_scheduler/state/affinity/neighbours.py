@@ -1,8 +1,8 @@
 """The pods on nodes, ours and others', counted for the rules that somebody has about them.
 
-Pods of a sort (``PodPeers``) are counted together, by node. A selector is looked up among the
-sorts when it is first asked about, and its count is then kept up to date; looking up much at once
-is spread over cycles. Invariant: a count is what counting all pods anew would give. Kept by
+Pods of a signature (``PodPeers``) are counted together, by node. A selector is looked up among the
+signatures when it is first asked about, and its count is then kept up to date; looking up much at
+once is spread over cycles. Invariant: a count is what counting all pods anew would give. Kept by
 ``state``, read by ``core.affinity.peer_masks``.
 """
 
@@ -14,7 +14,7 @@ from gpu_scheduler.core.affinity.peer_index import SelectorIndex
 from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, Selectors
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 
-SORTS_PER_CYCLE = 100_000  # compared with new selectors, a sixth of a second
+SIGNATURES_PER_CYCLE = 100_000  # compared with new selectors, a sixth of a second
 MOST_TALLIES = 2_000  # kept though nobody asks
 
 
@@ -39,7 +39,7 @@ class _Tally:
 
 
 @dataclass(slots=True, eq=False)
-class _Sort:
+class _Signature:
     """Pods alike, by node, and the tallies in which they count."""
 
     tallies: list[_Tally]
@@ -54,14 +54,14 @@ class NeighbourBook:
         """Start empty; ``owner``: the project of a namespace."""
         self._owner = owner
         self._seats: dict[PodUID, _Seat] = {}
-        self._sorts: dict[PodPeers, _Sort] = {}
+        self._signatures: dict[PodPeers, _Signature] = {}
         self._of_namespace: dict[str, dict[PodPeers, None]] = {}
         self._tallies: dict[Selectors, _Tally] = {}
         self._index: SelectorIndex[_Tally] = SelectorIndex()
         self._bearers: dict[AffinityTerm, dict[str, int]] = {}
         self._shunned: SelectorIndex[dict[AffinityTerm, None]] = SelectorIndex()
         self._shunning: dict[PodSelector, dict[AffinityTerm, None]] = {}
-        self._left = SORTS_PER_CYCLE
+        self._left = SIGNATURES_PER_CYCLE
 
     def __len__(self) -> int:
         """Pods on nodes."""
@@ -69,7 +69,7 @@ class NeighbourBook:
 
     def begin(self) -> None:
         """A new cycle: as much may be looked up as before the first."""
-        self._left = SORTS_PER_CYCLE
+        self._left = SIGNATURES_PER_CYCLE
         if len(self._tallies) > MOST_TALLIES:
             for tally in [t for t in self._tallies.values() if not t.asked]:
                 self._forget(tally)
@@ -122,21 +122,21 @@ class NeighbourBook:
 
     def _count(self, seat: _Seat, sign: int) -> bool:
         peers, node, staying = seat.peers, seat.node, 0 if seat.ending else sign
-        sort = self._sorts.get(peers)
-        if sort is None:
-            sort = self._sorts[peers] = _Sort(list(self._index.matching(peers)))
+        signature = self._signatures.get(peers)
+        if signature is None:
+            signature = self._signatures[peers] = _Signature(list(self._index.matching(peers)))
             self._of_namespace.setdefault(peers.namespace, {})[peers] = None
-        _add(sort.pods, node, sign)
-        _add(sort.staying, node, staying)
-        for tally in sort.tallies:
+        _add(signature.pods, node, sign)
+        _add(signature.staying, node, staying)
+        for tally in signature.tallies:
             tally.add(node, sign, staying)
-        asked = bool(sort.tallies)
+        asked = bool(signature.tallies)
         if peers.rules is not None:
             for term in peers.rules.bears:
                 self._bear(term, node, sign)
                 asked = True
-        if not sort.pods:
-            del self._sorts[peers]
+        if not signature.pods:
+            del self._signatures[peers]
             there = self._of_namespace[peers.namespace]
             del there[peers]
             if not there:
@@ -163,23 +163,23 @@ class NeighbourBook:
         """Count the pods for a new question; None when too much was asked in this cycle."""
         namespaces = _namespaces(selectors)
         if namespaces is None:
-            sorts: list[Iterable[PodPeers]] = [self._sorts]
-            cost = len(self._sorts)
+            signatures: list[Iterable[PodPeers]] = [self._signatures]
+            cost = len(self._signatures)
         else:
-            sorts = [self._of_namespace.get(each, ()) for each in namespaces]
+            signatures = [self._of_namespace.get(each, ()) for each in namespaces]
             cost = sum(len(self._of_namespace.get(each, ())) for each in namespaces)
-        if cost > self._left < SORTS_PER_CYCLE:
+        if cost > self._left < SIGNATURES_PER_CYCLE:
             return None
         self._left -= cost
         tally = self._tallies[selectors] = _Tally(selectors)
         self._index.add(selectors, tally)
-        for each in sorts:
+        for each in signatures:
             for peers in each:
                 if peers.is_one_of(selectors):
-                    sort = self._sorts[peers]
-                    sort.tallies.append(tally)
-                    for node, pods in sort.pods.items():
-                        tally.add(node, pods, sort.staying.get(node, 0))
+                    signature = self._signatures[peers]
+                    signature.tallies.append(tally)
+                    for node, pods in signature.pods.items():
+                        tally.add(node, pods, signature.staying.get(node, 0))
         return tally
 
     def _forget(self, tally: _Tally) -> None:
@@ -188,9 +188,9 @@ class NeighbourBook:
         namespaces = _namespaces(tally.selectors)
         for namespace in self._of_namespace if namespaces is None else namespaces:
             for peers in self._of_namespace.get(namespace, ()):
-                sort = self._sorts[peers]
-                if tally in sort.tallies:
-                    sort.tallies.remove(tally)
+                signature = self._signatures[peers]
+                if tally in signature.tallies:
+                    signature.tallies.remove(tally)
 
 
 def _namespaces(selectors: Selectors) -> set[str] | None:

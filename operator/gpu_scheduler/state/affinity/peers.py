@@ -38,7 +38,7 @@ MOST_BYTES = 16 << 10  # of a pod's rules
 _HARD = "DoNotSchedule"
 _MOST_KEY = 317  # characters of a label's key
 _ENCODER = msgspec.json.Encoder()
-_SORTS: Shared[PodPeers] = Shared()  # what is known of pods alike
+_SIGNATURES: Shared[PodPeers] = Shared()  # what is known of pods alike
 
 
 def peers_of(pod: Pod) -> PodPeers:
@@ -49,7 +49,7 @@ def peers_of(pod: Pod) -> PodPeers:
         labels = labels[:MOST_LABELS]
     ruled = spec.topology_spread_constraints or spec.affinity
     rules = _rules(pod) if ruled else None
-    return _SORTS.same(PodPeers(intern(meta.namespace), labels, rules))
+    return _SIGNATURES.same(PodPeers(intern(meta.namespace), labels, rules))
 
 
 def _rules(pod: Pod) -> PodRules | None:

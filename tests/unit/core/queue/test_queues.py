@@ -192,11 +192,11 @@ def test_terms_that_are_gone_are_not_remembered_for_ever(monkeypatch):
 def test_sorts_can_be_passed_over_but_for_jobs_for_which_room_is_kept():
     jobs = [job("a", HALF, 2), job("b", WHOLE), job("c", HALF, 2), job("d", HALF, 2)]
     queue = Queues(demands(), projects()).line_up(jobs, Counting())[0][0]
-    passed = {next(queue.groups()).sort}
+    passed = {next(queue.groups()).signature}
     assert [g.first_uid for g in queue.groups(passed)] == ["b-0"]
     assert [g.first_uid for g in queue.groups(passed, {jobs[2].key})] == ["b-0", "c-0", "c-1"]
     growing, found = set(), []
     for group in queue.groups(growing):
         found.append(group.first_uid)
-        growing.add(group.sort)
+        growing.add(group.signature)
     assert found == ["a-0", "b-0"]

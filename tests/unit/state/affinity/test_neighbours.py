@@ -76,7 +76,7 @@ def test_a_change_counts_as_news_only_where_somebody_asks() -> None:
 
 
 def test_looking_much_up_is_spread_over_cycles(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(neighbours, "SORTS_PER_CYCLE", 3)
+    monkeypatch.setattr(neighbours, "SIGNATURES_PER_CYCLE", 3)
     book = book_of()
     for n in range(2):
         book.put(PodUID(f"{n}"), peers(app=str(n)), "n0", ending=False)

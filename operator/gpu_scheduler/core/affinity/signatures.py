@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.request import WaitingJob
 MOST_KNOWN = 20_000  # pods found without asking the rules
 
 
-class PeerSorts:
+class AffinitySignatures:
     """Pods under some terms of anti-affinity, of pods that are there or may come."""
 
     def __init__(self, terms: AbstractSet[AffinityTerm] = frozenset()) -> None:
