@@ -58,48 +58,48 @@ DEFECTS = (
     # core
     Defect(
         name="the-last-of-a-quota",
-        file=f"{_OURS}/core/budget.py",
+        file=f"{_OURS}/core/fairness/budget.py",
         text="if needs.least_milli > self.room_milli(project, held):",
         slip="if needs.least_milli >= self.room_milli(project, held):",
         harm="For a group that would take the very last of its quota nothing is kept or claimed:"
         " borrowers take its place again and again.",
         first=(
-            f"{_CORE}/test_placement.py",
-            f"{_CORE}/test_budget.py",
+            f"{_CORE}/fit/test_placement.py",
+            f"{_CORE}/fairness/test_budget.py",
             f"{_CORE}/golden",
         ),
     ),
     Defect(
         name="a-gangs-other-members",
-        file=f"{_OURS}/core/placement.py",
+        file=f"{_OURS}/core/fit/placement.py",
         text="room_milli is None else room_milli - rest",
         slip="room_milli is None else room_milli",
         harm="The first member of a gang takes a dear GPU, so that its quota has no room for the"
         " last one: the gang waits beside free GPUs that it could have.",
         first=(
             f"{_CORE}/test_gang_cost.py",
-            f"{_CORE}/test_placement.py",
+            f"{_CORE}/fit/test_placement.py",
             f"{_CORE}/test_accelerators.py",
-            f"{_CORE}/test_budget_of_gangs.py",
+            f"{_CORE}/fairness/test_budget_of_gangs.py",
             f"{_CORE}/golden",
         ),
     ),
     Defect(
         name="victims-are-not-added-up",
-        file=f"{_OURS}/core/solver.py",
+        file=f"{_OURS}/core/eviction/solver.py",
         text="if all(given[kind] + milli <= spare[kind] for kind, milli in gives.items()):",
         slip="if all(milli <= spare[kind] for kind, milli in gives.items()):",
         harm="Several evictions together take a project below its guaranteed quota.",
         first=(
-            f"{_CORE}/test_solver.py",
-            f"{_CORE}/test_preemption.py",
+            f"{_CORE}/eviction/test_solver.py",
+            f"{_CORE}/actions/test_preemption.py",
             f"{_CORE}/test_cases.py",
             f"{_CORE}/golden",
         ),
     ),
     Defect(
         name="shares-of-closed-nodes",
-        file=f"{_OURS}/core/fair_share_state.py",
+        file=f"{_OURS}/core/eviction/fair_share_state.py",
         text="return sum(snapshot.node_free_milli)"
         " - sum(snapshot.node_free_milli[n] for n in closed)",
         slip="return sum(snapshot.node_free_milli)",
@@ -107,38 +107,38 @@ DEFECTS = (
         " too much is not asked to give back.",
         first=(
             f"{_CORE}/test_closed_nodes.py",
-            f"{_CORE}/test_preemption.py",
-            f"{_CORE}/test_dues.py",
-            f"{_CORE}/test_fairshare.py",
+            f"{_CORE}/actions/test_preemption.py",
+            f"{_CORE}/eviction/test_dues.py",
+            f"{_CORE}/fairness/test_fairshare.py",
             f"{_CORE}/golden",
         ),
     ),
     Defect(
         name="exactly-a-quota-is-borrowed",
-        file=f"{_OURS}/core/blocks.py",
+        file=f"{_OURS}/core/reservation/active.py",
         text="borrowed = held > project.quota_milli",
         slip="borrowed = held >= project.quota_milli",
         harm="Room for which others were evicted goes to another project, although whoever it was"
         " freed for is inside its quota.",
         first=(
-            f"{_CORE}/test_reservation.py",
-            f"{_CORE}/test_preemption.py",
-            f"{_CORE}/test_kept_reservations.py",
+            f"{_CORE}/actions/test_new_reservations.py",
+            f"{_CORE}/actions/test_preemption.py",
+            f"{_CORE}/actions/test_carried_reservations.py",
             f"{_CORE}/golden",
         ),
     ),
     Defect(
         name="passed-over-for-good",
-        file=f"{_OURS}/core/rounds.py",
+        file=f"{_OURS}/core/actions/rounds.py",
         text="                    passed.clear()",
         slip="                    pass",
         harm="A short job waits one plan longer than it has to, beside kept room that it may use,"
         " for being like one that had its turn before there was somebody to be near.",
         first=(
-            f"{_CORE}/test_rounds_in_kept_room.py",
-            f"{_CORE}/test_rounds.py",
-            f"{_CORE}/test_reservation.py",
-            f"{_CORE}/test_kept_reservations.py",
+            f"{_CORE}/actions/test_rounds_in_kept_room.py",
+            f"{_CORE}/actions/test_rounds.py",
+            f"{_CORE}/actions/test_new_reservations.py",
+            f"{_CORE}/actions/test_carried_reservations.py",
             f"{_CORE}/golden",
         ),
     ),
@@ -154,7 +154,7 @@ DEFECTS = (
     ),
     Defect(
         name="a-lost-answer-is-only-read",
-        file=f"{_OURS}/runtime/binder.py",
+        file=f"{_OURS}/runtime/binding/binder.py",
         text="now = await (self._touch(meta) if unknown else self._read(meta))",
         slip="now = await self._read(meta)",
         harm="A write whose answer was lost arrives after its GPU was given to somebody else: two"
@@ -163,7 +163,7 @@ DEFECTS = (
     ),
     Defect(
         name="one-try-too-few",
-        file=f"{_OURS}/runtime/evictor.py",
+        file=f"{_OURS}/runtime/eviction/evictor.py",
         text="if attempt == _TRIES - 1:",
         slip="if attempt == _TRIES:",
         harm="A pod whose two disruption budgets make the API server fail keeps GPUs that are owed"
@@ -176,7 +176,7 @@ DEFECTS = (
     ),
     Defect(
         name="a-closed-fence-is-no-end",
-        file=f"{_OURS}/runtime/poll.py",
+        file=f"{_OURS}/runtime/common/poll.py",
         text="        except errors.NotLeader:\n            raise\n",
         slip="",
         harm="A replica that has lost its lease goes on as if it led, and only warns.",
@@ -196,7 +196,7 @@ DEFECTS = (
     ),
     Defect(
         name="models-are-counted-twice",
-        file=f"{_OURS}/state/ledger.py",
+        file=f"{_OURS}/state/nodes/ledger.py",
         text="        self.held_by_model.clear()\n",
         slip="",
         harm="After each change of a node a project seems to hold more of a model than it does, and"
@@ -205,7 +205,7 @@ DEFECTS = (
     ),
     Defect(
         name="one-pod-too-many",
-        file=f"{_OURS}/state/ledger.py",
+        file=f"{_OURS}/state/nodes/ledger.py",
         text="c.free_pods[n] < 1",
         slip="c.free_pods[n] < 0",
         harm="A pod takes a place on a node that has as many pods as it may: the kubelet refuses"
@@ -218,7 +218,7 @@ DEFECTS = (
     ),
     Defect(
         name="members-that-are-done",
-        file=f"{_OURS}/state/gangs.py",
+        file=f"{_OURS}/state/queue/gangs.py",
         text="missing=max(size - len(done) - len(placed), waiting)",
         slip="missing=max(size - len(placed), waiting)",
         harm="A gang of which some members have finished waits for ever for a place for them.",

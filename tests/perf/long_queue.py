@@ -100,7 +100,7 @@ class LongQueue:
             self.projects,
             list(self.waiting.values()),
             running_pods=index,
-            holds=self.last.holds,
+            reservations=self.last.reservations,
             now=self.now,
             session=session,
             promises=FAIR,

@@ -10,10 +10,10 @@ from functools import partial
 from math import inf
 from typing import NamedTuple
 
+from gpu_scheduler.core.actions.carried_reservations import CarriedReservations
 from gpu_scheduler.core.actions.consolidation import Consolidation
-from gpu_scheduler.core.actions.kept_reservations import KeptReservations
+from gpu_scheduler.core.actions.new_reservations import NewReservations
 from gpu_scheduler.core.actions.preemption import Preemption
-from gpu_scheduler.core.actions.reservation import Reserver
 from gpu_scheduler.core.actions.rounds import Round
 from gpu_scheduler.core.eviction.dues import Dues
 from gpu_scheduler.core.eviction.fair_share_state import FairShareState, shares_now
@@ -36,9 +36,9 @@ from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.core.queue.order import FairOrder
 from gpu_scheduler.core.queue.pod_group import PodGroup, Position
 from gpu_scheduler.core.queue.queues import Queue
-from gpu_scheduler.core.reservation.blocks import Blocks
-from gpu_scheduler.core.reservation.claims import Claims
+from gpu_scheduler.core.reservation.active import ActiveReservations
 from gpu_scheduler.core.reservation.releasing import ReleasingResources
+from gpu_scheduler.core.reservation.reserved_nodes import ReservedNodes
 
 RESERVE_AFTER_SECONDS = 60.0
 NOBODY = Roll()
@@ -61,7 +61,7 @@ def plan(
     jobs: Sequence[WaitingJob],
     *,
     running_pods: RunningPods = NOBODY,
-    holds: Sequence[Reservation] = (),
+    reservations: Sequence[Reservation] = (),
     now: float = 0.0,
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
     session: PlannerCache | None = None,
@@ -76,7 +76,7 @@ def plan(
         projects: quotas by name; a job of a project that is not there is ``Invalid``.
         jobs: jobs with waiting pods, in any order.
         running_pods: the pods that hold what is not free; without them nobody is evicted.
-        holds: those of the plan before, so that room once promised stays kept.
+        reservations: those of the plan before, so that room once promised stays kept.
         now: epoch seconds.
         reserve_after_seconds: a pod first in order that has waited so long gets room reserved.
         session: what is kept from cycle to cycle, and the packing policy; None = nothing is.
@@ -84,7 +84,7 @@ def plan(
         promises: when somebody may be evicted.
         memory: that of the plan before.
     """
-    given = PlanInput(cluster, projects, jobs, running_pods, holds)
+    given = PlanInput(cluster, projects, jobs, running_pods, reservations)
     terms = _Terms(now, reserve_after_seconds, consolidate, promises, memory)
     attempt = partial(_attempt, given, session or PlannerCache(), terms)
     turns: dict[ProjectName, Position] = {}
@@ -122,40 +122,42 @@ def _attempt(
 
     # 2. Use, or go on keeping, the room that was kept for groups.
     releasing = ReleasingResources(snapshot, running_pods if queues else NOBODY)
-    blocks = Blocks(snapshot, releasing, session.peers, now)
+    active = ActiveReservations(snapshot, releasing, session.peers, now)
     solver = Solver(placer, releasing)
-    reservations = Reserver(solver, blocks, within, now)
-    held = KeptReservations(solver, blocks, reservations)
+    new_reservations = NewReservations(solver, active, within, now)
+    held = CarriedReservations(solver, active, new_reservations)
     budgets = {ReservationKind.FREED: beyond, ReservationKind.RESERVED: within}
-    started = held.resolve(given.holds, session.queues, budgets) if given.holds else []
+    started = (
+        held.resolve(given.reservations, session.queues, budgets) if given.reservations else []
+    )
     promised = len(started)
 
     # 3. Start groups inside their project's quota, but those that would only be in the way.
     for queue in queues:
         if queue.project.name in turns:
             queue.until = turns[queue.project.name]
-    inside = Round(placer, blocks, order, within)
+    inside = Round(placer, active, order, within)
     started += inside.run(queues)
 
     # 4. Keep borrowers away from the nodes for which such groups still wait.
-    claims = Claims(len(snapshot.kind))
-    inside.claim(claims)
-    reservations.claim(claims)
+    reserved_nodes = ReservedNodes(len(snapshot.kind))
+    inside.reserve_nodes(reserved_nodes)
+    new_reservations.reserve_nodes(reserved_nodes)
 
     # 5. Let projects with a weight borrow what is left, up to their shares first: what goes
     # beyond a share while another project is below its own would be taken back.
     borrowed = [beyond]
     if not terms.promises.strict and sum(queue.waits for queue in queues) > 1:
         borrowed.insert(0, Budget(snapshot, pools, above=True, shares_milli=shares.of_all))
-    above = [Round(placer, blocks, order, each, claims) for each in borrowed]
+    above = [Round(placer, active, order, each, reserved_nodes) for each in borrowed]
     started += _run(above, queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
-    balance = FairShareState(snapshot, releasing, blocks, pools, shares)
+    balance = FairShareState(snapshot, releasing, active, pools, shares)
     mine = Started(running_pods, placer, started, len(started) if last else promised)
     victims = Victims(mine, snapshot, releasing, balance, terms.promises, now)
     dues = Dues(terms.promises, terms.memory, now)
-    preemption = Preemption(solver, victims, balance, blocks, claims, dues)
+    preemption = Preemption(solver, victims, balance, active, reserved_nodes, dues)
     preemption.run(queues, order)
     if preemption.in_the_way:
         return preemption.in_the_way
@@ -165,12 +167,12 @@ def _attempt(
         started += _run([inside, *above], queues)
 
     # 7. Move fractional pods together, for those who need several GPUs.
-    moves = Consolidation(solver, blocks, within, now)
+    moves = Consolidation(solver, active, within, now)
     if terms.consolidate:
         moves.run(projects.values(), queues)
 
     # 8. Reserve room for those who have waited too long.
-    reserve_at = reservations.make(queues, terms.reserve_after_seconds)
+    reserve_at = new_reservations.make(queues, terms.reserve_after_seconds)
     soon = now if session.peers is not None and session.peers.unsettled else None
     memory = dues.memory(balance)
     due_at = None if dues.again_at == inf else dues.again_at
@@ -178,16 +180,16 @@ def _attempt(
     again_at = min((at for at in times if at is not None), default=None)
 
     # 9. Say why each other job waits.
-    holds = blocks.holds()
-    explainer = Explainer(placer, pools, feasibility, running_pods, holds, given.cluster)
-    decided = (*started, *(block.group for block in blocks.by_pod.values()))
+    reservations = active.reservations()
+    explainer = Explainer(placer, pools, feasibility, running_pods, reservations, given.cluster)
+    decided = (*started, *(block.group for block in active.by_pod.values()))
     waits = Teller(session.queues, explainer, dues, decided).waits(queues, orphans)
     session.note(pod.pod_kind for group in started for pod, _ in group.members)
     return Plan(
         tuple([place for group in started for place in group.assignments]),
         waits,
         (*preemption.evicts, *moves.evicts),
-        holds,
+        reservations,
         shares.of_all,
         again_at,
         shares.by_model,

@@ -23,7 +23,7 @@ class PlanInput:
     projects: Mapping[ProjectName, Project]
     jobs: Sequence[WaitingJob]
     running_pods: RunningPods
-    holds: Sequence[Reservation] = ()
+    reservations: Sequence[Reservation] = ()
 
     def frozen(self) -> "PlanInput":
         """The same, whatever happens to the cluster and its pods meanwhile."""
@@ -61,7 +61,7 @@ class PlanInput:
             {name: each for name, each in self.projects.items() if name not in projects},
             jobs,
             Some(self.running_pods, nodes, keys, projects),
-            [h for h in self.holds if h.node not in nodes and h.pod in uids],
+            [h for h in self.reservations if h.node not in nodes and h.pod in uids],
         )
 
 

@@ -216,8 +216,8 @@ class Planning:
                 continue
             if job is not None:
                 jobs.append(job)
-        holds = tuple(self._last.reservations.values())
-        return PlanInput(state.snapshot(), projects, jobs, state.running_pods, holds)
+        reservations = tuple(self._last.reservations.values())
+        return PlanInput(state.snapshot(), projects, jobs, state.running_pods, reservations)
 
     def _set_aside(self, suspect: Suspect, error: BaseException, gone: set[Suspect]) -> None:
         if suspect not in gone:
@@ -231,7 +231,7 @@ class Planning:
             given.projects,
             given.jobs,
             running_pods=given.running_pods,
-            holds=given.holds,
+            reservations=given.reservations,
             now=self._now(),
             reserve_after_seconds=self._rules.reserve_after_seconds,
             session=session,
@@ -315,7 +315,7 @@ class Planning:
         last, assumed = self._last, self._state.assumed
         # Until a pod is bound its room stays promised: the write may still fail.
         kept = {uid: each for uid, each in last.reservations.items() if uid in assumed}
-        last.reservations = kept | {each.pod: each for each in result.holds}
+        last.reservations = kept | {each.pod: each for each in result.reservations}
         last.memory = result.memory
         last.shares_milli = result.shares_milli
         self._again_at = result.again_at

@@ -81,7 +81,7 @@ def plan_until_stable(
         enough: asked after each cycle that changes something; True: the rest does not matter.
     """
     state, session, outcome = simulated.state, PlannerCache(packing), SettledCluster()
-    holds: tuple[Reservation, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
     all_due_seconds = longest_seconds(promises)
     begin = time = changed = epoch_seconds(now)
     memory, looks = NOTHING, 0
@@ -91,14 +91,18 @@ def plan_until_stable(
             state.planner_projects(),
             state.waiting_jobs(),
             running_pods=state.running_pods,
-            holds=holds,
+            reservations=reservations,
             now=time,
             session=session,
             consolidate=consolidation,
             promises=promises,
             memory=memory,
         )
-        holds, outcome.shares_milli, memory = result.holds, result.shares_milli, result.memory
+        reservations, outcome.shares_milli, memory = (
+            result.reservations,
+            result.shares_milli,
+            result.memory,
+        )
         if time == changed:
             outcome.waits = (*result.waits, *simulated.stopped)
         if result.assignments or result.evicts:

@@ -81,12 +81,14 @@ def _never(waiting: Waiting) -> Json | None:
 def _kept(planned: Planned, waiting: Waiting) -> Json | None:
     """Room is kept for it."""
     uids = {pod.uid for pod, _ in waiting.group.members}
-    holds = [hold for hold in planned.plan.holds if hold.pod in uids]
-    if not holds:
+    reservations = [
+        reservation for reservation in planned.plan.reservations if reservation.pod in uids
+    ]
+    if not reservations:
         return None
-    nodes = wording.names(sorted({hold.node for hold in holds}))
-    node = holds[0].node
-    if any(hold.kind is ReservationKind.FREED for hold in holds):
+    nodes = wording.names(sorted({reservation.node for reservation in reservations}))
+    node = reservations[0].node
+    if any(reservation.kind is ReservationKind.FREED for reservation in reservations):
         text = f"as soon as the pods that give way to it on {nodes} have ended"
         gone = [
             _gone(planned, planned.simulated.state.pods[each.pod], each)
@@ -94,7 +96,7 @@ def _kept(planned: Planned, waiting: Waiting) -> Json | None:
             if each.beneficiary == waiting.key
         ]
         return _estimate("evictions", text, node=node, gives_way=gone)
-    starts = [hold.start for hold in holds]
+    starts = [reservation.start for reservation in reservations]
     known_all = [start for start in starts if start is not None]
     if len(known_all) < len(starts):
         return None

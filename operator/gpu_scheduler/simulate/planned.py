@@ -98,14 +98,14 @@ def plan_scene(
 
 def without_room_for(planned: Planned, key: JobKey) -> Planned:
     """The same as if nothing were kept for a job: what is free then is free for it."""
-    if all(hold.job != key for hold in planned.plan.holds):
+    if all(reservation.job != key for reservation in planned.plan.reservations):
         return planned
     now = epoch_seconds(planned.now)  # room is reserved only for who has waited for a while
     jobs = [_new(job, now) if job.key == key else job for job in planned.jobs.values()]
     found = planned
     for evictions in (True, False):
         found = _plan(planned.simulated, jobs, planned.now, planned.rules, evictions=evictions)
-        if all(hold.job != key for hold in found.plan.holds):
+        if all(reservation.job != key for reservation in found.plan.reservations):
             break
     return found if found.group_of(key) is not None else planned
 

@@ -30,7 +30,7 @@ def test_nobody_gives_way_to_it_for_a_guarantee(promises: Promises, gang: str) -
     case, wanted = full(promises), Pod("w", "a", WHOLE, gang=gang)
     assert evicted(replace(case, waiting=[wanted]).plan())
     result = case.wait(replace(wanted, doubtful=True)).plan()
-    assert evicted(result) == [] and result.holds == ()
+    assert evicted(result) == [] and result.reservations == ()
     assert "guarantee" not in result.waits[0].message
 
 
@@ -56,7 +56,7 @@ def test_no_room_is_kept_for_it_and_borrowers_get_what_it_waits_for() -> None:
     borrower = Pod("x", "b", WHOLE, created=1.0)
     assert started(replace(case, waiting=[wanted, borrower]).plan()) == []
     result = case.wait(replace(wanted, doubtful=True), borrower).plan()
-    assert started(result) == ["x"] and result.holds == ()
+    assert started(result) == ["x"] and result.reservations == ()
 
 
 def test_nobody_moves_for_it() -> None:
@@ -73,6 +73,6 @@ def test_it_starts_on_what_is_free() -> None:
 def test_room_that_was_made_for_it_before_is_let_go() -> None:
     case = full(STRICT).wait(Pod("w", "a", WHOLE))
     case.carry_out(case.plan())
-    assert case.holds
+    assert case.reservations
     case.waiting = [replace(case.waiting[0], doubtful=True)]
-    assert case.plan().holds == ()
+    assert case.plan().reservations == ()

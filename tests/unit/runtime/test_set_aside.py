@@ -44,7 +44,7 @@ class Marked:
         there |= {node.name for node in cluster.nodes if jobs}
         there |= {name for name in projects if any(job.project == name for job in jobs)}
         held = [each for node in cluster.nodes for each in more["running_pods"].on(node.name)]
-        there |= {each.uid for each in held} | {hold.pod for hold in more["holds"]}
+        there |= {each.uid for each in held} | {hold.pod for hold in more["reservations"]}
         if found := there & self.marked:
             raise IndexError(f"cannot work with {sorted(found)}")
         return plan(cluster, projects, jobs, **more)

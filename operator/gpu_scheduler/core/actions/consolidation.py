@@ -21,7 +21,7 @@ from gpu_scheduler.core.model.running_pods import MOST_SKEW_SECONDS, RunningPod
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.queue.pod_group import PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
-from gpu_scheduler.core.reservation.blocks import Blocks
+from gpu_scheduler.core.reservation.active import ActiveReservations
 
 REST_SECONDS = 3600.0  # between two moves of the same pod
 MOST_HELPED = 4  # groups per cycle
@@ -35,7 +35,9 @@ Move = tuple[RunningPod, int, Choice]  # who, and where it would go
 class Consolidation:
     """One cycle's moves; ``evicts`` is what it decided."""
 
-    def __init__(self, solver: Solver, blocks: Blocks, within: Budget, now: float) -> None:
+    def __init__(
+        self, solver: Solver, active: ActiveReservations, within: Budget, now: float
+    ) -> None:
         """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.evicts: list[Evict] = []
         self.looks: dict[JobKey, None] = {}
@@ -45,7 +47,7 @@ class Consolidation:
         self._solver = solver
         self._placer = solver.placer
         self._releasing = solver.releasing
-        self._blocks = blocks
+        self._active = active
         self._within = within
         self._now = now
         self._snapshot = solver.placer.snapshot
@@ -70,15 +72,15 @@ class Consolidation:
                 return
             if not group.deserving or group.needs.devices <= 1:
                 passed.add(group.signature)
-            elif group.job.key != last and not self._blocks.freed_for(group):
+            elif group.job.key != last and not self._active.freed_for(group):
                 last = group.job.key
                 asked += 1
                 yield group
 
     def _help(self, group: PodGroup) -> bool:
-        lifted = self._blocks.of_group(group)
-        for block in lifted:
-            self._blocks.release(block)
+        lifted = self._active.of_group(group)
+        for reserved in lifted:
+            self._active.release(reserved)
         project = group.project
         held = self._snapshot.allocated_milli(project.name) - self._releasing.milli[project.name]
         room, model_budget = (
@@ -93,7 +95,7 @@ class Consolidation:
             if found is not None:
                 self._decide(group, *found)
                 return True
-        self._blocks.restore(lifted)
+        self._active.restore(lifted)
         return False
 
     def _attempts(self, group: PodGroup) -> Iterator[tuple[list[RunningPod], Scope]]:
@@ -169,7 +171,7 @@ class Consolidation:
         snapshot.rollback(mark)
         if not 0 < len(homeless) <= MOST_MOVED:
             return None
-        # Those who wait get their places node by node once all have gone: see ``holds``.
+        # Those who wait get their places node by node once all have gone: see ``reservations``.
         self._release(homeless)
         nodes = {member[0].uid: node for member, node, _ in placement}
         final = self._placer.place_at(group, room_milli, nodes, model_budget)
@@ -218,7 +220,7 @@ class Consolidation:
             self.evicts.append(Evict(pod.uid, pod.job, job.key, EvictReason.CONSOLIDATE, message))
         for pod, _, _ in moves:
             self._releasing.add(pod)
-        self._blocks.keep(group, placement, ReservationKind.FREED)
+        self._active.keep(group, placement, ReservationKind.FREED)
 
     def _release(self, pods: Iterable[RunningPod]) -> None:
         for pod in pods:

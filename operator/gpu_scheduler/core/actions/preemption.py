@@ -23,8 +23,8 @@ from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.queue.order import FairOrder
 from gpu_scheduler.core.queue.pod_group import Needs, PodGroup, Position, Signature
 from gpu_scheduler.core.queue.queues import Queue
-from gpu_scheduler.core.reservation.blocks import Block, Blocks
-from gpu_scheduler.core.reservation.claims import Claims
+from gpu_scheduler.core.reservation.active import ActiveReservation, ActiveReservations
+from gpu_scheduler.core.reservation.reserved_nodes import ReservedNodes
 
 Groups = Callable[[Queue, set[Signature], set[JobKey]], Iterable[PodGroup]]
 Costs = dict[tuple[Needs, int, JobKey | None], float]  # seconds of work for each GPU
@@ -53,8 +53,8 @@ class Preemption:
         solver: Solver,
         victims: Victims,
         balance: FairShareState,
-        blocks: Blocks,
-        claims: Claims,
+        active: ActiveReservations,
+        reserved_nodes: ReservedNodes,
         dues: Dues,
     ) -> None:
         self.evicts: list[Evict] = []
@@ -67,8 +67,8 @@ class Preemption:
         self._solver = solver
         self._victims = victims
         self._balance = balance
-        self._blocks = blocks
-        self._claims = claims
+        self._active = active
+        self._reserved_nodes = reserved_nodes
         self._dues = dues
 
     def run(self, queues: Sequence[Queue], order: FairOrder) -> None:
@@ -94,7 +94,7 @@ class Preemption:
         )
         waiting = [queue for queue in queues if queue.waits]
         if waiting and (quotas.anyone_over() or self._solver.coming):
-            dues.note_owed(waiting, shares, self._blocks)
+            dues.note_owed(waiting, shares, self._active)
             for action in guaranteed:
                 self._pass(waiting, order, action)
             self._pass(waiting, order, above)
@@ -126,7 +126,7 @@ class Preemption:
         """One after the other, groups that are helped."""
         costs: Costs = {}
         passed: set[Signature] = set()
-        kept = self._blocks.jobs()
+        kept = self._active.jobs()
         for group in action.groups(queue, passed, kept):
             if not (group.deserving and group.needs.least_milli):
                 passed.add(group.signature)
@@ -134,17 +134,17 @@ class Preemption:
                 continue
             elif group.job.unseen and len(self.looks) >= MOST_HELPED:
                 passed.add(group.signature)
-            elif not self._blocks.freed_for(group):
+            elif not self._active.freed_for(group):
                 if self._help(group, action, costs):
                     yield True
                 elif costs.get((group.needs, group.job.priority, None)) == NEVER:
-                    if group.job.key not in kept and not self._blocks.reserved_open_to(group.job):
+                    if group.job.key not in kept and not self._active.reserved_open_to(group.job):
                         passed.add(group.signature)
 
     def _help(self, group: PodGroup, action: Action, costs: Costs) -> bool:
         """Decide on the solution for a group; ``costs``: what it would cost to help those alike."""
         job = group.job
-        own, others = self._blocks.of_group(group), self._blocks.reserved_open_to(job)
+        own, others = self._active.of_group(group), self._active.reserved_open_to(job)
         key = group.needs, job.priority, job.key if own or others else None
         cost = costs.get(key)
         if cost == NEVER:
@@ -152,8 +152,8 @@ class Preemption:
         due = action.due(group)
         if due is None or (cost is not None and not self._dues.may_cost(due, cost)):
             return False
-        for block in (*own, *others):
-            self._blocks.release(block)
+        for reserved in (*own, *others):
+            self._active.release(reserved)
         found = action.solve(group)
         gone = [pod for victim in found.victims for pod in victim] if found else ()
         if found is None or not self._placer.may_after(found.placement, gone):
@@ -164,7 +164,7 @@ class Preemption:
         if helps and job.unseen and found is not None and self._run(found.victims):
             self.looks[job.key], helps = None, False
         if found is None or not helps:
-            self._blocks.restore((*own, *others))
+            self._active.restore((*own, *others))
             return False
         if self._are_in_the_way(group, found.victims):
             return True
@@ -182,7 +182,7 @@ class Preemption:
             return None
         model_budget, barred = (
             self._balance.beyond.model_budget(project),
-            self._claims.barred if borrows else None,
+            self._reserved_nodes.barred if borrows else None,
         )
         placement = self._solver.without(group, room, barred, model_budget)
         if placement is not None:
@@ -221,7 +221,7 @@ class Preemption:
 
         def fair(given: int, cost: int, nodes: Iterable[int]) -> bool:
             """Beyond its growth a project takes no nodes for which those inside quota wait."""
-            return cost <= growth + given or not any(node in self._claims for node in nodes)
+            return cost <= growth + given or not any(node in self._reserved_nodes for node in nodes)
 
         gives = partial(self._victims.gives, project.name)
         constraints = Constraints(
@@ -268,17 +268,19 @@ class Preemption:
         balance = self._balance.of(group.needs)
         return f"{balance.stand(job.project)}, {balance.stand(victim[0].project)}"
 
-    def _promise(self, group: PodGroup, placement: Placement, others: Iterable[Block]) -> None:
+    def _promise(
+        self, group: PodGroup, placement: Placement, others: Iterable[ActiveReservation]
+    ) -> None:
         """Keep the room for those for whom it was made, or start them; ``others`` keep the rest."""
         self._helped += len(placement)
-        for block in self._blocks.of_group(group):
-            self._blocks.drop(block)
+        for reserved in self._active.of_group(group):
+            self._active.drop(reserved)
         affordable = milli_of(placement) <= self._balance.beyond.room_milli(group.project)
-        self._blocks.keep(group, placement, ReservationKind.FREED, new=True)
-        mine = self._blocks.of_group(group)
-        if affordable and all(block.here for block in mine):
-            for block in mine:
-                self._blocks.drop(block)
+        self._active.keep(group, placement, ReservationKind.FREED, new=True)
+        mine = self._active.of_group(group)
+        if affordable and all(reserved.here for reserved in mine):
+            for reserved in mine:
+                self._active.drop(reserved)
             self._placer.start(group, placement)
             self._victims.running_pods.start(group)
-        self._blocks.restore(others)
+        self._active.restore(others)

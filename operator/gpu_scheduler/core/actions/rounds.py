@@ -16,60 +16,60 @@ from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.queue.order import FairOrder, job_rank
 from gpu_scheduler.core.queue.pod_group import Needs, PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
-from gpu_scheduler.core.reservation.blocks import Blocks, Starter
-from gpu_scheduler.core.reservation.claims import Claims
+from gpu_scheduler.core.reservation.active import ActiveReservations, Starter
+from gpu_scheduler.core.reservation.reserved_nodes import ReservedNodes
 
 
 class Round:
-    """One round under one budget; ``claims``: nodes that it leaves alone."""
+    """One round under one budget; ``reserved_nodes``: nodes that it leaves alone."""
 
     def __init__(
         self,
         placer: Placer,
-        blocks: Blocks,
+        active: ActiveReservations,
         order: FairOrder,
         budget: Budget,
-        claims: Claims | None = None,
+        reserved_nodes: ReservedNodes | None = None,
     ) -> None:
         """Groups for which room is kept are passed over: they had their turn before."""
         self._placer = placer
-        self._blocks = blocks
+        self._active = active
         self._order = order
         self._budget = budget
-        self._claims = claims
+        self._reserved_nodes = reserved_nodes
         self._blocked: dict[Needs, tuple[PodGroup, dict[ProjectName, Project]]] = {}
 
     def run(self, queues: Sequence[Queue]) -> list[PodGroup]:
         """Start what can start."""
         return list(self._order.by_turns(queues, [self._starts(queue) for queue in queues]))
 
-    def claim(self, claims: Claims) -> None:
+    def reserve_nodes(self, reserved_nodes: ReservedNodes) -> None:
         """Claim the nodes of what found no devices although its project has the room for it.
 
         That is asked at the end: pods after it may have used the room up.
         """
         for needs, (group, projects) in self._blocked.items():
             if any(self._budget.covers(project, needs) for project in projects.values()):
-                claims.add(self._placer.nodes_of(group))
+                reserved_nodes.add(self._placer.nodes_of(group))
 
     def _starts(self, queue: Queue) -> Iterator[PodGroup]:
         """The placements of one project, group by group, made when asked for."""
         stuck, noted = set[Needs](), set[Needs]()
         passed: set[Signature] = set()  # of which the others would find no place, either
         kept_out: set[tuple[JobKey, Needs]] = set()  # of room that is kept for others
-        kept, start, inside = self._blocks.by_pod, self._starter(queue), not self._budget.above
-        last = self._blocks.last_rank(queue.project.name)  # later ones find the same room open
+        kept, start, inside = self._active.by_pod, self._starter(queue), not self._budget.above
+        last = self._active.last_rank(queue.project.name)  # later ones find the same room open
         for group in queue.groups(passed):
             needs, started = group.needs, False
             if not group.startable:
                 passed.add(group.signature)
                 continue
-            if kept and self._blocks.of_group(group):
+            if kept and self._active.of_group(group):
                 continue
             if needs not in stuck:
                 started = start(group)
             if not started and kept and (group.job.key, needs) not in kept_out:
-                started = self._blocks.backfill(group, start, inside=inside)
+                started = self._active.backfill(group, start, inside=inside)
                 if not started:
                     kept_out.add((group.job.key, needs))
             if started:
@@ -107,4 +107,4 @@ class Round:
 
     @property
     def _barred(self) -> Flags | None:
-        return self._claims.barred if self._claims else None
+        return self._reserved_nodes.barred if self._reserved_nodes else None

@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.promises import PlannerMemory, Promises
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.queue.pod_group import PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
-from gpu_scheduler.core.reservation.blocks import Blocks
+from gpu_scheduler.core.reservation.active import ActiveReservations
 
 SHARE_BAND = 0.05  # of a fair share: less below it on average is no reason to evict
 SHARE_OVERDUE = 0.75  # of the window
@@ -62,16 +62,18 @@ class Dues:
         self._priorities: dict[PodUID, float] = {}  # that were asked for, and since when they wait
         self._times: dict[float, str] = {}
 
-    def note_owed(self, queues: Iterable[Queue], balance: FairShareState, blocks: Blocks) -> None:
+    def note_owed(
+        self, queues: Iterable[Queue], balance: FairShareState, active: ActiveReservations
+    ) -> None:
         """Who waits inside its project's quota, with those before it in the queue.
 
         To be called where somebody borrows, or room comes: nothing else can be had for them.
         """
         if self.promises.strict:
             return
-        kept, owed, was_owed, now = blocks.by_pod, self._owed, self._was_owed.get, self._now
+        kept, owed, was_owed, now = active.by_pod, self._owed, self._was_owed.get, self._now
         for queue in queues:
-            reserved = blocks.charged_milli[queue.project.name]  # for some of those that wait
+            reserved = active.charged_milli[queue.project.name]  # for some of those that wait
             room = balance.inside_milli(queue.project) + reserved
             groups = self._groups[queue.project.name] = []
             passed: set[Signature] = set()
@@ -81,7 +83,7 @@ class Dues:
                     break
                 if not (0 < milli <= room and group.deserving):
                     passed.add(group.signature)
-                elif not (kept and blocks.freed_for(group)):
+                elif not (kept and active.freed_for(group)):
                     room -= milli
                     uid = group.first_uid
                     owed[uid] = min(was_owed(uid, now), now)

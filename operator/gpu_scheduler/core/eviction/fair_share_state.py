@@ -19,7 +19,7 @@ from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.model.wording import gpus
 from gpu_scheduler.core.queue.pod_group import Needs
 from gpu_scheduler.core.queue.queues import Queue
-from gpu_scheduler.core.reservation.blocks import Blocks
+from gpu_scheduler.core.reservation.active import ActiveReservations
 from gpu_scheduler.core.reservation.releasing import ReleasingResources
 
 
@@ -77,13 +77,13 @@ class FairShareState:
         self,
         snapshot: Snapshot,
         releasing: ReleasingResources,
-        blocks: Blocks,
+        active: ActiveReservations,
         pools: Pools,
         shares: Shares,
     ) -> None:
         self._snapshot = snapshot
         self._releasing = releasing
-        self._blocks = blocks
+        self._active = active
         self.pools = pools
         self._shares = shares
         self.projects = shares.projects
@@ -131,7 +131,7 @@ class FairShareState:
 
     def _taken_of(self, name: ProjectName, pool: Pool) -> int:
         """The same, less what is only reserved: nothing that can be taken from a project."""
-        reserved = self._blocks.charged_by_model[name]
+        reserved = self._active.charged_by_model[name]
         of_pool = (n for product, n in reserved.items() if self.pools.of_product(product) == pool)
         return self._held_of(name, pool) - sum(of_pool)
 
@@ -152,7 +152,7 @@ class FairShareState:
         floor = self.projects[name].quota_milli
         if self._keeps_shares:
             floor = max(floor, self.shares_milli[name])
-        return max(0, self.held_milli(name) - self._blocks.charged_milli[name] - floor)
+        return max(0, self.held_milli(name) - self._active.charged_milli[name] - floor)
 
     def most_over(self) -> list[ProjectName]:
         """Projects from which something can be taken, most over their fair share first."""
@@ -183,7 +183,7 @@ class ModelShareState(FairShareState):
 
     def __init__(self, whole: FairShareState, pool: Pool) -> None:
         super().__init__(
-            whole._snapshot, whole._releasing, whole._blocks, whole.pools, whole._shares
+            whole._snapshot, whole._releasing, whole._active, whole.pools, whole._shares
         )
         self.shares_milli = whole._shares.by_model[pool]
         self._whole = whole

@@ -61,21 +61,23 @@ def until(start: float | None) -> str:
     return f", complete by {wording.at(start)} at the latest" if start is not None else ""
 
 
-def others(holds: Iterable[Reservation], demand: Demand, snapshot: Snapshot) -> str:
+def others(reservations: Iterable[Reservation], demand: Demand, snapshot: Snapshot) -> str:
     """For whom room is kept on nodes that a pod could use."""
-    holds = tuple(holds)
-    if not holds:
+    reservations = tuple(reservations)
+    if not reservations:
         return ""
     cluster = snapshot.cluster
     names = {cluster.nodes[n].name for n in demand.usable}
-    kept = (hold for hold in holds if hold.node in names)
-    found = sorted({f"{cluster.name_of(hold.job)} on {hold.node}" for hold in kept})
+    kept = (reservation for reservation in reservations if reservation.node in names)
+    found = sorted(
+        {f"{cluster.name_of(reservation.job)} on {reservation.node}" for reservation in kept}
+    )
     return f"; room is kept for {wording.names(found)}" if found else ""
 
 
-def is_open(hold: Reservation, cluster: Cluster, node: int | None) -> bool:
+def is_open(reservation: Reservation, cluster: Cluster, node: int | None) -> bool:
     """Whether some of the room that is kept is free; ``node``: its number."""
-    kept = {grant.device for grant in hold.grants}
+    kept = {grant.device for grant in reservation.grants}
     if node is None or not kept:
         return not kept
     devices = range(cluster.first[node], cluster.first[node + 1])

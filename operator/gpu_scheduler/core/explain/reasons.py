@@ -40,7 +40,7 @@ class Explainer:
         pools: Pools,
         feasibility: Feasibility,
         running_pods: RunningPods,
-        holds: Sequence[Reservation],
+        reservations: Sequence[Reservation],
         cluster: Cluster,
     ) -> None:
         """``cluster``: before the cycle."""
@@ -51,16 +51,16 @@ class Explainer:
         self._running_pods = running_pods
         self._within = Budget(placer.snapshot, pools, above=False)
         self._beyond = Budget(placer.snapshot, pools, above=True)
-        self._holds = {hold.pod: hold for hold in holds}
-        self.kept = {hold.job for hold in holds}
+        self._reservations = {reservation.pod: reservation for reservation in reservations}
+        self.kept = {reservation.job for reservation in reservations}
         """Jobs for which room is kept."""
         # Room on GPUs that are taken anyway keeps nobody out now: many need not be told of it.
         self._open: list[Reservation] = []
         self._taken: list[Reservation] = []
-        for hold in holds:
-            number = self._snapshot.number_of(hold.node)
-            is_open = occupied_by.is_open(hold, cluster, number)
-            (self._open if is_open else self._taken).append(hold)
+        for reservation in reservations:
+            number = self._snapshot.number_of(reservation.node)
+            is_open = occupied_by.is_open(reservation, cluster, number)
+            (self._open if is_open else self._taken).append(reservation)
         self._verdicts: dict[tuple[Needs, ProjectName], Verdict] = {}
         self._shortages: dict[tuple[object, ...], Verdict] = {}
         peers = placer.peers
@@ -70,10 +70,12 @@ class Explainer:
 
     def explain(self, group: PodGroup, position: int) -> Verdict:
         """Why this group did not start; ``position``: of its job within the project."""
-        if self._holds:
-            holds = [self._holds[uid] for uid in group.uids if uid in self._holds]
-            if holds:
-                return Reason.WAITING_FOR_GPU, _kept(group, holds)
+        if self._reservations:
+            reservations = [
+                self._reservations[uid] for uid in group.uids if uid in self._reservations
+            ]
+            if reservations:
+                return Reason.WAITING_FOR_GPU, _kept(group, reservations)
         key = group.needs, group.project.name
         verdict = self._verdicts.get(key) if group.complete else None
         if verdict is None:
@@ -144,12 +146,12 @@ class Explainer:
         project, least = group.project, group.needs.least_milli
         if not least:
             return None
-        holds = gpu_from_milli(self._snapshot.allocated_milli(project.name))
+        held = gpu_from_milli(self._snapshot.allocated_milli(project.name))
         who = f"project {project.name} holds"
         needs = f"needs {cost(group)}"
         above, ceiling = self._beyond.room_milli(project), wording.ceiling(project)
         if least > above:
-            return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {holds} of {ceiling}"
+            return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {held} of {ceiling}"
         model_budget = self._beyond.model_budget(project)
         short = (
             model_budget.short_of(group.needs.counts.items()) if model_budget is not None else None
@@ -163,11 +165,11 @@ class Explainer:
         charge = milli_of(placement)
         if charge > above:
             where = self._where(group, placement)
-            return Reason.WAITING_FOR_QUOTA, f"needs {where}; {who} {holds} of {ceiling}"
+            return Reason.WAITING_FOR_QUOTA, f"needs {where}; {who} {held} of {ceiling}"
         if charge <= self._within.room_milli(project):
             return self._waits_for_models(group, placement)
         its = f"its quota {gpu_from_milli(project.quota_milli)}"
-        return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {holds} of {its} {_NOT_NOW}"
+        return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {held} of {its} {_NOT_NOW}"
 
     def _where(self, group: PodGroup, placement: Placement) -> str:
         """What a group costs where it would fit."""
@@ -230,15 +232,16 @@ class Explainer:
         return self._shortages[key]
 
 
-def _kept(group: PodGroup, holds: list[Reservation]) -> str:
+def _kept(group: PodGroup, reservations: list[Reservation]) -> str:
     """What a group for which room is kept waits for."""
     needs = wording.needs(group.members[0][1].pod_kind)
     if group.job.gang is not None:
         needs = cost(group)
-    nodes = wording.names(sorted({hold.node for hold in holds}))
-    if holds[0].kind is ReservationKind.FREED:
+    nodes = wording.names(sorted({reservation.node for reservation in reservations}))
+    if reservations[0].kind is ReservationKind.FREED:
         return f"needs {needs}; room on {nodes} is kept for it and pods there are ending"
-    return f"needs {needs}; room on {nodes} is reserved for it{occupied_by.until(holds[0].start)}"
+    until = occupied_by.until(reservations[0].start)
+    return f"needs {needs}; room on {nodes} is reserved for it{until}"
 
 
 def _quota_of(project: Project, model: Pool) -> str:

@@ -222,7 +222,7 @@ class Plan:
     assignments: tuple[Assignment, ...]
     waits: Waits
     evicts: tuple[Evict, ...] = ()
-    holds: tuple[Reservation, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     again_at: float | None = None
     shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = field(default_factory=dict)

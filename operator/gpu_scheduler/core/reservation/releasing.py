@@ -1,7 +1,7 @@
 """What pods that are about to go will free, less what of it is kept for somebody already.
 
 A pod that is being evicted holds its devices until it is gone, but nobody need be evicted for room
-that comes anyway. Room is promised once: ``take`` takes it off what comes. Called by ``blocks`` and
+that comes anyway. Room is promised once: ``take`` takes it off what comes. Called by ``active`` and
 by all who look for room.
 """
 

@@ -86,7 +86,7 @@ class SharingPlayer:
         self.running_pods = RunningPodBook()
         self.waiting: dict[JobKey, dict[int, Index]] = {}
         self.running: dict[PodUID, Index] = {}
-        self.holds: tuple[Reservation, ...] = ()
+        self.reservations: tuple[Reservation, ...] = ()
         self.now = 0.0
         self._going: set[PodUID] = set()
         self._next: dict[str, Iterator[tuple[int, float]]] = {}  # pods that are not there yet
@@ -122,12 +122,12 @@ class SharingPlayer:
             self.workload.projects,
             self.jobs(),
             running_pods=self.running_pods,
-            holds=self.holds,
+            reservations=self.reservations,
             now=self.now,
             session=self._session,
             memory=self._memory,
         )
-        self.holds = result.holds
+        self.reservations = result.reservations
         self._memory = result.memory
         for assignment in result.assignments:
             self._start(assignment)

@@ -42,7 +42,9 @@ def test_a_half_moves_to_the_other_node_so_that_a_pair_of_gpus_is_free():
         "ns/pair",
     )
     assert evict.message == "a moves from n0 and fits on n1: ns/pair needs 2 GPUs in 1 pod"
-    assert [(hold.node, hold.kind) for hold in result.holds] == [("n0", ReservationKind.FREED)]
+    assert [(reservation.node, reservation.kind) for reservation in result.reservations] == [
+        ("n0", ReservationKind.FREED)
+    ]
     play.cycle()
     where = {uid: running_pod.node for uid, (_, running_pod) in play.running.items()}
     assert where == {"pair-0": "n0", "a-0": "n1", "b-0": "n1"}

@@ -205,10 +205,13 @@ def test_a_restarted_planner_waits_for_the_victims_of_the_one_before():
     play.grace = 5
     play.wait(*(Pod(f"w{i}", "a", WHOLE, created=i) for i in range(2)))
     play.cycle()
-    play.holds = ()
+    play.reservations = ()
     result = play.cycle()
     assert result.evicts == ()
-    assert [hold.kind for hold in result.holds] == [ReservationKind.FREED, ReservationKind.FREED]
+    assert [reservation.kind for reservation in result.reservations] == [
+        ReservationKind.FREED,
+        ReservationKind.FREED,
+    ]
 
 
 def test_freed_devices_are_held_for_the_pod_for_which_they_were_freed():
@@ -227,9 +230,9 @@ def test_held_room_is_let_go_when_its_pod_is_gone():
     play = full(2, *EVEN)
     play.grace = 3
     play.wait(Pod("w", "a", WHOLE))
-    assert play.cycle().holds
+    assert play.cycle().reservations
     play.waiting.clear()
-    assert play.plan().holds == ()
+    assert play.plan().reservations == ()
 
 
 def test_a_pod_that_cannot_be_evicted_is_spared_and_another_one_goes():

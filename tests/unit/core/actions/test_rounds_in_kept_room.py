@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.unit.builders import job, pod_kind
-from tests.unit.core.actions.test_reservation import stream
+from tests.unit.core.actions.test_new_reservations import stream
 from tests.unit.core.peer_builders import Standing, near, peers
 
 from gpu_scheduler.core.model.peers import PodPeers
@@ -36,7 +36,7 @@ def test_one_like_another_that_found_no_place_is_tried_once_what_it_wants_to_be_
         play.projects,
         [*play.jobs(), *jobs],
         running_pods=play.roll(),
-        holds=play.holds,
+        reservations=play.reservations,
         now=play.now,
         reserve_after_seconds=play.reserve_after_seconds,
     )

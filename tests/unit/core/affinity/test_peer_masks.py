@@ -199,7 +199,7 @@ def test_nobody_is_evicted_where_the_rules_forbid_the_pod_or_would_without_its_v
         roll = borrowed(cluster, "n0", peers(app="x"), standing)
         cluster.neighbours = standing
         result = plan(cluster, teams, [ruled("mine", peers(rules))], running_pods=roll)
-        assert {hold.node for hold in result.holds} == allowed
+        assert {reservation.node for reservation in result.reservations} == allowed
         assert {evict.pod for evict in result.evicts} == {f"on-{node}" for node in allowed}
 
 
@@ -210,5 +210,5 @@ def test_pods_that_keep_apart_are_not_promised_the_same_node() -> None:
     cluster.neighbours = standing
     three = ruled("mine", peers(apart(app="m"), app="m"), 3)
     result = plan(cluster, teams, [three], running_pods=roll)
-    assert sorted(hold.node for hold in result.holds) == ["n0", "n1"]
+    assert sorted(reservation.node for reservation in result.reservations) == ["n0", "n1"]
     assert len(result.evicts) == 2

@@ -55,7 +55,7 @@ def test_who_may_use_room_that_is_kept_for_others_gets_the_best_of_it():
     play.place(Pod("r1", "q", WHOLE, **long), "n0/0").place(Pod("r2", "q", WHOLE, **long), "n2/0")
     play.wait(*members("big", WHOLE, WHOLE, WHOLE, project="p", created=1.0))
     play.cycle()
-    assert {hold.node for hold in play.holds} == {"n0", "n1", "n2"}
+    assert {reservation.node for reservation in play.reservations} == {"n0", "n1", "n2"}
     play.wait(Pod("short", "p", HALF, created=2.0, seconds=100, limit=True))
     assert [(place.job, place.node) for place in play.plan().assignments] == [("ns/short", "n1")]
 
@@ -103,7 +103,11 @@ def test_nobody_starts_before_its_turn_into_room_that_an_earlier_one_gets_by_an_
     play.wait(Pod("pair", "p", HALVES, created=1.0), Pod("late", "p", HALF, created=2.0))
     result = play.plan()
     assert (evicted(result), started(result)) == (["low"], [])
-    assert {hold.pod for hold in result.holds if hold.kind is ReservationKind.FREED} == {"pair-0"}
+    assert {
+        reservation.pod
+        for reservation in result.reservations
+        if reservation.kind is ReservationKind.FREED
+    } == {"pair-0"}
 
 
 def test_room_is_reserved_only_where_the_quota_of_the_model_covers_it():
@@ -116,7 +120,7 @@ def test_room_is_reserved_only_where_the_quota_of_the_model_covers_it():
             pod = Pod(f"r{device[:2]}", "b", WHOLE, interactive=True, **ends)  # type: ignore[arg-type]
             play.fill(pod, device)
         play.wait(*waiting)
-        assert {hold.node[0] for hold in play.plan().holds} == {"b"}
+        assert {reservation.node[0] for reservation in play.plan().reservations} == {"b"}
 
 
 def test_a_gang_is_told_that_its_models_are_used_up_also_where_no_gpu_is_free():

@@ -185,7 +185,7 @@ class MixedPlay(Play):
             self.projects,
             self.jobs(),
             running_pods=self.roll(),
-            holds=self.holds,
+            reservations=self.reservations,
             now=self.now,
             reserve_after_seconds=self.reserve_after_seconds,
             session=SESSION,

@@ -48,9 +48,9 @@ def decisions(plan: Plan) -> Iterator[str]:
     for evict in plan.evicts:
         whole = "whole" if evict.whole_job else "one"
         yield f"evict {evict.job} {evict.pod} {evict.beneficiary} {evict.reason.value} {whole}"
-    for hold in plan.holds:
-        grants = " ".join(f"{g.container}:{g.device}:{g.milli}:{g.mib}" for g in hold.grants)
-        yield f"hold {hold.job} {hold.pod} {hold.node} {hold.kind.value} {hold.start} {grants}"
+    for kept in plan.reservations:
+        grants = " ".join(f"{g.container}:{g.device}:{g.milli}:{g.mib}" for g in kept.grants)
+        yield f"hold {kept.job} {kept.pod} {kept.node} {kept.kind.value} {kept.start} {grants}"
     for wait in plan.waits:
         yield f"wait {wait.job} {wait.position}"
     yield f"shares {_shares(plan.shares_milli.items())}"
@@ -85,9 +85,9 @@ def features(seeds: Iterable[int]) -> Counter[str]:
             for evict in plan.evicts:
                 whole = "a member of a gang" if evict.whole_job else "a pod"
                 found[f"evict {whole}: {evict.reason.value}"] += 1
-            for hold in plan.holds:
-                of = "a member of a gang" if waiting[hold.pod].gang else "a pod"
-                found[f"hold for {of}: {hold.kind.value}"] += 1
+            for reservation in plan.reservations:
+                of = "a member of a gang" if waiting[reservation.pod].gang else "a pod"
+                found[f"hold for {of}: {reservation.kind.value}"] += 1
             for wait in plan.waits:
                 found[f"wait: {wait.reason.value}"] += 1
             found["share of a model"] += bool(plan.shares_by_model_milli)

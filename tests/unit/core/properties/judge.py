@@ -144,32 +144,38 @@ class Judge:
             return
         waiting = {pod.uid: pod for pod in self.play.waiting}
         room, new = self._now(), self._new(result)
-        promised = {hold.pod for hold in self.play.holds}
+        promised = {reservation.pod for reservation in self.play.reservations}
         room.give(self.play, self.play.going)
-        for hold in result.holds:
-            if hold.kind is ReservationKind.FREED and hold not in new:
-                self._take(room, waiting[hold.pod], hold.node, hold.grants)
-        reserved = [hold for hold in result.holds if hold.kind is ReservationKind.RESERVED]
+        for reservation in result.reservations:
+            if reservation.kind is ReservationKind.FREED and reservation not in new:
+                self._take(room, waiting[reservation.pod], reservation.node, reservation.grants)
+        reserved = [
+            reservation
+            for reservation in result.reservations
+            if reservation.kind is ReservationKind.RESERVED
+        ]
         candidates = self._parties(result.evicts)
         together: dict[str, list[Reservation]] = {}
-        for hold in new:
-            together.setdefault(waiting[hold.pod].gang or hold.pod, []).append(hold)
-        for holds in together.values():
-            pods = [waiting[hold.pod] for hold in holds]
+        for reservation in new:
+            together.setdefault(waiting[reservation.pod].gang or reservation.pod, []).append(
+                reservation
+            )
+        for reservations in together.values():
+            pods = [waiting[reservation.pod] for reservation in reservations]
             before = room.copy()  # less what is started of those that had their turn before
             for place in result.assignments:
                 if place.pod in promised or not self._later(waiting[place.pod], pods[0]):
                     self._take(before, waiting[place.pod], place.node, place.grants)
             mine: list[list[Evict]] = []
-            last = next(h for h in reversed(new) if h.job == pods[0].key) in holds
-            while last or not self._is_there(room, result, waiting, holds):  # type: ignore[arg-type]
+            last = next(h for h in reversed(new) if h.job == pods[0].key) in reservations
+            while last or not self._is_there(room, result, waiting, reservations):  # type: ignore[arg-type]
                 if not candidates or candidates[0][0].beneficiary != pods[0].key:
                     break
                 mine.append(candidates.pop(0))
                 uids = [evict.pod for evict in mine[-1]]
                 room.give(self.play, uids)
                 before.give(self.play, uids)
-            if not self._is_there(room, result, waiting, holds):  # type: ignore[arg-type]
+            if not self._is_there(room, result, waiting, reservations):  # type: ignore[arg-type]
                 self.verdict.needless.append(f"{pods[0].uid}: kept what is not there")
             nodes = [n for n in room.devices if self._may_use(n, pods[0], reserved, waiting)]  # type: ignore[arg-type]
             for victim in mine:
@@ -178,10 +184,10 @@ class Judge:
                 fits = self._allowed(before, pods) and before.places(pods, nodes) is not None
                 before.give(self.play, uids)
                 self.verdict.hindsight += fits
-                if fits and self._fits_in_the_end(result, waiting, holds, victim, nodes):  # type: ignore[arg-type]
+                if fits and self._fits_in_the_end(result, waiting, reservations, victim, nodes):  # type: ignore[arg-type]
                     self._say_needless(victim, f"{pods[0].uid} fits without it")
-            for hold, pod in zip(holds, pods, strict=True):
-                self._take(room, pod, hold.node, hold.grants)
+            for reservation, pod in zip(reservations, pods, strict=True):
+                self._take(room, pod, reservation.node, reservation.grants)
         for victim in candidates:
             self._say_needless(victim, "it helps nobody")
 
@@ -189,7 +195,7 @@ class Judge:
         self,
         result: Plan,
         waiting: dict[str, Pod],
-        holds: Sequence[Reservation],
+        reservations: Sequence[Reservation],
         victim: Sequence[Evict],
         nodes: Sequence[str],
     ) -> bool:
@@ -197,35 +203,44 @@ class Judge:
         room, stay = self._now(), {evict.pod for evict in victim}
         room.give(self.play, self.play.going)
         room.give(self.play, [evict.pod for evict in result.evicts if evict.pod not in stay])
-        pods = [waiting[hold.pod] for hold in holds]
+        pods = [waiting[reservation.pod] for reservation in reservations]
         for place in result.assignments:
             if not self._later(waiting[place.pod], pods[0]):
                 self._take(room, waiting[place.pod], place.node, place.grants)
-        for hold in result.holds:
-            if hold.kind is ReservationKind.FREED and hold not in holds:
-                self._take(room, waiting[hold.pod], hold.node, hold.grants)
+        for reservation in result.reservations:
+            if reservation.kind is ReservationKind.FREED and reservation not in reservations:
+                self._take(room, waiting[reservation.pod], reservation.node, reservation.grants)
         return self._allowed(room, pods) and room.places(pods, nodes) is not None
 
     def _is_there(
-        self, room: Room, result: Plan, waiting: dict[str, Pod], holds: Iterable[Reservation]
+        self, room: Room, result: Plan, waiting: dict[str, Pod], reservations: Iterable[Reservation]
     ) -> bool:
         """Whether what is kept for these is there, and their project may have it."""
-        trial, pods = room.copy(), [waiting[hold.pod] for hold in holds]
+        trial, pods = room.copy(), [waiting[reservation.pod] for reservation in reservations]
         self._after_places(trial, result, waiting)
         if not self._allowed(trial, pods):
             return False
-        for hold, pod in zip(holds, pods, strict=True):
-            self._take(trial, pod, hold.node, hold.grants)
+        for reservation, pod in zip(reservations, pods, strict=True):
+            self._take(trial, pod, reservation.node, reservation.grants)
         return all(
-            min(trial.devices[hold.node]) >= 0 and trial.cpu[hold.node] >= 0 for hold in holds
+            min(trial.devices[reservation.node]) >= 0 and trial.cpu[reservation.node] >= 0
+            for reservation in reservations
         )
 
     def _new(self, result: Plan) -> list[Reservation]:
         """Freed room that was not kept before, on the same devices; of a gang all or none."""
         gangs = {pod.key for pod in self.play.waiting if pod.gang}
-        freed = [hold for hold in result.holds if hold.kind is ReservationKind.FREED]
-        new = {h.job if h.job in gangs else h.pod for h in freed if h not in self.play.holds}
-        return [hold for hold in freed if hold.pod in new or hold.job in new & gangs]
+        freed = [
+            reservation
+            for reservation in result.reservations
+            if reservation.kind is ReservationKind.FREED
+        ]
+        new = {h.job if h.job in gangs else h.pod for h in freed if h not in self.play.reservations}
+        return [
+            reservation
+            for reservation in freed
+            if reservation.pod in new or reservation.job in new & gangs
+        ]
 
     def _later(self, other: Pod, pod: Pod) -> bool:
         return other.project == pod.project and rank(pod) < rank(other)
@@ -253,16 +268,16 @@ class Judge:
     ) -> bool:
         """Whether room reserved on a node is not kept from a pod."""
         return all(
-            self._outranks(pod, hold, waiting[hold.pod])
-            for hold in reserved
-            if hold.node == node and waiting[hold.pod].key != pod.key
+            self._outranks(pod, reservation, waiting[reservation.pod])
+            for reservation in reserved
+            if reservation.node == node and waiting[reservation.pod].key != pod.key
         )
 
-    def _outranks(self, pod: Pod, hold: Reservation, other: Pod) -> bool:
+    def _outranks(self, pod: Pod, reservation: Reservation, other: Pod) -> bool:
         if pod.project == other.project and rank(pod) < rank(other):
             return True
         ends = self.play.now + pod.seconds if pod.limit and pod.seconds else None
-        return ends is not None and hold.start is not None and ends <= hold.start
+        return ends is not None and reservation.start is not None and ends <= reservation.start
 
     def _say_needless(self, victim: Sequence[Evict], why: str) -> None:
         first = victim[0]
@@ -282,9 +297,10 @@ class Judge:
             most = min(team.quota_milli, team.limit_milli or NO_LIMIT)
             mine = {pod.uid for pod in pods}
             before = [
-                hold
-                for hold in result.holds
-                if hold.pod not in mine and not self._gives_way(waiting[hold.pod], pods[0])
+                reservation
+                for reservation in result.reservations
+                if reservation.pod not in mine
+                and not self._gives_way(waiting[reservation.pod], pods[0])
             ]
             promised = need(
                 waiting[h.pod] for h in before if waiting[h.pod].project == pods[0].project
@@ -323,21 +339,26 @@ class Judge:
     def _finds_room(
         self, room: Room, pods: Sequence[Pod], kept: Sequence[Reservation], waiting: dict[str, Pod]
     ) -> bool:
-        reserved = [hold for hold in kept if hold.kind is ReservationKind.RESERVED]
+        reserved = [
+            reservation for reservation in kept if reservation.kind is ReservationKind.RESERVED
+        ]
         nodes = [n for n in room.devices if self._may_use(n, pods[0], reserved, waiting)]
         if room.places(pods, nodes) is None:
             return False
         coming = room.copy()
         coming.give(self.play, self.play.going)
         left = room.copy()
-        for hold in kept:
-            if hold.kind is not ReservationKind.FREED:
+        for reservation in kept:
+            if reservation.kind is not ReservationKind.FREED:
                 continue
-            for grant in hold.grants:
+            for grant in reservation.grants:
                 device = number(grant.device)
-                comes = coming.devices[hold.node][device] - left.devices[hold.node][device]
-                left.devices[hold.node][device] -= max(0, grant.milli - max(0, comes))
-            self._take(coming, waiting[hold.pod], hold.node, hold.grants)
+                comes = (
+                    coming.devices[reservation.node][device]
+                    - left.devices[reservation.node][device]
+                )
+                left.devices[reservation.node][device] -= max(0, grant.milli - max(0, comes))
+            self._take(coming, waiting[reservation.pod], reservation.node, reservation.grants)
         return left.places(pods, nodes) is not None
 
     def _rounds(self, result: Plan) -> None:
@@ -355,9 +376,9 @@ class Judge:
             if self._lost_to.get(pod.name) == evict.beneficiary:
                 verdict.again += 1
                 helped = [
-                    hold.pod
-                    for hold in result.holds
-                    if hold.job == evict.beneficiary and hold not in play.holds
+                    reservation.pod
+                    for reservation in result.reservations
+                    if reservation.job == evict.beneficiary and reservation not in play.reservations
                 ]
                 waits = [
                     p.created if p.since is None else p.since

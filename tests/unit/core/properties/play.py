@@ -74,7 +74,7 @@ class Play:
     projects: dict[ProjectName, Project]
     waiting: list[Pod] = field(default_factory=list)
     running: dict[PodUID, tuple[Pod, RunningPod]] = field(default_factory=dict)
-    holds: tuple[Reservation, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
     now: float = 1000.0
     grace: int = 1  # cycles that a pod takes to go
     going: dict[PodUID, int] = field(default_factory=dict)
@@ -152,7 +152,7 @@ class Play:
             self.projects,
             self.jobs(),
             running_pods=self.roll(),
-            holds=self.holds,
+            reservations=self.reservations,
             now=self.now,
             reserve_after_seconds=self.reserve_after_seconds,
             session=self.session or empty(self.gpus)[1],
@@ -163,7 +163,7 @@ class Play:
 
     def carry_out(self, result: Plan) -> None:
         """Start and evict as decided; nothing ends yet."""
-        self.holds, self.memory = result.holds, result.memory
+        self.reservations, self.memory = result.reservations, result.memory
         waiting = {pod.uid: pod for pod in self.waiting}
         for place in result.assignments:
             pod = waiting.pop(place.pod)

@@ -50,7 +50,11 @@ def promised(play: Play, result: Plan, name: str, job: str = "") -> int:
         for pod in play.waiting
         if pod.project == name and job in ("", pod.key)
     }
-    freed = [hold.pod for hold in result.holds if hold.kind is ReservationKind.FREED]
+    freed = [
+        reservation.pod
+        for reservation in result.reservations
+        if reservation.kind is ReservationKind.FREED
+    ]
     return sum(mine.get(uid, 0) for uid in freed)
 
 
@@ -117,16 +121,16 @@ def check_winners(play: Play, result: Plan) -> set[str]:
     """Who gets GPUs back ends at most at its fair share; the projects of which that was checked."""
     waiting = {pod.uid: pod for pod in play.waiting}
     owner = {pod.key: pod.project for pod in play.waiting}
-    kept_before = {owner.get(hold.job) for hold in play.holds}
+    kept_before = {owner.get(reservation.job) for reservation in play.reservations}
     preempted = taken(play, result, EvictReason.PRIORITY)
     helped = {owner[e.beneficiary] for e in result.evicts if e.reason is EvictReason.RECLAIM}
     # A higher priority of its own may take it up to its quota.
     judged = {name for name in helped - kept_before if not preempted[name]}
     for name in judged:
         kept = sum(
-            waiting[hold.pod].pod_kind.nominal_milli
-            for hold in result.holds
-            if hold.kind is ReservationKind.FREED and owner[hold.job] == name
+            waiting[reservation.pod].pod_kind.nominal_milli
+            for reservation in result.reservations
+            if reservation.kind is ReservationKind.FREED and owner[reservation.job] == name
         )
         after = play.held(name, staying=True) + placed(play, result, name) + kept
         assert after <= result.shares_milli[ProjectName(name)]

@@ -77,7 +77,7 @@ def plays(draw: st.DrawFn, *, finite: bool = False) -> tuple[Play, list[Pod]]:
 def check_need(play: Play, result: Plan) -> None:
     """Where one pod is helped at others' cost: all victims are on one node, and each is needed."""
     winners = {e.beneficiary for e in result.evicts}
-    if len(winners) != 1 or play.going or result.assignments or len(result.holds) != 1:
+    if len(winners) != 1 or play.going or result.assignments or len(result.reservations) != 1:
         return
     if any(evict.reason is EvictReason.PRIORITY for evict in result.evicts):
         return  # may be needed for the project's own room

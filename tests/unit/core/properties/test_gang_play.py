@@ -105,7 +105,9 @@ def check_whole(play: Play, result: Plan) -> None:
     assert len(list(dict.fromkeys(order))) == sum(
         1 for i, key in enumerate(order) if i == 0 or order[i - 1] != key
     )
-    held = Counter(hold.job for hold in result.holds if waiting[hold.pod].gang)
+    held = Counter(
+        reservation.job for reservation in result.reservations if waiting[reservation.pod].gang
+    )
     for key, count in held.items():
         assert count == size[key]
     gone = {evict.pod for evict in result.evicts}
@@ -166,12 +168,12 @@ def test_no_plan_undoes_an_earlier_one_with_gangs_as_victims(case: tuple[Play, l
     play.wait(*later)
     lost_to: dict[str, set[str]] = {}  # job -> those for which it had to go
     for cycle in range(24):
-        before = play.going.copy(), play.holds
+        before = play.going.copy(), play.reservations
         result = play.cycle()
         for evict in result.evicts:
             assert evict.job not in lost_to.get(evict.beneficiary, ())
             lost_to.setdefault(evict.job, set()).add(evict.beneficiary)
-        if before == ({}, play.holds) and not result.assignments and not result.evicts:
+        if before == ({}, play.reservations) and not result.assignments and not result.evicts:
             # Nothing has changed and nothing ends: only the clock can make the next plan another.
             play.tick(23 - cycle)
             break
@@ -189,7 +191,7 @@ def test_a_plan_with_gangs_does_not_depend_on_what_the_planner_kept(case: tuple[
             play.projects,
             play.jobs()[::-1],
             running_pods=play.roll(),
-            holds=play.holds,
+            reservations=play.reservations,
             now=play.now,
             reserve_after_seconds=play.reserve_after_seconds,
             session=PlannerCache(mix=DEFAULT),

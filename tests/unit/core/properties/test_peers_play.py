@@ -130,10 +130,10 @@ def test_no_rule_is_broken_and_evictions_come_to_an_end(
     for cycle in range(CYCLES):
         if cycle == 5:
             play.wait(*late)
-        before = play.going.copy(), play.holds
+        before = play.going.copy(), play.reservations
         result = play.cycle()
         evicted.append(len(result.evicts))
-        at_rest = before == ({}, play.holds) and not result.assignments and not result.evicts
+        at_rest = before == ({}, play.reservations) and not result.assignments and not result.evicts
         if cycle > 5 and at_rest:
             # Nobody ends by itself here: only the clock can make the next plan another.
             play.tick(CYCLES - cycle)

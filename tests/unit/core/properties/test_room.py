@@ -88,7 +88,7 @@ def test_of_what_is_short_only_in_the_project_no_more_goes_than_is_short():
         play.place(Pod(name, "a", HALF, priority=10), "n0/0", milli=500)
     first = play.wait(Pod("w", "a", WHOLE, priority=90)).cycle()
     assert evicted(first) == ["v0"]
-    assert [hold.node for hold in first.holds] == ["n1"]
+    assert [reservation.node for reservation in first.reservations] == ["n1"]
     assert started(play.cycle()) == ["w"]
 
 
@@ -117,9 +117,12 @@ def test_room_is_promised_on_the_devices_where_it_comes():
     for i in range(2):
         play.place(Pod(f"v{i}", "b", WHOLE), f"n0/{i}")
     first = play.wait(Pod("w", "a", WHOLE)).cycle()
-    (hold,) = first.holds
+    (reservation,) = first.reservations
     (evict,) = first.evicts
-    assert (hold.kind, hold.grants[0].device) == (ReservationKind.FREED, f"n0/{evict.job[-1]}")
+    assert (reservation.kind, reservation.grants[0].device) == (
+        ReservationKind.FREED,
+        f"n0/{evict.job[-1]}",
+    )
 
 
 def test_who_has_room_reserved_may_start_in_room_reserved_for_somebody_else():
@@ -131,5 +134,5 @@ def test_who_has_room_reserved_may_start_in_room_reserved_for_somebody_else():
     play.place(Pod("c2", "c", WHOLE, seconds=200, limit=True), "n1/0")
     play.wait(Pod("big", "a", PAIR, created=1.0))
     play.wait(Pod("small", "b", WHOLE, created=2.0, seconds=10, limit=True))
-    assert {h.job: h.node for h in play.cycle().holds} == {"ns/big": "n0", "ns/small": "n1"}
+    assert {h.job: h.node for h in play.cycle().reservations} == {"ns/big": "n0", "ns/small": "n1"}
     assert started(play.cycle()) == ["small"]

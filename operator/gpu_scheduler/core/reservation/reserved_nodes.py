@@ -8,7 +8,7 @@ import numpy as np
 from gpu_scheduler.core.model.arrays import Flags
 
 
-class Claims:
+class ReservedNodes:
     """Claimed nodes of one cycle."""
 
     def __init__(self, nodes: int) -> None:

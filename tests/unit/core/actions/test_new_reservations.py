@@ -26,8 +26,12 @@ def stream(*, limit: int | None = None) -> Play:
 
 def test_nobody_takes_what_a_long_waiting_head_needs():
     play = stream()
-    (hold,) = play.cycle().holds
-    assert (hold.kind, hold.node, hold.start) == (ReservationKind.RESERVED, "n0", 1100.0)
+    (reservation,) = play.cycle().reservations
+    assert (reservation.kind, reservation.node, reservation.start) == (
+        ReservationKind.RESERVED,
+        "n0",
+        1100.0,
+    )
     play.wait(Pod("late", "b", WHOLE, created=950.0, interactive=True))
     for _ in range(20):
         assert started(play.cycle()) == []
@@ -41,8 +45,8 @@ def test_a_pod_known_to_end_sooner_may_use_reserved_room():
     play.cycle()
     play.wait(Pod("short", "b", WHOLE, seconds=90, limit=True))
     assert started(play.cycle()) == ["short"]
-    (hold,) = play.plan().holds
-    assert hold.start == 1100.0
+    (reservation,) = play.plan().reservations
+    assert reservation.start == 1100.0
 
 
 def test_a_pod_that_would_end_later_may_not():
@@ -56,16 +60,16 @@ def test_nothing_is_reserved_before_the_time_and_the_plan_says_when_to_look_agai
     play = stream()
     play.now = 930.0
     result = play.plan()
-    assert (result.holds, result.again_at) == ((), 960.0)
+    assert (result.reservations, result.again_at) == ((), 960.0)
     play.now = 960.0
-    assert len(play.plan().holds) == 1
+    assert len(play.plan().reservations) == 1
 
 
 def test_nothing_is_reserved_for_borrowers():
     play = stream()
     play.projects = projects(project("a", 1000), project("b", 2000))
     result = play.plan()
-    assert (result.holds, result.again_at) == ((), None)
+    assert (result.reservations, result.again_at) == ((), None)
 
 
 def test_the_node_where_it_fits_soonest_is_taken():
@@ -74,16 +78,16 @@ def test_the_node_where_it_fits_soonest_is_taken():
         busy = Pod(f"x{n}", "b", WHOLE, seconds=seconds, limit=seconds is not None)
         play.place(busy, f"n{n}/0")
     play.wait(Pod("pair", "a", PAIR, created=0.0))
-    (hold,) = play.plan().holds
-    assert (hold.node, hold.start) == ("n1", 1300.0)
+    (reservation,) = play.plan().reservations
+    assert (reservation.node, reservation.start) == ("n1", 1300.0)
 
 
 def test_without_time_limits_the_node_with_the_least_to_free_is_taken():
     play = Play((2, 2), projects(project("a", 2000), project("b", 6000)))
     play.place(Pod("x", "b", WHOLE), "n0/0").place(Pod("y", "b", pod_kind(300)), "n1/0", milli=300)
     play.wait(Pod("pair", "a", PAIR, created=0.0))
-    (hold,) = play.plan().holds
-    assert (hold.node, hold.start) == ("n1", None)
+    (reservation,) = play.plan().reservations
+    assert (reservation.node, reservation.start) == ("n1", None)
 
 
 def test_a_job_of_the_same_project_that_ranks_before_may_use_the_room():
@@ -107,11 +111,11 @@ def test_a_reserved_pod_still_gets_gpus_back():
     play = Play((2,), projects(project("a", 2000), project("b", 2000)))
     play.place(Pod("x", "b", WHOLE), "n0/0")
     play.wait(Pod("pair", "a", PAIR, created=0.0))
-    assert play.cycle().holds[0].kind is ReservationKind.RESERVED
+    assert play.cycle().reservations[0].kind is ReservationKind.RESERVED
     play.projects = projects(project("a", 2000), project("b", 0))
     result = play.cycle()
     assert [evict.job for evict in result.evicts] == ["ns/x"]
-    assert [hold.kind for hold in result.holds] == [ReservationKind.FREED]
+    assert [reservation.kind for reservation in result.reservations] == [ReservationKind.FREED]
     assert started(play.cycle()) == ["pair"]
 
 
@@ -124,7 +128,7 @@ def vacated(borrowed: int) -> Play:
     for i in range(borrowed):
         play.place(Pod(f"b{i}", "b", WHOLE), f"n1/{i}")
     play.wait(Pod("pair", "a", PAIR, created=1.0))
-    assert [hold.node for hold in play.cycle().holds] == ["n0"]
+    assert [reservation.node for reservation in play.cycle().reservations] == ["n0"]
     play.wait(Pod("two", "a", PAIR, created=990.0), Pod("one", "d", WHOLE, created=990.0))
     play.projects = projects(project("a", 4000), project("b", 1000), project("d", 3000))
     return play
@@ -157,7 +161,7 @@ def test_room_that_is_only_reserved_cannot_be_taken():
     play.place(Pod("stays-2", "b", pod_kind(900)), "n2/0", milli=900)
     play.place(Pod("ends", "c", pod_kind(100), seconds=100, limit=True), "n1/0", milli=100)
     play.wait(Pod("pair", "a", PAIR, created=900.0))
-    assert [hold.node for hold in play.cycle().holds] == ["n1"]
+    assert [reservation.node for reservation in play.cycle().reservations] == ["n1"]
     play.wait(Pod("first", "a", WHOLE, created=990.0))  # a holds two GPUs then, and two are kept
     in_z0 = NodeFilter(selector=(("zone", "z0"),))
     play.wait(Pod("more", "b", pod_kind(1000, where=in_z0), created=995.0))

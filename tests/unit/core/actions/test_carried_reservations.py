@@ -65,7 +65,7 @@ def test_a_gang_below_its_fair_share_gets_room_for_all_of_its_members_at_once():
     assert len(result.evicts) == 3
     assert {evict.beneficiary for evict in result.evicts} == {"ns/g"}
     assert not any(evict.whole_job for evict in result.evicts)
-    assert [hold.kind for hold in result.holds] == [ReservationKind.FREED] * 4
+    assert [reservation.kind for reservation in result.reservations] == [ReservationKind.FREED] * 4
     (wait,) = result.waits
     assert wait.reason is Reason.WAITING_FOR_GPU
     assert wait.message.startswith("needs 3 GPUs; room on n0, n1 is kept for it")
@@ -154,7 +154,7 @@ def test_freed_room_is_kept_until_the_last_of_the_victims_is_gone():
     second = play.plan()
     assert second.assignments == ()
     assert not second.evicts
-    assert second.holds == first.holds
+    assert second.reservations == first.reservations
 
 
 def test_a_hold_of_some_members_only_is_worth_nothing():
@@ -164,9 +164,9 @@ def test_a_hold_of_some_members_only_is_worth_nothing():
     play.projects = projects(project("p", 3000), project("q", 0))
     play.wait(*members("g", ONE, ONE, ONE, project="p"))
     play.cycle()
-    play.holds = play.holds[:2]
+    play.reservations = play.reservations[:2]
     result = play.plan()
-    assert {hold.pod for hold in result.holds} == {"g-0-0", "g-1-0", "g-2-0"}
+    assert {reservation.pod for reservation in result.reservations} == {"g-0-0", "g-1-0", "g-2-0"}
     assert not result.evicts  # what is coming is enough
 
 
@@ -178,9 +178,9 @@ def test_a_gang_that_waits_long_gets_room_on_several_nodes_reserved():
     play.wait(*members("g", ONE, ONE, ONE, project="p", created=0.0))
     play.wait(*[single(f"s{i}", "p", created=1.0 + i, seconds=50) for i in range(30)])
     result = play.plan()
-    assert {hold.kind for hold in result.holds} == {ReservationKind.RESERVED}
-    assert len({hold.node for hold in result.holds}) == 2
-    assert {hold.start for hold in result.holds} == {play.now + 30}
+    assert {reservation.kind for reservation in result.reservations} == {ReservationKind.RESERVED}
+    assert len({reservation.node for reservation in result.reservations}) == 2
+    assert {reservation.start for reservation in result.reservations} == {play.now + 30}
     message = next(wait.message for wait in result.waits if wait.job == "ns/g")
     assert message == (
         "needs 3 GPUs; room on n0, n1 is reserved for it,"
@@ -209,7 +209,7 @@ def test_reserved_room_goes_to_a_gang_that_ranks_before():
     play = Play((2,), projects(project("p", 9000)), reserve_after_seconds=0.0)
     play.place(single("old", "p"), "n0/0")
     play.wait(*members("g", ONE, ONE, project="p", created=1.0))
-    assert {hold.job for hold in play.cycle().holds} == {"ns/g"}
+    assert {reservation.job for reservation in play.cycle().reservations} == {"ns/g"}
     play.wait(
         *members("first", pod_kind(500), pod_kind(500), distinct=False, project="p", priority=90)
     )
@@ -223,7 +223,7 @@ def test_a_required_zone_holds_when_room_is_made():
     play.wait(*members("g", ONE, ONE, project="p", topology=Topology("zone")))
     result = play.cycle()
     assert len(result.evicts) == 2
-    assert {int(hold.node[1:]) % 2 for hold in result.holds} in ({0}, {1})
+    assert {int(reservation.node[1:]) % 2 for reservation in result.reservations} in ({0}, {1})
     play.cycle()
     assert {"g-0", "g-1"} <= names(play)
 
@@ -264,7 +264,7 @@ def test_who_is_first_takes_what_is_free_and_who_is_later_waits_for_what_comes()
     play.going = {pod.uid: 9 for pod in going.values()}
     first, later = (Pod(n, "a", pod_kind(500, count=2), job="w") for n in ("first", "later"))
     play.wait(first, later)
-    play.holds = tuple(
+    play.reservations = tuple(
         Reservation(
             pod.uid,
             pod.key,
@@ -277,4 +277,4 @@ def test_who_is_first_takes_what_is_free_and_who_is_later_waits_for_what_comes()
     )
     result = play.cycle()
     assert [place.pod for place in result.assignments] == [first.uid]
-    assert [hold.pod for hold in result.holds] == [later.uid]
+    assert [reservation.pod for reservation in result.reservations] == [later.uid]

@@ -3,7 +3,7 @@
 The room is where the group fits soonest: time limits say when pods end at the latest, and where
 they do not, the node with the least still to be freed is taken. What is free there, and what frees,
 goes to nobody ranked after it, except to pods known to end before the room is complete. Called by
-``holds`` and by ``plan``.
+``reservations`` and by ``plan``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,33 +21,35 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.queue.pod_group import PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
-from gpu_scheduler.core.reservation.blocks import Blocks
-from gpu_scheduler.core.reservation.claims import Claims
+from gpu_scheduler.core.reservation.active import ActiveReservations
+from gpu_scheduler.core.reservation.reserved_nodes import ReservedNodes
 
 MOST_NODES = 256  # looked at for one reservation, beside four per member
 NEVER = float("inf")
 Found = tuple[float, int, Placement]  # when, what must be freed by then, and where
 
 
-class Reserver:
+class NewReservations:
     """The reservations of one cycle."""
 
-    def __init__(self, solver: Solver, blocks: Blocks, within: Budget, now: float) -> None:
+    def __init__(
+        self, solver: Solver, active: ActiveReservations, within: Budget, now: float
+    ) -> None:
         """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.joined: list[PodGroup] = []
         """Groups that this cycle started before it looked at reservations."""
         self._solver = solver
         self._placer = solver.placer
         self._releasing = solver.releasing
-        self._blocks = blocks
+        self._active = active
         self._within = within
         self._now = now
         self._snapshot = solver.placer.snapshot
 
-    def claim(self, claims: Claims) -> None:
+    def reserve_nodes(self, reserved_nodes: ReservedNodes) -> None:
         """Claim the nodes of those for whom room is reserved."""
-        for block in self._blocks.of(ReservationKind.RESERVED):
-            claims.add(self._placer.nodes_of(block.group))
+        for reserved in self._active.of(ReservationKind.RESERVED):
+            reserved_nodes.add(self._placer.nodes_of(reserved.group))
 
     def keep(self, group: PodGroup, nodes: Mapping[PodUID, int], room_milli: int) -> None:
         """Reserve room on these nodes, one for each member, if it would fit there in the end."""
@@ -59,7 +61,7 @@ class Reserver:
         again = NEVER
         for queue in queues:
             group = self._first(queue)
-            if group is None or self._blocks.of_group(group):
+            if group is None or self._active.of_group(group):
                 continue
             due = group.since + after_seconds
             if due > self._now:
@@ -70,7 +72,7 @@ class Reserver:
 
     def _first(self, queue: Queue) -> PodGroup | None:
         """The first in order that deserves a reservation."""
-        passed, kept = set[Signature](), self._blocks.jobs()
+        passed, kept = set[Signature](), self._active.jobs()
         for group in queue.groups(passed, kept):
             if self._deserves(group):
                 return group
@@ -83,14 +85,14 @@ class Reserver:
         needs, project = group.needs, group.project
         if not needs.least_milli or not group.deserving or self._placer.nowhere(group):
             return False
-        mine = sum(block.charge_milli for block in self._blocks.of_group(group))
+        mine = sum(reserved.charge_milli for reserved in self._active.of_group(group))
         return self._within.covers(project, needs, mine)
 
     def _anywhere(self, group: PodGroup) -> Found | None:
         """Where it fits soonest, on any nodes but those of other reservations."""
         snapshot, taken = (
             self._snapshot,
-            {b.node for b in self._blocks.of(ReservationKind.RESERVED)},
+            {b.node for b in self._active.of(ReservationKind.RESERVED)},
         )
         nodes = {n for demand in group.needs.counts for n in demand.usable} - taken
         if len(group.members) == 1:
@@ -133,7 +135,7 @@ class Reserver:
     def _reserve(self, group: PodGroup, found: Found | None) -> None:
         if found is not None:
             start = None if found[0] == NEVER else found[0]
-            self._blocks.keep(group, found[2], ReservationKind.RESERVED, start)
+            self._active.keep(group, found[2], ReservationKind.RESERVED, start)
 
 
 def _end(pod: RunningPod) -> float:

@@ -25,10 +25,10 @@ _NOTHING: tuple[NodeResources, Picks] = (NodeResources(), ())
 
 
 @dataclass(slots=True)
-class Block:
+class ActiveReservation:
     """What is kept for one pod."""
 
-    hold: Reservation
+    reservation: Reservation
     group: PodGroup
     pod: WaitingPod
     node: int
@@ -60,7 +60,7 @@ class Block:
         return self.room == self.taken[0] and self.picks == self.taken[1]
 
 
-class Blocks:
+class ActiveReservations:
     """All that is kept in one cycle, by pod."""
 
     def __init__(
@@ -70,20 +70,20 @@ class Blocks:
         self._releasing = releasing
         self._peers = peers
         self._now = now
-        self.by_pod: dict[PodUID, Block] = {}
+        self.by_pod: dict[PodUID, ActiveReservation] = {}
         self.charged_milli: Counter[ProjectName] = Counter()
         """What projects are charged for room that is only reserved for their pods."""
         self.charged_by_model: defaultdict[ProjectName, Counter[str]] = defaultdict(Counter)
         """The same by product."""
 
-    def of(self, kind: ReservationKind) -> list[Block]:
+    def of(self, kind: ReservationKind) -> list[ActiveReservation]:
         """Those of a kind, oldest first."""
-        return [block for block in self.by_pod.values() if block.hold.kind is kind]
+        return [reserved for reserved in self.by_pod.values() if reserved.reservation.kind is kind]
 
-    def holds(self) -> tuple[Reservation, ...]:
+    def reservations(self) -> tuple[Reservation, ...]:
         """All of them, freed room first."""
         return tuple(
-            b.hold
+            b.reservation
             for kind in (ReservationKind.FREED, ReservationKind.RESERVED)
             for b in self.of(kind)
         )
@@ -103,7 +103,7 @@ class Blocks:
         for (pod, _), node, choice in placement:
             picks, pod_kind = choice.picks, pod.pod_kind
             grants = tuple(Grant(c, cluster.dev_id[d], milli, mib) for c, d, milli, mib in picks)
-            hold = Reservation(
+            reservation = Reservation(
                 pod.uid, group.job.key, cluster.nodes[node].name, kind, start, grants
             )
             room = NodeResources(
@@ -111,13 +111,15 @@ class Blocks:
             )
             borrowed = held > project.quota_milli
             self.by_pod.pop(pod.uid, None)
-            self.reserve(Block(hold, group, pod, node, room, picks, borrowed, new))
+            self.reserve(
+                ActiveReservation(reservation, group, pod, node, room, picks, borrowed, new)
+            )
 
-    def reserve(self, block: Block) -> None:
+    def reserve(self, reserved: ActiveReservation) -> None:
         """Put a block in force: as much of what it wants as comes, or is free."""
-        c, node = self._snapshot.cluster, block.node
-        block.comes = self._releasing.take(node, block.room, block.picks)
-        rest = block.room - block.comes[0]
+        c, node = self._snapshot.cluster, reserved.node
+        reserved.comes = self._releasing.take(node, reserved.room, reserved.picks)
+        rest = reserved.room - reserved.comes[0]
         room = NodeResources(
             max(0, min(rest.cpu_milli, c.free_cpu_milli[node])),
             max(0, min(rest.memory_bytes, c.free_memory_bytes[node])),
@@ -125,92 +127,102 @@ class Blocks:
         )
         free: dict[int, tuple[int, int]] = {}
         picks = []
-        for wanted, come in zip(block.picks, block.comes[1], strict=True):
+        for wanted, come in zip(reserved.picks, reserved.comes[1], strict=True):
             container, device, milli, mib = wanted
             left = free.get(device, (c.free_milli[device], c.free_mib[device]))
             part = max(0, min(milli - come[2], left[0])), max(0, min(mib - come[3], left[1]))
             free[device] = (left[0] - part[0], left[1] - part[1])
             picks.append((container, device, *part))
-        block.taken = room, tuple(picks)
-        self._snapshot.take(node, *block.taken, block.group.job.project, block.charge_milli)
-        block.in_force = True
-        self._count(block, 1)
-        self.by_pod[block.hold.pod] = block
+        reserved.taken = room, tuple(picks)
+        self._snapshot.take(
+            node, *reserved.taken, reserved.group.job.project, reserved.charge_milli
+        )
+        reserved.in_force = True
+        self._count(reserved, 1)
+        self.by_pod[reserved.reservation.pod] = reserved
 
-    def release(self, block: Block) -> None:
+    def release(self, reserved: ActiveReservation) -> None:
         """Take a block out of force for a while; it keeps its place among the others."""
-        project, charge = block.group.job.project, block.charge_milli
-        self._snapshot.release(block.node, *block.taken, project, charge)
-        self._releasing.give_back(block.node, *block.comes)
-        block.in_force = False
-        self._count(block, -1)
+        project, charge = reserved.group.job.project, reserved.charge_milli
+        self._snapshot.release(reserved.node, *reserved.taken, project, charge)
+        self._releasing.give_back(reserved.node, *reserved.comes)
+        reserved.in_force = False
+        self._count(reserved, -1)
 
-    def let_wait(self, released: Iterable[Block]) -> None:
+    def let_wait(self, released: Iterable[ActiveReservation]) -> None:
         """Who keeps free room of the devices of these waits for what comes there instead."""
-        coming = {pick[1] for block in released for pick in block.comes[1] if any(pick[2:])}
+        coming = {pick[1] for reserved in released for pick in reserved.comes[1] if any(pick[2:])}
         for other in list(self.by_pod.values()) if coming else ():
             free = {pick[1] for pick in other.taken[1] if any(pick[2:])}
             if other.in_force and other.whole and free & coming:
                 self.release(other)
                 self.reserve(other)
 
-    def restore(self, blocks: Iterable[Block]) -> None:
+    def restore(self, active: Iterable[ActiveReservation]) -> None:
         """Put those in force again that are lifted; freed room that is not there any more goes."""
-        blocks = sorted(blocks, key=lambda block: block.hold.kind is ReservationKind.RESERVED)
-        for block in blocks:
-            if not block.in_force:
-                self.reserve(block)
+        active = sorted(
+            active, key=lambda reserved: reserved.reservation.kind is ReservationKind.RESERVED
+        )
+        for reserved in active:
+            if not reserved.in_force:
+                self.reserve(reserved)
         broken = {
-            b.group.job.key if b.group.job.gang else b.hold.pod for b in blocks if self._broken(b)
+            b.group.job.key if b.group.job.gang else b.reservation.pod
+            for b in active
+            if self._broken(b)
         }
-        for block in list(self.by_pod.values()) if broken else ():
-            if block.hold.pod in broken or block.group.job.key in broken:
-                self.drop(block)
+        for reserved in list(self.by_pod.values()) if broken else ():
+            if reserved.reservation.pod in broken or reserved.group.job.key in broken:
+                self.drop(reserved)
 
-    def drop(self, block: Block) -> None:
+    def drop(self, reserved: ActiveReservation) -> None:
         """Keep it no longer."""
-        if block.in_force:
-            self.release(block)
-        del self.by_pod[block.hold.pod]
+        if reserved.in_force:
+            self.release(reserved)
+        del self.by_pod[reserved.reservation.pod]
 
     def jobs(self) -> set[JobKey]:
         """For whom room is kept."""
-        return {block.group.job.key for block in self.by_pod.values()}
+        return {reserved.group.job.key for reserved in self.by_pod.values()}
 
     def last_rank(self, project: ProjectName) -> JobRank:
         """That of the last job of a project for which room is kept; before all others: none."""
         jobs = (b.group.job for b in self.by_pod.values() if b.group.job.project == project)
         return max(map(job_rank, jobs), default=FIRST)
 
-    def of_group(self, group: PodGroup) -> list[Block]:
+    def of_group(self, group: PodGroup) -> list[ActiveReservation]:
         """What is kept for a group."""
         found = (self.by_pod.get(pod.uid) for pod, _ in group.members)
-        return [block for block in found if block is not None]
+        return [reserved for reserved in found if reserved is not None]
 
     def freed_for(self, group: PodGroup) -> bool:
         """Whether freed room is kept for a group."""
-        return any(block.hold.kind is ReservationKind.FREED for block in self.of_group(group))
+        return any(
+            reserved.reservation.kind is ReservationKind.FREED for reserved in self.of_group(group)
+        )
 
-    def open_to(self, job: WaitingJob, *, inside: bool) -> list[Block]:
+    def open_to(self, job: WaitingJob, *, inside: bool) -> list[ActiveReservation]:
         """Those that pods of a job may use; ``inside``: they are inside their quota."""
         return [b for b in self.by_pod.values() if b.in_force and self.may_use(job, b, inside)]
 
-    def reserved_open_to(self, job: WaitingJob) -> list[Block]:
+    def reserved_open_to(self, job: WaitingJob) -> list[ActiveReservation]:
         """Those of reservations alone: what comes was freed for somebody, and is waited for."""
         return [
-            b for b in self.open_to(job, inside=False) if b.hold.kind is ReservationKind.RESERVED
+            b
+            for b in self.open_to(job, inside=False)
+            if b.reservation.kind is ReservationKind.RESERVED
         ]
 
-    def may_use(self, job: WaitingJob, block: Block, inside: bool) -> bool:
+    def may_use(self, job: WaitingJob, reserved: ActiveReservation, inside: bool) -> bool:
         """Whether a pod ranks before the one for which room is kept, or ends before that starts."""
-        if job.key == block.group.job.key or block.new:
+        if job.key == reserved.group.job.key or reserved.new:
             return False
-        if job.project == block.group.job.project:
-            if job_rank(job) < job_rank(block.group.job):
+        if job.project == reserved.group.job.project:
+            if job_rank(job) < job_rank(reserved.group.job):
                 return True
-        elif inside and block.borrowed:
+        elif inside and reserved.borrowed:
             return True
-        limit, start = job.time_limit_seconds, block.hold.start
+        limit, start = job.time_limit_seconds, reserved.reservation.start
         return limit is not None and start is not None and self._now + limit <= start
 
     def backfill(
@@ -224,26 +236,26 @@ class Blocks:
 
         ``inside``: it is inside its project's quota.
         """
-        blocks = self.open_to(group.job, inside=inside)
-        if not blocks:
+        active = self.open_to(group.job, inside=inside)
+        if not active:
             return False
-        for block in blocks:
-            self.release(block)
+        for reserved in active:
+            self.release(reserved)
         started = start(group)
-        self.restore(blocks)
+        self.restore(active)
         return started
 
-    def _broken(self, block: Block) -> bool:
-        return block.hold.kind is ReservationKind.FREED and not block.whole
+    def _broken(self, reserved: ActiveReservation) -> bool:
+        return reserved.reservation.kind is ReservationKind.FREED and not reserved.whole
 
-    def _count(self, block: Block, sign: int) -> None:
+    def _count(self, reserved: ActiveReservation, sign: int) -> None:
         """Others keep away from where room was freed for a pod; of a reservation: its charge."""
-        if block.hold.kind is ReservationKind.FREED:
+        if reserved.reservation.kind is ReservationKind.FREED:
             if self._peers is not None:
-                self._peers.add(block.pod, block.node, sign, held=True)
+                self._peers.add(reserved.pod, reserved.node, sign, held=True)
             return
-        charge, project = sign * block.charge_milli, block.group.job.project
+        charge, project = sign * reserved.charge_milli, reserved.group.job.project
         self.charged_milli[project] += charge
-        if block.picks:  # all of one model
-            model = self._snapshot.cluster.dev_model[block.picks[0][1]]
+        if reserved.picks:  # all of one model
+            model = self._snapshot.cluster.dev_model[reserved.picks[0][1]]
             self.charged_by_model[project][model] += charge
