@@ -23,7 +23,7 @@ from gpu_scheduler.core.eviction.victims import Victims
 from gpu_scheduler.core.explain.reasons import Explainer
 from gpu_scheduler.core.explain.waits import Teller
 from gpu_scheduler.core.fairness.budget import Budget
-from gpu_scheduler.core.fairness.pools import Pools
+from gpu_scheduler.core.fairness.flavors import FlavorUsage
 from gpu_scheduler.core.fit.feasibility import Feasibility
 from gpu_scheduler.core.fit.placement import Placer
 from gpu_scheduler.core.fit.session import PlannerCache
@@ -113,12 +113,16 @@ def _attempt(
     projects, running_pods, now = given.projects, given.running_pods, terms.now
     # 1. Copy what will be consumed, and line up the groups of pods of each project.
     session.begin(given.cluster, given.jobs)
-    snapshot, placer, pools = session.snapshot, Placer(session), Pools(session.snapshot, projects)
-    feasibility = Feasibility(placer, pools)
+    snapshot, placer, flavors = (
+        session.snapshot,
+        Placer(session),
+        FlavorUsage(session.snapshot, projects),
+    )
+    feasibility = Feasibility(placer, flavors)
     queues, orphans = session.queues_of(projects).line_up(given.jobs, feasibility)
-    shares = shares_now(snapshot, projects, queues, pools)
+    shares = shares_now(snapshot, projects, queues, flavors)
     order = FairOrder(snapshot, shares.of_all)
-    within, beyond = (Budget(snapshot, pools, above=above) for above in (False, True))
+    within, beyond = (Budget(snapshot, flavors, above=above) for above in (False, True))
 
     # 2. Use, or go on keeping, the room that was kept for groups.
     releasing = ReleasingResources(snapshot, running_pods if queues else NOBODY)
@@ -148,12 +152,12 @@ def _attempt(
     # beyond a share while another project is below its own would be taken back.
     borrowed = [beyond]
     if not terms.promises.strict and sum(queue.waits for queue in queues) > 1:
-        borrowed.insert(0, Budget(snapshot, pools, above=True, shares_milli=shares.of_all))
+        borrowed.insert(0, Budget(snapshot, flavors, above=True, shares_milli=shares.of_all))
     above = [Round(placer, active, order, each, reserved_nodes) for each in borrowed]
     started += _run(above, queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
-    balance = FairShareState(snapshot, releasing, active, pools, shares)
+    balance = FairShareState(snapshot, releasing, active, flavors, shares)
     mine = Started(running_pods, placer, started, len(started) if last else promised)
     victims = Victims(mine, snapshot, releasing, balance, terms.promises, now)
     dues = Dues(terms.promises, terms.memory, now)
@@ -181,7 +185,7 @@ def _attempt(
 
     # 9. Say why each other job waits.
     reservations = active.reservations()
-    explainer = Explainer(placer, pools, feasibility, running_pods, reservations, given.cluster)
+    explainer = Explainer(placer, flavors, feasibility, running_pods, reservations, given.cluster)
     decided = (*started, *(block.group for block in active.by_pod.values()))
     waits = Teller(session.queues, explainer, dues, decided).waits(queues, orphans)
     session.note(pod.pod_kind for group in started for pod, _ in group.members)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.fairness.budget import Budget
 from gpu_scheduler.core.fairness.fairshare import fair_shares, model_shares
-from gpu_scheduler.core.fairness.pools import Pool, Pools
+from gpu_scheduler.core.fairness.flavors import Flavor, FlavorUsage
 from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -29,7 +29,7 @@ class Shares:
 
     projects: Mapping[ProjectName, Project]
     of_all: Mapping[ProjectName, int]
-    by_model: Mapping[Pool, Mapping[ProjectName, int]]
+    by_model: Mapping[Flavor, Mapping[ProjectName, int]]
     """Of each model that a project names: of pods that can run on no other."""
 
 
@@ -37,29 +37,31 @@ def shares_now(
     snapshot: Snapshot,
     projects: Mapping[ProjectName, Project],
     queues: Iterable[Queue],
-    pools: Pools,
+    flavors: FlavorUsage,
 ) -> Shares:
     """Fair shares; groups that can never start ask for nothing."""
     asked = {name: snapshot.allocated_milli(name) for name in projects}
     capacity = _free_milli(snapshot) + sum(asked.values())
-    of_model = {(n, pool): pools.held_milli(n, pool) for pool in pools.models for n in projects}
+    of_model = {
+        (n, flavor): flavors.held_milli(n, flavor) for flavor in flavors.models for n in projects
+    }
     for queue in queues:
         name = queue.project.name
         for signature, groups in queue.counts.items():
             if signature.never is not None:
                 continue
             asked[name] += groups * signature.needs.least_milli
-            for demand, count in signature.needs.counts.items() if pools.models else ():
-                if pool := pools.only(demand):
-                    of_model[name, pool] += groups * demand.least_milli * count
+            for demand, count in signature.needs.counts.items() if flavors.models else ():
+                if flavor := flavors.only(demand):
+                    of_model[name, flavor] += groups * demand.least_milli * count
     by_model = {
-        pool: model_shares(
-            pool,
-            pools.capacity_milli(pool),
+        flavor: model_shares(
+            flavor,
+            flavors.capacity_milli(flavor),
             projects,
-            {name: of_model[name, pool] for name in projects},
+            {name: of_model[name, flavor] for name in projects},
         )
-        for pool in pools.models
+        for flavor in flavors.models
     }
     return Shares(projects, fair_shares(capacity, projects, asked), by_model)
 
@@ -78,17 +80,17 @@ class FairShareState:
         snapshot: Snapshot,
         releasing: ReleasingResources,
         active: ActiveReservations,
-        pools: Pools,
+        flavors: FlavorUsage,
         shares: Shares,
     ) -> None:
         self._snapshot = snapshot
         self._releasing = releasing
         self._active = active
-        self.pools = pools
+        self.flavors = flavors
         self._shares = shares
         self.projects = shares.projects
         self.shares_milli = shares.of_all
-        self.beyond = Budget(snapshot, pools, above=True)
+        self.beyond = Budget(snapshot, flavors, above=True)
         self._keeps_shares = True
 
     def down_to_quotas(self) -> "FairShareState":
@@ -99,14 +101,14 @@ class FairShareState:
 
     def of(self, needs: Needs) -> "FairShareState":
         """The balance that decides about a group: that of a model, where one alone will do."""
-        pools = {self.pools.only(demand) for demand in needs.counts if demand.least_milli}
-        pool = pools.pop() if len(pools) == 1 else ""
-        return ModelShareState(self, pool) if pool else self
+        flavors = {self.flavors.only(demand) for demand in needs.counts if demand.least_milli}
+        flavor = flavors.pop() if len(flavors) == 1 else ""
+        return ModelShareState(self, flavor) if flavor else self
 
     def anyone_over(self) -> bool:
         """Whether something can be taken from anybody."""
         return bool(self.most_over()) or any(
-            ModelShareState(self, pool).most_over() for pool in self.pools.models
+            ModelShareState(self, flavor).most_over() for flavor in self.flavors.models
         )
 
     def stand(self, name: ProjectName) -> str:
@@ -114,26 +116,28 @@ class FairShareState:
         held, share = self.held_milli(name), self.shares_milli[name]
         return f"project {name} holds {gpus(held)}, its fair share is {gpu_from_milli(share)}"
 
-    def spare_of_model_milli(self, name: ProjectName, pool: Pool) -> int:
+    def spare_of_model_milli(self, name: ProjectName, flavor: Flavor) -> int:
         """How much of a model can be taken from a project, for its quota of it; not negative."""
-        quota_milli = self.projects[name].quota_by_model.get(pool)
+        quota_milli = self.projects[name].quota_by_model.get(flavor)
         if quota_milli is None:
             return quota.UNBOUNDED
-        return max(0, self._taken_of(name, pool) - quota_milli)
+        return max(0, self._taken_of(name, flavor) - quota_milli)
 
-    def _held_of(self, name: ProjectName, pool: Pool) -> int:
+    def _held_of(self, name: ProjectName, flavor: Flavor) -> int:
         leaving = sum(
             milli
             for (project, product), milli in self._releasing.by_model.items()
-            if project == name and self.pools.of_product(product) == pool
+            if project == name and self.flavors.of_product(product) == flavor
         )
-        return self.pools.held_milli(name, pool) - leaving
+        return self.flavors.held_milli(name, flavor) - leaving
 
-    def _taken_of(self, name: ProjectName, pool: Pool) -> int:
+    def _taken_of(self, name: ProjectName, flavor: Flavor) -> int:
         """The same, less what is only reserved: nothing that can be taken from a project."""
         reserved = self._active.charged_by_model[name]
-        of_pool = (n for product, n in reserved.items() if self.pools.of_product(product) == pool)
-        return self._held_of(name, pool) - sum(of_pool)
+        of_flavor = (
+            n for product, n in reserved.items() if self.flavors.of_product(product) == flavor
+        )
+        return self._held_of(name, flavor) - sum(of_flavor)
 
     def quota_milli(self, name: ProjectName) -> int:
         """What a project is guaranteed."""
@@ -181,18 +185,18 @@ class FairShareState:
 class ModelShareState(FairShareState):
     """The same of one model: for pods that can run on no other."""
 
-    def __init__(self, whole: FairShareState, pool: Pool) -> None:
+    def __init__(self, whole: FairShareState, flavor: Flavor) -> None:
         super().__init__(
-            whole._snapshot, whole._releasing, whole._active, whole.pools, whole._shares
+            whole._snapshot, whole._releasing, whole._active, whole.flavors, whole._shares
         )
-        self.shares_milli = whole._shares.by_model[pool]
+        self.shares_milli = whole._shares.by_model[flavor]
         self._whole = whole
-        self._pool = pool
+        self._flavor = flavor
         self._keeps_shares = whole._keeps_shares
 
     def held_milli(self, name: ProjectName) -> int:
         """What a project will hold of the model once those that leave are gone."""
-        return self._held_of(name, self._pool)
+        return self._held_of(name, self._flavor)
 
     def missing_milli(self, name: ProjectName) -> int:
         """How far a project is below its fair share of the model, and of GPUs; not negative."""
@@ -203,15 +207,15 @@ class ModelShareState(FairShareState):
 
         From one whose quota does not name the model only what it holds above its quota of GPUs.
         """
-        named = self.projects[name].quota_by_model.get(self._pool)
+        named = self.projects[name].quota_by_model.get(self._flavor)
         floor = max(self.shares_milli[name] if self._keeps_shares else 0, named or 0)
-        spare = max(0, self._taken_of(name, self._pool) - floor)
+        spare = max(0, self._taken_of(name, self._flavor) - floor)
         return spare if named is not None else min(spare, self._whole.spare_milli(name))
 
     def stand(self, name: ProjectName) -> str:
         """See ``FairShareState``."""
         held, share = self.held_milli(name), self.shares_milli[name]
         return (
-            f"project {name} holds {gpus(held)} of {self._pool}, its fair share is"
+            f"project {name} holds {gpus(held)} of {self._flavor}, its fair share is"
             f" {gpu_from_milli(share)}"
         )

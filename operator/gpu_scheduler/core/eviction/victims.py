@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gpu_scheduler.core.eviction.fair_share_state import FairShareState
 from gpu_scheduler.core.eviction.started import Started
-from gpu_scheduler.core.fairness.pools import Pool
+from gpu_scheduler.core.fairness.flavors import Flavor
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.promises import STRICT, Promises
@@ -45,7 +45,7 @@ class BudgetKey(NamedTuple):
 
     project: ProjectName
     interactive: bool = False
-    model: Pool | None = None
+    model: Flavor | None = None
 
 
 class Victims:
@@ -66,7 +66,7 @@ class Victims:
         self._snapshot = snapshot
         self._releasing = releasing
         self._balance = balance
-        self._pools = balance.pools
+        self._flavors = balance.flavors
         self._parties: dict[ProjectName, list[EvictionGroup]] = {}
         self._chosen: set[PodUID] = set()
 
@@ -154,9 +154,9 @@ class Victims:
         found = {BudgetKey(first.project): milli}
         if first.interactive:
             found[BudgetKey(first.project, interactive=True)] = milli
-        for pod in victim if self._pools.models else ():
+        for pod in victim if self._flavors.models else ():
             for _, device, part, _ in self._snapshot.held_by(pod):
-                kind = BudgetKey(first.project, model=self._pools.of_device(device))
+                kind = BudgetKey(first.project, model=self._flavors.of_device(device))
                 found[kind] = found.get(kind, 0) + part
         return found
 

@@ -15,7 +15,7 @@ from gpu_scheduler.core.explain.peer_reasons import PeerExplainer
 from gpu_scheduler.core.explain.shortage import shortage
 from gpu_scheduler.core.explain.unsatisfiable import missing
 from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
-from gpu_scheduler.core.fairness.pools import Pool, Pools
+from gpu_scheduler.core.fairness.flavors import Flavor, FlavorUsage
 from gpu_scheduler.core.fit.feasibility import Feasibility
 from gpu_scheduler.core.fit.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.model import quota, wording
@@ -37,7 +37,7 @@ class Explainer:
     def __init__(
         self,
         placer: Placer,
-        pools: Pools,
+        flavors: FlavorUsage,
         feasibility: Feasibility,
         running_pods: RunningPods,
         reservations: Sequence[Reservation],
@@ -46,11 +46,11 @@ class Explainer:
         """``cluster``: before the cycle."""
         self._placer = placer
         self._snapshot = placer.snapshot
-        self._pools = pools
+        self._flavors = flavors
         self._feasibility = feasibility
         self._running_pods = running_pods
-        self._within = Budget(placer.snapshot, pools, above=False)
-        self._beyond = Budget(placer.snapshot, pools, above=True)
+        self._within = Budget(placer.snapshot, flavors, above=False)
+        self._beyond = Budget(placer.snapshot, flavors, above=True)
         self._reservations = {reservation.pod: reservation for reservation in reservations}
         self.kept = {reservation.job for reservation in reservations}
         """Jobs for which room is kept."""
@@ -199,19 +199,19 @@ class Explainer:
             f" {self._of_models(project, models)} {why}",
         )
 
-    def _beyond_budget(self, model_budget: ModelBudget, placement: Placement) -> frozenset[Pool]:
-        costs: Counter[Pool] = Counter()
+    def _beyond_budget(self, model_budget: ModelBudget, placement: Placement) -> frozenset[Flavor]:
+        costs: Counter[Flavor] = Counter()
         for _, _, choice in placement:
             for _, device, milli, _ in choice.picks:
-                costs[self._pools.of_device(device)] += milli
+                costs[self._flavors.of_device(device)] += milli
         return frozenset(
-            pool for pool, cost in costs.items() if cost > model_budget.left_milli(pool)
+            flavor for flavor, cost in costs.items() if cost > model_budget.left_milli(flavor)
         )
 
-    def _of_models(self, project: Project, models: frozenset[Pool]) -> str:
+    def _of_models(self, project: Project, models: frozenset[Flavor]) -> str:
         """What a project holds of models that its quota names."""
         return " and ".join(
-            f"{gpu_from_milli(self._pools.held_milli(project.name, model))} of its quota"
+            f"{gpu_from_milli(self._flavors.held_milli(project.name, model))} of its quota"
             f" {_quota_of(project, model)} of {model}"
             for model in sorted(models & project.quota_by_model.keys())
         )
@@ -244,5 +244,5 @@ def _kept(group: PodGroup, reservations: list[Reservation]) -> str:
     return f"needs {needs}; room on {nodes} is reserved for it{until}"
 
 
-def _quota_of(project: Project, model: Pool) -> str:
+def _quota_of(project: Project, model: Flavor) -> str:
     return gpu_from_milli(project.quota_by_model.get(model, 0))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 
-from gpu_scheduler.core.fairness.pools import Pool, Pools
+from gpu_scheduler.core.fairness.flavors import Flavor, FlavorUsage
 from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
@@ -28,13 +28,13 @@ class Budget:
     def __init__(
         self,
         snapshot: Snapshot,
-        pools: Pools,
+        flavors: FlavorUsage,
         *,
         above: bool,
         shares_milli: Mapping[ProjectName, int] = NO_SHARES,
     ) -> None:
         """``shares_milli``: more than that nobody borrows; who is not named, as much as may be."""
-        self._pools = pools
+        self._flavors = flavors
         self.above = above
         self._shares_milli = shares_milli
         self._held = snapshot.cluster.allocated_milli
@@ -65,27 +65,27 @@ class Budget:
         """What the pods of a group may cost together by model; None = anything."""
         if not project.quota_by_model or (self.above and project.weight > 0):
             return None
-        return ModelBudget(self._pools, lambda pool: self._left(project, pool))
+        return ModelBudget(self._flavors, lambda flavor: self._left(project, flavor))
 
-    def _left(self, project: Project, pool: Pool) -> int:
-        most = project.quota_by_model.get(pool)
+    def _left(self, project: Project, flavor: Flavor) -> int:
+        most = project.quota_by_model.get(flavor)
         if most is None:
             return UNBOUNDED
-        return max(0, most - self._pools.held_milli(project.name, pool))
+        return max(0, most - self._flavors.held_milli(project.name, flavor))
 
 
 class ModelBudget:
     """What is left for a project of each model, as of the moment at which it is asked."""
 
-    def __init__(self, pools: Pools, left_milli: Callable[[Pool], int]) -> None:
-        self._pools = pools
+    def __init__(self, flavors: FlavorUsage, left_milli: Callable[[Flavor], int]) -> None:
+        self._flavors = flavors
         self.left_milli = left_milli
 
     def spending(self, demands: Iterable[Demand]) -> "ModelSpending":
         """Pods with these demands are about to be placed for trial, one by one, in this order."""
-        return ModelSpending(self._pools, self.left_milli, demands)
+        return ModelSpending(self._flavors, self.left_milli, demands)
 
-    def short_of(self, counts: Iterable[tuple[Demand, int]]) -> frozenset[Pool]:
+    def short_of(self, counts: Iterable[tuple[Demand, int]]) -> frozenset[Flavor]:
         """Models of which less is left than pods ask for that can run on no others.
 
         Empty where that is so of no few models: then they may fit if the right devices are free.
@@ -94,54 +94,55 @@ class ModelBudget:
         for demand, _ in counts:  # a pod on one device has that of one model
             several = sum(request.count for request in demand.pod_kind.devices) > 1
             if not several and demand.least_milli > self.most_milli(demand):
-                return self._pools.of(demand)
-        asks = [(self._pools.of(demand), demand.least_milli * n) for demand, n in counts]
-        named = {pool for pools, _ in asks for pool in pools if self._bound(pool)}
+                return self._flavors.of(demand)
+        asks = [(self._flavors.of(demand), demand.least_milli * n) for demand, n in counts]
+        named = {flavor for flavors, _ in asks for flavor in flavors if self._bound(flavor)}
         for size in range(1, min(len(named), MOST_MODELS) + 1):
             for some in map(frozenset, combinations(sorted(named), size)):
-                asked = sum(milli for pools, milli in asks if pools <= some)
-                if asked > sum(self.left_milli(pool) for pool in some):
+                asked = sum(milli for flavors, milli in asks if flavors <= some)
+                if asked > sum(self.left_milli(flavor) for flavor in some):
                     return some
         return frozenset()
 
     def most_milli(self, demand: Demand) -> int:
         """The most that a pod may cost, on the model of which most is left."""
-        return max(map(self.left_milli, self._pools.of(demand)), default=UNBOUNDED)
+        return max(map(self.left_milli, self._flavors.of(demand)), default=UNBOUNDED)
 
-    def _bound(self, pool: Pool) -> bool:
-        return self.left_milli(pool) < UNBOUNDED
+    def _bound(self, flavor: Flavor) -> bool:
+        return self.left_milli(flavor) < UNBOUNDED
 
 
 class ModelSpending:
     """What the pods of a group cost by model, and what is kept for those that have no choice."""
 
     def __init__(
-        self, pools: Pools, left_milli: Callable[[Pool], int], demands: Iterable[Demand]
+        self, flavors: FlavorUsage, left_milli: Callable[[Flavor], int], demands: Iterable[Demand]
     ) -> None:
-        self._pools = pools
+        self._flavors = flavors
         self._left_milli = left_milli
-        self._spent: Counter[Pool] = Counter()
-        self._kept: Counter[Pool] = Counter()
+        self._spent: Counter[Flavor] = Counter()
+        self._kept: Counter[Flavor] = Counter()
         for demand in demands:
-            self._kept[pools.only(demand)] += demand.least_milli
+            self._kept[flavors.only(demand)] += demand.least_milli
 
     def turn_of(self, demand: Demand) -> None:
         """The next pod is to be placed: nothing is kept for it any longer."""
-        self._kept[self._pools.only(demand)] -= demand.least_milli
+        self._kept[self._flavors.only(demand)] -= demand.least_milli
 
     def may(self, choice: Choice) -> bool:
         """Whether the pod may have these devices."""
         return all(
-            self._spent[pool] + milli + (self._kept[pool] if pool else 0) <= self._left_milli(pool)
-            for pool, milli in self._costs(choice).items()
+            self._spent[flavor] + milli + (self._kept[flavor] if flavor else 0)
+            <= self._left_milli(flavor)
+            for flavor, milli in self._costs(choice).items()
         )
 
     def spend(self, choice: Choice) -> None:
         """The pod gets these devices."""
         self._spent.update(self._costs(choice))
 
-    def _costs(self, choice: Choice) -> Counter[Pool]:
-        costs: Counter[Pool] = Counter()
+    def _costs(self, choice: Choice) -> Counter[Flavor]:
+        costs: Counter[Flavor] = Counter()
         for _, device, milli, _ in choice.picks:
-            costs[self._pools.of_device(device)] += milli
+            costs[self._flavors.of_device(device)] += milli
         return costs

@@ -5,7 +5,7 @@ tried and waits until the cluster or its project changes. Called by ``pod_group`
 """
 
 from gpu_scheduler.core.fairness.budget import ModelBudget
-from gpu_scheduler.core.fairness.pools import Pool, Pools
+from gpu_scheduler.core.fairness.flavors import Flavor, FlavorUsage
 from gpu_scheduler.core.fit.placement import Placer
 from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.decision import Reason
@@ -15,9 +15,9 @@ from gpu_scheduler.core.queue.pod_group import PodGroup
 class Feasibility:
     """Judges the groups of one cycle."""
 
-    def __init__(self, placer: Placer, pools: Pools) -> None:
+    def __init__(self, placer: Placer, flavors: FlavorUsage) -> None:
         self._placer = placer
-        self._pools = pools
+        self._flavors = flavors
 
     def never(self, group: PodGroup) -> Reason | None:
         """Why a group can never start; None when it may."""
@@ -30,12 +30,12 @@ class Feasibility:
             return Reason.EXCEEDS_QUOTA
         return Reason.EXCEEDS_QUOTA if self.beyond_models(group) else None
 
-    def beyond_models(self, group: PodGroup) -> frozenset[Pool]:
+    def beyond_models(self, group: PodGroup) -> frozenset[Flavor]:
         """Models of which a project names less than a group needs, if it never borrows."""
         project = group.project
         if project.weight or not project.quota_by_model:
             return frozenset()
         named = ModelBudget(
-            self._pools, lambda pool: project.quota_by_model.get(pool, quota.UNBOUNDED)
+            self._flavors, lambda flavor: project.quota_by_model.get(flavor, quota.UNBOUNDED)
         )
         return named.short_of(group.needs.counts.items())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.gpuproject import ModelHoldings
 from gpu_scheduler.api.states import NEVER
-from gpu_scheduler.core.fairness.pools import by_length, pool_of
+from gpu_scheduler.core.fairness.flavors import by_length, flavor_of
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Wait
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
@@ -118,7 +118,7 @@ def _by_model(
     order = by_length(parts.values())
     held: Counter[tuple[ProjectName, str]] = Counter()
     for (name, product), milli in cluster.held_by_model.items():
-        held[name, pool_of(product, order)] += milli
+        held[name, flavor_of(product, order)] += milli
     return {
         name: [
             ModelHoldings(

@@ -107,8 +107,8 @@ def write() -> None:
     """Write the record, and how often it holds which feature."""
     lines: list[str] = []
     found: Counter[str] = Counter()
-    with ProcessPoolExecutor() as pool:
-        for some, counts in pool.map(_record, range(HISTORIES // CHUNK)):
+    with ProcessPoolExecutor() as flavor:
+        for some, counts in flavor.map(_record, range(HISTORIES // CHUNK)):
             lines += some
             found += counts
     head = [f"# {count} {what}" for what, count in sorted(found.items())]

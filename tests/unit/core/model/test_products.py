@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.builders import A100, ClusterBuilder, job, pod_kind, project, projects
 
-from gpu_scheduler.core.fairness.pools import by_length, pool_of
+from gpu_scheduler.core.fairness.flavors import by_length, flavor_of
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.products import means, spelt
@@ -82,7 +82,7 @@ def test_classes_and_quotas_compare_models_alike() -> None:
     found = [kind.name if (kind := classes.of(p)) else "" for p in (SXM, "NVIDIA-A10")]
     assert found == ["other", "a10"]
     models = by_length(["a10", "a100", "a100-sxm4"])
-    assert [pool_of(p, models) for p in (SXM, A100, "NVIDIA-A10", "Tesla-T4")] == [
+    assert [flavor_of(p, models) for p in (SXM, A100, "NVIDIA-A10", "Tesla-T4")] == [
         "a100-sxm4",
         "a100",
         "a10",

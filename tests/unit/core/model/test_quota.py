@@ -2,7 +2,7 @@ import pytest
 from tests.unit.builders import ClusterBuilder, project
 
 from gpu_scheduler.core.fairness.budget import Budget
-from gpu_scheduler.core.fairness.pools import Pools
+from gpu_scheduler.core.fairness.flavors import FlavorUsage
 from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.snapshot import Snapshot
 
@@ -24,9 +24,9 @@ def test_room_inside_and_above_a_quota_of_two_and_a_half(
 ):
     team = project(quota_milli=2500, limit_milli=limit, weight=weight)
     snapshot = Snapshot(ClusterBuilder().allocated(team.name, allocated).obj())
-    pools = Pools(snapshot, {team.name: team})
-    assert Budget(snapshot, pools, above=False).room_milli(team) == inside
-    assert Budget(snapshot, pools, above=True).room_milli(team) == above
+    flavors = FlavorUsage(snapshot, {team.name: team})
+    assert Budget(snapshot, flavors, above=False).room_milli(team) == inside
+    assert Budget(snapshot, flavors, above=True).room_milli(team) == above
 
 
 def test_without_a_limit_only_the_quota_of_a_project_without_weight_binds():

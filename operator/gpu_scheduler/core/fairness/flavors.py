@@ -15,78 +15,78 @@ from gpu_scheduler.core.model.products import means
 from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 
-Pool = str  # the model, lower case, see ``products``; empty = devices that nobody names
+Flavor = str  # the model, lower case, see ``products``; empty = devices that nobody names
 
 
-def by_length(models: Iterable[Pool]) -> list[Pool]:
+def by_length(models: Iterable[Flavor]) -> list[Flavor]:
     """Models in the order in which a product's name is compared with them."""
     return sorted(set(models), key=lambda model: (-len(model), model))
 
 
-def pool_of(product: str, models: Iterable[Pool]) -> Pool:
+def flavor_of(product: str, models: Iterable[Flavor]) -> Flavor:
     """The first of some models that means a product; empty when none does."""
     return next((model for model in models if means(model, product)), "")
 
 
-class Pools:
+class FlavorUsage:
     """Holdings by project and model, within one cycle."""
 
     def __init__(self, snapshot: Snapshot, projects: Mapping[ProjectName, Project]) -> None:
         named = {part for project in projects.values() for part in project.quota_by_model}
         self.models = by_length(named)
         self._snapshot = snapshot
-        self._held: Counter[tuple[ProjectName, Pool]] = Counter()
-        self._of_product: dict[str, Pool] = {}
-        self._of_demand: dict[Demand, frozenset[Pool]] = {}
+        self._held: Counter[tuple[ProjectName, Flavor]] = Counter()
+        self._of_product: dict[str, Flavor] = {}
+        self._of_demand: dict[Demand, frozenset[Flavor]] = {}
         snapshot.watcher = self._count if named else None
         if named:
             for (name, product), milli in snapshot.cluster.held_by_model.items():
                 self._held[name, self.of_product(product)] += milli
 
-    def of_product(self, product: str) -> Pool:
+    def of_product(self, product: str) -> Flavor:
         """The model for which devices of a product count."""
-        pool = self._of_product.get(product)
-        if pool is None:
-            pool = self._of_product[product] = pool_of(product, self.models)
-        return pool
+        flavor = self._of_product.get(product)
+        if flavor is None:
+            flavor = self._of_product[product] = flavor_of(product, self.models)
+        return flavor
 
-    def of_device(self, device: int) -> Pool:
+    def of_device(self, device: int) -> Flavor:
         """The model for which a device counts."""
         return self.of_product(self._snapshot.cluster.dev_model[device])
 
-    def of(self, demand: Demand) -> frozenset[Pool]:
+    def of(self, demand: Demand) -> frozenset[Flavor]:
         """The models whose devices could serve a demand."""
-        pools = self._of_demand.get(demand)
-        if pools is None:
+        flavors = self._of_demand.get(demand)
+        if flavors is None:
             kinds, chooser = self._snapshot.kinds, demand.chooser
-            pools = self._of_demand[demand] = frozenset(
+            flavors = self._of_demand[demand] = frozenset(
                 self.of_product(kinds[kind][offset].model)
                 for kind in {self._snapshot.kind[n] for n in demand.could}
                 for offset in chooser.eligible(kind)
             )
-        return pools
+        return flavors
 
-    def only(self, demand: Demand) -> Pool:
+    def only(self, demand: Demand) -> Flavor:
         """The one model that could serve a demand; empty when there is none, or several could."""
         if not self.models:
             return ""
-        pools = self.of(demand)
-        return next(iter(pools)) if len(pools) == 1 else ""
+        flavors = self.of(demand)
+        return next(iter(flavors)) if len(flavors) == 1 else ""
 
-    def held_milli(self, name: ProjectName, pool: Pool) -> int:
+    def held_milli(self, name: ProjectName, flavor: Flavor) -> int:
         """What a project holds of a model."""
-        return self._held[name, pool]
+        return self._held[name, flavor]
 
-    def capacity_milli(self, pool: Pool) -> int:
+    def capacity_milli(self, flavor: Flavor) -> int:
         """What there is of a model on nodes that take pods, and what projects hold of it."""
         snapshot = self._snapshot
         cluster, free = snapshot.cluster, 0
         for n, node in enumerate(cluster.nodes):
             if not node.closed:
                 for device in range(cluster.first[n], cluster.first[n + 1]):
-                    if self.of_device(device) == pool:
+                    if self.of_device(device) == flavor:
                         free += cluster.free_milli[device]
-        return free + sum(milli for (_, held), milli in self._held.items() if held == pool)
+        return free + sum(milli for (_, held), milli in self._held.items() if held == flavor)
 
     def _count(self, project: ProjectName, picks: Picks, milli: int | None, sign: int) -> None:
         if milli is not None:  # the devices of one pod are taken to be alike
