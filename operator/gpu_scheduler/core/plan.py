@@ -122,15 +122,16 @@ def _attempt(
     queues, orphans = session.queues_of(projects).line_up(given.jobs, feasibility)
     shares = shares_now(snapshot, projects, queues, flavors)
     order = FairOrder(snapshot, shares.of_all)
-    within, beyond = (Budget(snapshot, flavors, above=above) for above in (False, True))
+    nominal = Budget(snapshot, flavors, borrowing=False)
+    borrowing = Budget(snapshot, flavors, borrowing=True)
 
     # 2. Use, or go on keeping, the room that was kept for groups.
     releasing = ReleasingResources(snapshot, running_pods if queues else NOBODY)
     active = ActiveReservations(snapshot, releasing, session.peers, now)
     solver = Solver(placer, releasing)
-    new_reservations = NewReservations(solver, active, within, now)
+    new_reservations = NewReservations(solver, active, nominal, now)
     held = CarriedReservations(solver, active, new_reservations)
-    budgets = {ReservationKind.FREED: beyond, ReservationKind.RESERVED: within}
+    budgets = {ReservationKind.FREED: borrowing, ReservationKind.RESERVED: nominal}
     started = (
         held.resolve(given.reservations, session.queues, budgets) if given.reservations else []
     )
@@ -140,21 +141,25 @@ def _attempt(
     for queue in queues:
         if queue.project.name in turns:
             queue.until = turns[queue.project.name]
-    inside = Round(placer, active, order, within)
-    started += inside.run(queues)
+    nominal_round = Round(placer, active, order, nominal)
+    started += nominal_round.run(queues)
 
     # 4. Keep borrowers away from the nodes for which such groups still wait.
     reserved_nodes = ReservedNodes(len(snapshot.kind))
-    inside.reserve_nodes(reserved_nodes)
+    nominal_round.reserve_nodes(reserved_nodes)
     new_reservations.reserve_nodes(reserved_nodes)
 
     # 5. Let projects with a weight borrow what is left, up to their shares first: what goes
     # beyond a share while another project is below its own would be taken back.
-    borrowed = [beyond]
+    budgets_to_borrow = [borrowing]
     if not terms.promises.strict and sum(queue.waits for queue in queues) > 1:
-        borrowed.insert(0, Budget(snapshot, flavors, above=True, shares_milli=shares.of_all))
-    above = [Round(placer, active, order, each, reserved_nodes) for each in borrowed]
-    started += _run(above, queues)
+        budgets_to_borrow.insert(
+            0, Budget(snapshot, flavors, borrowing=True, shares_milli=shares.of_all)
+        )
+    borrowing_rounds = [
+        Round(placer, active, order, each, reserved_nodes) for each in budgets_to_borrow
+    ]
+    started += _run(borrowing_rounds, queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
     balance = FairShareState(snapshot, releasing, active, flavors, shares)
@@ -168,10 +173,10 @@ def _attempt(
     if turns:  # those have it now
         for queue in queues:
             queue.until = None
-        started += _run([inside, *above], queues)
+        started += _run([nominal_round, *borrowing_rounds], queues)
 
     # 7. Move fractional pods together, for those who need several GPUs.
-    moves = Consolidation(solver, active, within, now)
+    moves = Consolidation(solver, active, nominal, now)
     if terms.consolidate:
         moves.run(projects.values(), queues)
 

@@ -93,7 +93,7 @@ def place(planned: Planned, key: JobKey, group: PodGroup) -> Json:
         **_rank(job),
         "waitsSince": at(group.since),
         "gang": None if job.gang is None else job.gang.size,
-        "insideQuota": least <= quota.inside_milli(project) - held,
+        "insideQuota": least <= quota.nominal_milli(project) - held,
     }
 
 

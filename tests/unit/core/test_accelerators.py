@@ -153,8 +153,8 @@ def test_the_planner_finds_for_which_numbers_the_machine_can_exist(cell: Cell):
 
 def neighbours(count: int, valid: tuple[int, ...]) -> str:
     below = [each for each in valid if each < count][-1:]
-    above = [each for each in valid if each > count][:1]
-    return " or ".join(str(each) for each in below + above)
+    borrowing = [each for each in valid if each > count][:1]
+    return " or ".join(str(each) for each in below + borrowing)
 
 
 @pytest.mark.parametrize("cell", WITH_GPUS, ids=name)

@@ -151,8 +151,8 @@ class CarriedReservations:
             placement = self._placer.place(group, room, None, model_budget)
             return placement is not None and self._begin(group, placement)
 
-        inside = not budget.above or held_milli < project.quota_milli
-        return start(group) or self._active.backfill(group, start, inside=inside)
+        nominal = not budget.borrowing or held_milli < project.quota_milli
+        return start(group) or self._active.backfill(group, start, nominal=nominal)
 
     def _begin(self, group: PodGroup, placement: Placement) -> bool:
         self._placer.start(group, placement)

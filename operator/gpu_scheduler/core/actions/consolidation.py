@@ -36,9 +36,9 @@ class Consolidation:
     """One cycle's moves; ``evicts`` is what it decided."""
 
     def __init__(
-        self, solver: Solver, active: ActiveReservations, within: Budget, now: float
+        self, solver: Solver, active: ActiveReservations, nominal: Budget, now: float
     ) -> None:
-        """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
+        """``nominal``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.evicts: list[Evict] = []
         self.looks: dict[JobKey, None] = {}
         """Jobs for which pods would have moved, had they been looked at."""
@@ -48,7 +48,7 @@ class Consolidation:
         self._placer = solver.placer
         self._releasing = solver.releasing
         self._active = active
-        self._within = within
+        self._nominal = nominal
         self._now = now
         self._snapshot = solver.placer.snapshot
         self._projects: dict[str, Project] = {}
@@ -84,8 +84,8 @@ class Consolidation:
         project = group.project
         held = self._snapshot.allocated_milli(project.name) - self._releasing.milli[project.name]
         room, model_budget = (
-            self._within.room_milli(project, held),
-            self._within.model_budget(project),
+            self._nominal.room_milli(project, held),
+            self._nominal.model_budget(project),
         )
         for pods, scope in self._attempts(group) if group.needs.least_milli <= room else ():
             found = self._attempt(group, scope, pods, room, model_budget)
@@ -200,7 +200,7 @@ class Consolidation:
         moves: list[Move] = []
         for pod in order:
             assert pod.pod_kind is not None  # others do not move
-            model_budget = self._within.model_budget(self._projects[pod.project])
+            model_budget = self._nominal.model_budget(self._projects[pod.project])
             found = self._placer.place_one(pod.pod_kind, pod.milli, model_budget)
             if found is None:
                 break

@@ -33,16 +33,16 @@ class NewReservations:
     """The reservations of one cycle."""
 
     def __init__(
-        self, solver: Solver, active: ActiveReservations, within: Budget, now: float
+        self, solver: Solver, active: ActiveReservations, nominal: Budget, now: float
     ) -> None:
-        """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
+        """``nominal``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.joined: list[PodGroup] = []
         """Groups that this cycle started before it looked at reservations."""
         self._solver = solver
         self._placer = solver.placer
         self._releasing = solver.releasing
         self._active = active
-        self._within = within
+        self._nominal = nominal
         self._now = now
         self._snapshot = solver.placer.snapshot
 
@@ -86,7 +86,7 @@ class NewReservations:
         if not needs.least_milli or not group.deserving or self._placer.nowhere(group):
             return False
         mine = sum(reserved.charge_milli for reserved in self._active.of_group(group))
-        return self._within.covers(project, needs, mine)
+        return self._nominal.covers(project, needs, mine)
 
     def _anywhere(self, group: PodGroup) -> Found | None:
         """Where it fits soonest, on any nodes but those of other reservations."""
@@ -111,7 +111,7 @@ class NewReservations:
     def _soonest(self, group: PodGroup, scope: Scope, nodes: Iterable[int]) -> Found | None:
         """When the group fits, if pods of these nodes end one after the other."""
         pods = self._stayers(nodes)
-        model_budget = self._within.model_budget(group.project)
+        model_budget = self._nominal.model_budget(group.project)
         found = self._solver.fewest(
             group, scope, [(pod,) for pod in pods], lambda given: UNBOUNDED, model_budget
         )

@@ -177,11 +177,11 @@ class Preemption:
         project, balance = group.project, whole.of(group.needs)
         room = balance.missing_milli(project.name)
         if not borrows:
-            room = min(room, self._balance.inside_milli(project))
+            room = min(room, self._balance.nominal_milli(project))
         if group.needs.least_milli > room:
             return None
         model_budget, barred = (
-            self._balance.beyond.model_budget(project),
+            self._balance.borrowing.model_budget(project),
             self._reserved_nodes.barred if borrows else None,
         )
         placement = self._solver.without(group, room, barred, model_budget)
@@ -209,7 +209,7 @@ class Preemption:
         if not self._victims.running_pods.outranks(job):
             return None
         growth, most = self._balance.growth_milli(project), self._balance.ceiling_milli(project)
-        model_budget = self._balance.beyond.model_budget(project)
+        model_budget = self._balance.borrowing.model_budget(project)
         placement = self._solver.without(group, growth, None, model_budget)
         if placement is not None:
             return Solution((), placement)
@@ -275,7 +275,7 @@ class Preemption:
         self._helped += len(placement)
         for reserved in self._active.of_group(group):
             self._active.drop(reserved)
-        affordable = milli_of(placement) <= self._balance.beyond.room_milli(group.project)
+        affordable = milli_of(placement) <= self._balance.borrowing.room_milli(group.project)
         self._active.keep(group, placement, ReservationKind.FREED, new=True)
         mine = self._active.of_group(group)
         if affordable and all(reserved.here for reserved in mine):

@@ -57,7 +57,7 @@ class Round:
         stuck, noted = set[Needs](), set[Needs]()
         passed: set[Signature] = set()  # of which the others would find no place, either
         kept_out: set[tuple[JobKey, Needs]] = set()  # of room that is kept for others
-        kept, start, inside = self._active.by_pod, self._starter(queue), not self._budget.above
+        kept, start, nominal = self._active.by_pod, self._starter(queue), not self._budget.borrowing
         last = self._active.last_rank(queue.project.name)  # later ones find the same room open
         for group in queue.groups(passed):
             needs, started = group.needs, False
@@ -69,7 +69,7 @@ class Round:
             if needs not in stuck:
                 started = start(group)
             if not started and kept and (group.job.key, needs) not in kept_out:
-                started = self._active.backfill(group, start, inside=inside)
+                started = self._active.backfill(group, start, nominal=nominal)
                 if not started:
                     kept_out.add((group.job.key, needs))
             if started:

@@ -74,7 +74,7 @@ class Dues:
         kept, owed, was_owed, now = active.by_pod, self._owed, self._was_owed.get, self._now
         for queue in queues:
             reserved = active.charged_milli[queue.project.name]  # for some of those that wait
-            room = balance.inside_milli(queue.project) + reserved
+            room = balance.nominal_milli(queue.project) + reserved
             groups = self._groups[queue.project.name] = []
             passed: set[Signature] = set()
             for group in queue.groups(passed):

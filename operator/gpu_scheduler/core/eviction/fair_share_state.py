@@ -90,7 +90,7 @@ class FairShareState:
         self._shares = shares
         self.projects = shares.projects
         self.shares_milli = shares.of_all
-        self.beyond = Budget(snapshot, flavors, above=True)
+        self.borrowing = Budget(snapshot, flavors, borrowing=True)
         self._keeps_shares = True
 
     def down_to_quotas(self) -> "FairShareState":
@@ -169,9 +169,9 @@ class FairShareState:
         bound = max(project.quota_milli, held, self.shares_milli[project.name])
         return min(quota.ceiling_milli(project), bound) - held
 
-    def inside_milli(self, project: Project) -> int:
+    def nominal_milli(self, project: Project) -> int:
         """What a pod may cost inside its project's quota; may be negative."""
-        return quota.inside_milli(project) - self.held_milli(project.name)
+        return quota.nominal_milli(project) - self.held_milli(project.name)
 
     def ceiling_milli(self, project: Project) -> int:
         """What a pod may cost if nobody else wants anything; may be negative."""

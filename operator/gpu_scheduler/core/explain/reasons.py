@@ -49,8 +49,8 @@ class Explainer:
         self._flavors = flavors
         self._feasibility = feasibility
         self._running_pods = running_pods
-        self._within = Budget(placer.snapshot, flavors, above=False)
-        self._beyond = Budget(placer.snapshot, flavors, above=True)
+        self._nominal = Budget(placer.snapshot, flavors, borrowing=False)
+        self._borrowing = Budget(placer.snapshot, flavors, borrowing=True)
         self._reservations = {reservation.pod: reservation for reservation in reservations}
         self.kept = {reservation.job for reservation in reservations}
         """Jobs for which room is kept."""
@@ -149,10 +149,10 @@ class Explainer:
         held = gpu_from_milli(self._snapshot.allocated_milli(project.name))
         who = f"project {project.name} holds"
         needs = f"needs {cost(group)}"
-        above, ceiling = self._beyond.room_milli(project), wording.ceiling(project)
-        if least > above:
+        borrowing, ceiling = self._borrowing.room_milli(project), wording.ceiling(project)
+        if least > borrowing:
             return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {held} of {ceiling}"
-        model_budget = self._beyond.model_budget(project)
+        model_budget = self._borrowing.model_budget(project)
         short = (
             model_budget.short_of(group.needs.counts.items()) if model_budget is not None else None
         )
@@ -163,10 +163,10 @@ class Explainer:
         if placement is None:
             return None  # the quota is not what it lacks
         charge = milli_of(placement)
-        if charge > above:
+        if charge > borrowing:
             where = self._where(group, placement)
             return Reason.WAITING_FOR_QUOTA, f"needs {where}; {who} {held} of {ceiling}"
-        if charge <= self._within.room_milli(project):
+        if charge <= self._nominal.room_milli(project):
             return self._waits_for_models(group, placement)
         its = f"its quota {gpu_from_milli(project.quota_milli)}"
         return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {held} of {its} {_NOT_NOW}"
@@ -182,7 +182,7 @@ class Explainer:
     def _waits_for_models(self, group: PodGroup, placement: Placement) -> Verdict | None:
         """Where it is inside the quota of GPUs, and would fit if there were none of models."""
         project = group.project
-        model_budget = self._within.model_budget(project)
+        model_budget = self._nominal.model_budget(project)
         if model_budget is None or self._placer.place(
             group, quota.UNBOUNDED, model_budget=model_budget
         ):

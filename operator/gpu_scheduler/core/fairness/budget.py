@@ -23,19 +23,19 @@ NO_SHARES: Mapping[ProjectName, int] = {}
 
 
 class Budget:
-    """What projects may take inside their quota, or (``above``) by borrowing."""
+    """What projects may take inside their quota, or (``borrowing``) by borrowing."""
 
     def __init__(
         self,
         snapshot: Snapshot,
         flavors: FlavorUsage,
         *,
-        above: bool,
+        borrowing: bool,
         shares_milli: Mapping[ProjectName, int] = NO_SHARES,
     ) -> None:
         """``shares_milli``: more than that nobody borrows; who is not named, as much as may be."""
         self._flavors = flavors
-        self.above = above
+        self.borrowing = borrowing
         self._shares_milli = shares_milli
         self._held = snapshot.cluster.allocated_milli
         self._most: dict[ProjectName, int] = {}
@@ -44,7 +44,7 @@ class Budget:
         """What a project may take of any GPU, given what it holds (None = now); not negative."""
         most = self._most.get(project.name)
         if most is None:
-            of = quota.ceiling_milli if self.above else quota.inside_milli
+            of = quota.ceiling_milli if self.borrowing else quota.nominal_milli
             share = self._shares_milli.get(project.name, UNBOUNDED)
             most = self._most[project.name] = min(of(project), share)
         held = self._held.get(project.name, 0) if held_milli is None else held_milli
@@ -63,7 +63,7 @@ class Budget:
 
     def model_budget(self, project: Project) -> "ModelBudget | None":
         """What the pods of a group may cost together by model; None = anything."""
-        if not project.quota_by_model or (self.above and project.weight > 0):
+        if not project.quota_by_model or (self.borrowing and project.weight > 0):
             return None
         return ModelBudget(self._flavors, lambda flavor: self._left(project, flavor))
 

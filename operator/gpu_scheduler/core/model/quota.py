@@ -22,6 +22,6 @@ def ceiling_milli(project: Project) -> int:
     return min(project.quota_milli, limit_milli(project))
 
 
-def inside_milli(project: Project) -> int:
+def nominal_milli(project: Project) -> int:
     """The most that the project can hold inside its quota."""
     return min(project.quota_milli, limit_milli(project))

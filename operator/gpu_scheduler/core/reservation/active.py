@@ -201,26 +201,26 @@ class ActiveReservations:
             reserved.reservation.kind is ReservationKind.FREED for reserved in self.of_group(group)
         )
 
-    def open_to(self, job: WaitingJob, *, inside: bool) -> list[ActiveReservation]:
-        """Those that pods of a job may use; ``inside``: they are inside their quota."""
-        return [b for b in self.by_pod.values() if b.in_force and self.may_use(job, b, inside)]
+    def open_to(self, job: WaitingJob, *, nominal: bool) -> list[ActiveReservation]:
+        """Those that pods of a job may use; ``nominal``: they are inside their quota."""
+        return [b for b in self.by_pod.values() if b.in_force and self.may_use(job, b, nominal)]
 
     def reserved_open_to(self, job: WaitingJob) -> list[ActiveReservation]:
         """Those of reservations alone: what comes was freed for somebody, and is waited for."""
         return [
             b
-            for b in self.open_to(job, inside=False)
+            for b in self.open_to(job, nominal=False)
             if b.reservation.kind is ReservationKind.RESERVED
         ]
 
-    def may_use(self, job: WaitingJob, reserved: ActiveReservation, inside: bool) -> bool:
+    def may_use(self, job: WaitingJob, reserved: ActiveReservation, nominal: bool) -> bool:
         """Whether a pod ranks before the one for which room is kept, or ends before that starts."""
         if job.key == reserved.group.job.key or reserved.new:
             return False
         if job.project == reserved.group.job.project:
             if job_rank(job) < job_rank(reserved.group.job):
                 return True
-        elif inside and reserved.borrowed:
+        elif nominal and reserved.borrowed:
             return True
         limit, start = job.time_limit_seconds, reserved.reservation.start
         return limit is not None and start is not None and self._now + limit <= start
@@ -230,13 +230,13 @@ class ActiveReservations:
         group: PodGroup,
         start: Starter,
         *,
-        inside: bool,
+        nominal: bool,
     ) -> bool:
         """Start a group in room that is kept for others and that it may use, if it can.
 
-        ``inside``: it is inside its project's quota.
+        ``nominal``: it is inside its project's quota.
         """
-        active = self.open_to(group.job, inside=inside)
+        active = self.open_to(group.job, nominal=nominal)
         if not active:
             return False
         for reserved in active:

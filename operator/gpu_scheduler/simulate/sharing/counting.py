@@ -11,7 +11,7 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from gpu_scheduler.core.model.decision import Assignment, Evict, Plan
-from gpu_scheduler.core.model.quota import ceiling_milli, inside_milli
+from gpu_scheduler.core.model.quota import ceiling_milli, nominal_milli
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.queue.order import job_rank
 from gpu_scheduler.simulate.sharing import room
@@ -135,7 +135,7 @@ class Counting:
             key = UnitKey(key_of(job), unit[0].number)
             if key in self._owed:
                 self._close(key, player.now)
-            elif before[job.project] <= inside_milli(self._workload.projects[job.project]):
+            elif before[job.project] <= nominal_milli(self._workload.projects[job.project]):
                 self._note_delay(0.0, 0.0, player.now)
 
     def _look_at_queues(
@@ -146,7 +146,7 @@ class Counting:
     ) -> None:
         """Who is owed its place; and by how much each project that waits is short."""
         projects, now = self._workload.projects, player.now
-        inside = {name: inside_milli(each) - held[name] for name, each in projects.items()}
+        inside = {name: nominal_milli(each) - held[name] for name, each in projects.items()}
         below = {name: share - held[name] for name, share in shares.items()}
         short: dict[ProjectName, int] = {}
         free: dict[ProjectName, list[int]] = {}

@@ -59,7 +59,7 @@ def work(draw: st.DrawFn, kinds: tuple[PodKind, ...], *, most: int = 10) -> tupl
 def owed(play: Play) -> set[str]:
     """Who waits inside its project's quota with those before it in the queue, by name."""
     room = {
-        name: quota.inside_milli(team) - play.held(name, staying=True)
+        name: quota.nominal_milli(team) - play.held(name, staying=True)
         for name, team in play.projects.items()
     }
     found = set()
