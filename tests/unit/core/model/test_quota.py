@@ -25,8 +25,8 @@ def test_room_inside_and_above_a_quota_of_two_and_a_half(
     team = project(quota_milli=2500, limit_milli=limit, weight=weight)
     snapshot = Snapshot(ClusterBuilder().allocated(team.name, allocated).obj())
     flavors = FlavorUsage(snapshot, {team.name: team})
-    assert Budget(snapshot, flavors, above=False).room_milli(team) == inside
-    assert Budget(snapshot, flavors, above=True).room_milli(team) == above
+    assert Budget(snapshot, flavors, borrowing=False).room_milli(team) == inside
+    assert Budget(snapshot, flavors, borrowing=True).room_milli(team) == above
 
 
 def test_without_a_limit_only_the_quota_of_a_project_without_weight_binds():
