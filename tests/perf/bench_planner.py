@@ -20,7 +20,7 @@ from typing import Any
 
 from tests.perf.long_queue import LongQueue
 from tests.perf.report import planner
-from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
+from tests.unit.builders import ClusterBuilder, job, pod_shape, project, projects
 from tests.unit.core.peer_builders import apart, peers, spread
 
 from gpu_scheduler.core.fit.session import PlannerCache
@@ -28,7 +28,7 @@ from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Waits
 from gpu_scheduler.core.model.peers import PodRules
 from gpu_scheduler.core.model.promises import FAIR, NOTHING
-from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodKind, WaitingJob
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodShape, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.simulate.arrivals import arriving, in_random_order
@@ -60,33 +60,33 @@ def cluster(nodes: int) -> Cluster:
     return builder.obj()
 
 
-def mixed_pod_kinds() -> list[PodKind]:
-    """Ten pod kinds: fractions, whole GPUs, memory, several GPUs and several containers."""
+def mixed_pod_kinds() -> list[PodShape]:
+    """Ten pod shapes: fractions, whole GPUs, memory, several GPUs and several containers."""
     pair = [DeviceRequest(0, 1, 500), DeviceRequest(1, 1, 200)]
     return [
-        pod_kind(500),
-        pod_kind(300, cpu_milli=1000, memory_bytes=4 * GIB),
-        pod_kind(125),
-        pod_kind(200, models=("a100",)),
-        pod_kind(1000),
-        pod_kind(1000, count=2),
-        pod_kind(mib=10_240),
-        pod_kind(250, count=2),
-        pod_kind(containers=pair),
-        pod_kind(700, min_compute=(7, 0)),
+        pod_shape(500),
+        pod_shape(300, cpu_milli=1000, memory_bytes=4 * GIB),
+        pod_shape(125),
+        pod_shape(200, models=("a100",)),
+        pod_shape(1000),
+        pod_shape(1000, count=2),
+        pod_shape(mib=10_240),
+        pod_shape(250, count=2),
+        pod_shape(containers=pair),
+        pod_shape(700, min_compute=(7, 0)),
     ]
 
 
 def one_job() -> Scene:
     """800 pods of 0.5 in one job on 100 nodes."""
-    return Scene(cluster(100), [job("halves", pod_kind(500), 800, project="team-0")])
+    return Scene(cluster(100), [job("halves", pod_shape(500), 800, project="team-0")])
 
 
 def mixed(nodes: int) -> Scene:
-    """10,000 pods of ten pod kinds in 50 jobs of 10 projects."""
-    pod_kinds = mixed_pod_kinds()
+    """10,000 pods of ten pod shapes in 50 jobs of 10 projects."""
+    pod_shapes = mixed_pod_kinds()
     jobs = [
-        job(f"job-{i}", pod_kinds[i % 10], 200, project=f"team-{i * 7 % 10}", created=i)
+        job(f"job-{i}", pod_shapes[i % 10], 200, project=f"team-{i * 7 % 10}", created=i)
         for i in range(50)
     ]
     return Scene(cluster(nodes), jobs)
@@ -119,22 +119,22 @@ def labelled(scene: Scene) -> Scene:
         labels = {"zone": f"z{random.randrange(5)}", "disk": random.choice(["ssd", "hdd"])}
         scene.cluster.nodes[n] = replace(node, labels={**node.labels, **labels})
     wishes = [(), (("disk", "ssd"),), (("zone", "z1"),)]
-    return each_pod_kind(
+    return each_pod_shape(
         scene, lambda i, kind: replace(kind, where=NodeFilter(selector=wishes[i // 10 % 3]))
     )
 
 
 def with_cpu(scene: Scene) -> Scene:
     """The same with 2 to 6.5 cores for each pod: CPU runs out before GPUs do."""
-    return each_pod_kind(scene, lambda i, kind: replace(kind, cpu_milli=2000 + 500 * (i % 10)))
+    return each_pod_shape(scene, lambda i, kind: replace(kind, cpu_milli=2000 + 500 * (i % 10)))
 
 
-def each_pod_kind(scene: Scene, change: Callable[[int, PodKind], PodKind]) -> Scene:
-    """The same with another pod kind for each job, by its number."""
+def each_pod_shape(scene: Scene, change: Callable[[int, PodShape], PodShape]) -> Scene:
+    """The same with another pod shape for each job, by its number."""
     for i, one in enumerate(scene.jobs):
-        pod_kind = change(i, one.pods[0].pod_kind)
+        pod_shape = change(i, one.pods[0].pod_shape)
         scene.jobs[i] = replace(
-            one, pods=tuple(replace(pod, pod_kind=pod_kind) for pod in one.pods)
+            one, pods=tuple(replace(pod, pod_shape=pod_shape) for pod in one.pods)
         )
     return scene
 
@@ -144,9 +144,9 @@ def saturated(nodes: int) -> Scene:
     full = cluster(nodes)
     full.free_milli = [50] * len(full.free_milli)
     full.free_mib = [u * 50 // 1000 for u in full.dev_usable_mib]
-    pod_kinds = mixed_pod_kinds()
+    pod_shapes = mixed_pod_kinds()
     jobs = [
-        job(f"job-{i}", pod_kinds[i % 10], 10, project=f"team-{i % 9}", created=i)
+        job(f"job-{i}", pod_shapes[i % 10], 10, project=f"team-{i % 9}", created=i)
         for i in range(500)
     ]
     return Scene(full, jobs)
@@ -162,7 +162,7 @@ def one_ended(nodes: int) -> Scene:
             state.free_milli[at] = free
             state.free_mib[at] = free * state.dev_usable_mib[at] // 1000
 
-    return Scene(full, [job("one", pod_kind(500), 1, project="team-0")], change, CYCLES)
+    return Scene(full, [job("one", pod_shape(500), 1, project="team-0")], change, CYCLES)
 
 
 def ruled(jobs: int, pods: int, rules: Callable[[str], PodRules]) -> Scene:
@@ -170,7 +170,7 @@ def ruled(jobs: int, pods: int, rules: Callable[[str], PodRules]) -> Scene:
     made = []
     for i in range(jobs):
         one, app = (
-            job(f"job-{i}", pod_kind(250), pods, project=f"team-{i % 10}", created=i),
+            job(f"job-{i}", pod_shape(250), pods, project=f"team-{i % 10}", created=i),
             f"a{i}",
         )
         who = peers(rules(app), app=app)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from time import process_time
 
-from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
+from tests.unit.builders import ClusterBuilder, job, pod_shape, project, projects
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
@@ -21,12 +21,12 @@ from gpu_scheduler.core.plan import plan
 
 NODES, GPUS = 20, 8
 POD_KINDS = (
-    pod_kind(125),
-    pod_kind(250, cpu_milli=1000),
-    pod_kind(500),
-    pod_kind(1000),
-    pod_kind(mib=10_240),
-    pod_kind(1000, count=2),
+    pod_shape(125),
+    pod_shape(250, cpu_milli=1000),
+    pod_shape(500),
+    pod_shape(1000),
+    pod_shape(mib=10_240),
+    pod_shape(1000, count=2),
 )
 LIMITS = (None, 600, 3600)  # seconds, of jobs
 PARTS = ((1000,), (500, 500), (500, 250, 250), (250, 250, 125, 125, 125, 125))
@@ -128,10 +128,10 @@ class LongQueue:
                     one.project,
                     place.node,
                     place.grants,
-                    pod.pod_kind.cpu_milli,
+                    pod.pod_shape.cpu_milli,
                     since=self.now,
                     ends=None if limit is None else self.now + limit,
-                    pod_kind=pod.pod_kind,
+                    pod_shape=pod.pod_shape,
                 )
             )
             rest = tuple(pod for pod in one.pods if pod.uid != place.pod)
@@ -163,7 +163,7 @@ class LongQueue:
             grant = Grant(0, device, milli, milli * self.cluster.dev_usable_mib[d] // 1000)
             node, team = device.split("/")[0], ProjectName(f"team-{d % self.teams}")
             ends = self.now + self._random.choice((600, 3600))
-            key = job(name, pod_kind(milli)).key
+            key = job(name, pod_shape(milli)).key
             self._start(
                 RunningPod(PodUID(name), name, key, team, node, (grant,), since=0.0, ends=ends)
             )

@@ -1,4 +1,4 @@
-"""Small builders for the planner's values: clusters, pod kinds, pods, jobs, projects."""
+"""Small builders for the planner's values: clusters, pod shapes, pods, jobs, projects."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from gpu_scheduler.core.model.request import (
     DeviceRequest,
     JobKey,
     NodeFilter,
-    PodKind,
+    PodShape,
     PodUID,
     Project,
     ProjectName,
@@ -127,7 +127,7 @@ def dell_selfhosted() -> ClusterBuilder:
     return builder.node("dell-3", 1, A30)
 
 
-def pod_kind(
+def pod_shape(
     milli: int = 0,
     *,
     count: int = 1,
@@ -138,10 +138,10 @@ def pod_kind(
     cpu_milli: int = 0,
     memory_bytes: int = 0,
     where: NodeFilter | None = None,
-) -> PodKind:
-    """A pod kind; ``milli`` or ``mib`` make one request for container 0, neither makes none."""
+) -> PodShape:
+    """A pod shape; ``milli`` or ``mib`` make one request for container 0, neither makes none."""
     requests = (DeviceRequest(0, count, milli, mib),) if milli or mib else ()
-    return PodKind(
+    return PodShape(
         devices=tuple(containers) if containers is not None else requests,
         models=models,
         min_compute=min_compute,
@@ -153,7 +153,7 @@ def pod_kind(
 
 def job(
     name: str,
-    what: PodKind,
+    what: PodShape,
     pods: int = 1,
     *,
     project: str = "team-a",
@@ -162,7 +162,7 @@ def job(
     created: float = 0.0,
     avoid: Iterable[str] = (),
 ) -> WaitingJob:
-    """A job with ``pods`` waiting pods of one pod kind, named ``<name>-<index>``."""
+    """A job with ``pods`` waiting pods of one pod shape, named ``<name>-<index>``."""
     return WaitingJob(
         key=JobKey(f"ns/{name}"),
         project=ProjectName(project),

@@ -31,7 +31,7 @@ class SuspectType(StrEnum):
 class Suspect(NamedTuple):
     """An object: a GPUJob by its key, a node or a GPUProject by its name."""
 
-    kind: SuspectType
+    type: SuspectType
     name: str
 
 

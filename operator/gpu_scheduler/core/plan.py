@@ -28,7 +28,7 @@ from gpu_scheduler.core.fit.feasibility import Feasibility
 from gpu_scheduler.core.fit.placement import Placer
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Plan, Reservation, ReservationKind
+from gpu_scheduler.core.model.decision import Plan, Reservation, ReservationReason
 from gpu_scheduler.core.model.promises import NOTHING, STRICT, PlannerMemory, Promises
 from gpu_scheduler.core.model.request import Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPods
@@ -131,7 +131,7 @@ def _attempt(
     solver = Solver(placer, releasing)
     new_reservations = NewReservations(solver, active, nominal, now)
     held = CarriedReservations(solver, active, new_reservations)
-    budgets = {ReservationKind.FREED: borrowing, ReservationKind.RESERVED: nominal}
+    budgets = {ReservationReason.FREED: borrowing, ReservationReason.RESERVED: nominal}
     started = (
         held.resolve(given.reservations, session.queues, budgets) if given.reservations else []
     )
@@ -145,7 +145,7 @@ def _attempt(
     started += nominal_round.run(queues)
 
     # 4. Keep borrowers away from the nodes for which such groups still wait.
-    reserved_nodes = ReservedNodes(len(snapshot.kind))
+    reserved_nodes = ReservedNodes(len(snapshot.node_shape))
     nominal_round.reserve_nodes(reserved_nodes)
     new_reservations.reserve_nodes(reserved_nodes)
 
@@ -193,7 +193,7 @@ def _attempt(
     explainer = Explainer(placer, flavors, feasibility, running_pods, reservations, given.cluster)
     decided = (*started, *(block.group for block in active.by_pod.values()))
     waits = Teller(session.queues, explainer, dues, decided).waits(queues, orphans)
-    session.note(pod.pod_kind for group in started for pod, _ in group.members)
+    session.note(pod.pod_shape for group in started for pod, _ in group.members)
     return Plan(
         tuple([place for group in started for place in group.assignments]),
         waits,

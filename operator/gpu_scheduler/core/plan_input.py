@@ -51,9 +51,9 @@ class PlanInput:
         """All but these objects; ``thinner`` remembers from cycle to cycle."""
         if not gone:
             return self
-        nodes = frozenset(each.name for each in gone if each.kind is SuspectType.NODE)
-        keys = {each.name for each in gone if each.kind is SuspectType.JOB}
-        projects = {each.name for each in gone if each.kind is SuspectType.PROJECT}
+        nodes = frozenset(each.name for each in gone if each.type is SuspectType.NODE)
+        keys = {each.name for each in gone if each.type is SuspectType.JOB}
+        projects = {each.name for each in gone if each.type is SuspectType.PROJECT}
         jobs = [j for j in self.jobs if j.key not in keys and j.project not in projects]
         uids = {pod.uid for job in jobs for pod in job.pods}
         return PlanInput(
@@ -65,8 +65,8 @@ class PlanInput:
         )
 
 
-def _left_out(kind: SuspectType, names: Iterable[str], kept: Sequence[str]) -> set[Suspect]:
-    return {Suspect(kind, name) for name in set(names).difference(kept)}
+def _left_out(type: SuspectType, names: Iterable[str], kept: Sequence[str]) -> set[Suspect]:
+    return {Suspect(type, name) for name in set(names).difference(kept)}
 
 
 class Some:

@@ -221,7 +221,7 @@ class Planning:
 
     def _set_aside(self, suspect: Suspect, error: BaseException, gone: set[Suspect]) -> None:
         if suspect not in gone:
-            unexpected("planning", f"{suspect.kind} {suspect.name}: set aside", error)
+            unexpected("planning", f"{suspect.type} {suspect.name}: set aside", error)
             self._aside.put(suspect, error)
             gone.add(suspect)
 
@@ -326,7 +326,7 @@ class Planning:
 
     def _waits_aside(self, given: PlanInput, gone: set[Suspect]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""
-        keys = {JobKey(each.name) for each in gone if each.kind is SuspectType.JOB}
+        keys = {JobKey(each.name) for each in gone if each.type is SuspectType.JOB}
         waits = {key: self._aside.job(key) for key in keys if self._state.work(key)}
         for job in given.jobs:
             if why := self._aside.project(job.project):

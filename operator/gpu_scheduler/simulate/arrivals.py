@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from random import Random
 
 from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
-from gpu_scheduler.core.model.request import PodKind
+from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.simulate.trace import TraceNode
 
@@ -51,8 +51,8 @@ def in_random_order(nodes: Sequence[TraceNode], random: Random) -> list[TraceNod
 
 
 def arriving(
-    pods: Sequence[PodKind], capacity_milli: int, arrive: float, random: Random
-) -> list[PodKind]:
+    pods: Sequence[PodShape], capacity_milli: int, arrive: float, random: Random
+) -> list[PodShape]:
     """The pods in the order in which they arrive.
 
     Args:

@@ -13,8 +13,8 @@ from gpu_scheduler.core.explain.unsatisfiable import refusal
 from gpu_scheduler.core.fit.placement import Placer
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model import fit, wording
-from gpu_scheduler.core.model.demand import Demand, holds
 from gpu_scheduler.core.model.devices import qualifies
+from gpu_scheduler.core.model.pod_request import PodRequest, holds
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.core.queue.pod_group import Member
@@ -50,7 +50,7 @@ def candidates(session: PlannerCache, member: Member) -> list[Json]:
     found = [
         _judge(placer, member, node)
         for node in range(len(session.snapshot.cluster.nodes))
-        if not member[1].pod_kind.devices or _has_devices(session.snapshot, node)
+        if not member[1].pod_shape.devices or _has_devices(session.snapshot, node)
     ]
     found.sort(key=lambda each: each[0])
     return [body for _, body in found]
@@ -68,9 +68,9 @@ def _judge(placer: Placer, member: Member, node: int) -> tuple[Distance, Json]:
     kind, said, milli, rest = 0, list[str](), 0, (0, 0)
     if (unsuited := _unsuited(demand, node, snapshot)) is not None:
         kind, said = 3, [unsuited]
-    elif not fit.matches(demand.pod_kind.where, info):
-        kind, said = 2, [refusal(demand.pod_kind, info)]
-    elif not holds(demand.pod_kind, info):
+    elif not fit.matches(demand.pod_shape.where, info):
+        kind, said = 2, [refusal(demand.pod_shape, info)]
+    elif not holds(demand.pod_shape, info):
         kind, said = 2, [_too_small(demand, node, snapshot)]
     else:
         if demand.chooser.choose(node) is None:
@@ -106,45 +106,45 @@ def _judge(placer: Placer, member: Member, node: int) -> tuple[Distance, Json]:
     return Distance(kind, len(said), milli, rest, -snapshot.node_free_milli[node], node), body
 
 
-def _unsuited(demand: Demand, node: int, snapshot: Snapshot) -> str | None:
+def _unsuited(demand: PodRequest, node: int, snapshot: Snapshot) -> str | None:
     """Why the GPUs of a node would not do if they were free; None: they would."""
-    pod_kind, kind = demand.pod_kind, snapshot.kind[node]
+    pod_shape, kind = demand.pod_shape, snapshot.node_shape[node]
     if demand.chooser.fits_empty(kind):
         return None
-    devices = snapshot.kinds[kind]
-    suited = [device for device in devices if qualifies(pod_kind, device)]
+    devices = snapshot.node_shapes[kind]
+    suited = [device for device in devices if qualifies(pod_shape, device)]
     if not suited:
         return f"other GPUs: {wording.names(sorted({device.model for device in devices}))}"
     largest = max(device.usable_mib for device in suited)
-    if any(request.mib > largest for request in pod_kind.devices):
+    if any(request.mib > largest for request in pod_shape.devices):
         return f"its GPUs have {largest} MiB usable"
     return f"has {wording.gpu_count(len(demand.chooser.eligible(kind)))} of that kind in all"
 
 
-def _too_small(demand: Demand, node: int, snapshot: Snapshot) -> str:
-    pod_kind, info = demand.pod_kind, snapshot.cluster.nodes[node]
-    if info.cpu_milli < pod_kind.cpu_milli:
+def _too_small(demand: PodRequest, node: int, snapshot: Snapshot) -> str:
+    pod_shape, info = demand.pod_shape, snapshot.cluster.nodes[node]
+    if info.cpu_milli < pod_shape.cpu_milli:
         return f"has {wording.cpu(info.cpu_milli)} CPU in all"
-    if info.memory_bytes < pod_kind.memory_bytes:
+    if info.memory_bytes < pod_shape.memory_bytes:
         return f"has {wording.room(info.memory_bytes)} memory in all"
-    if info.ephemeral_bytes < pod_kind.ephemeral_bytes:
+    if info.ephemeral_bytes < pod_shape.ephemeral_bytes:
         return f"has {wording.room(info.ephemeral_bytes)} ephemeral storage in all"
     return "takes no pods at all"
 
 
-def _gaps(demand: Demand, node: int, snapshot: Snapshot) -> Iterator[tuple[int, int, int, int]]:
+def _gaps(demand: PodRequest, node: int, snapshot: Snapshot) -> Iterator[tuple[int, int, int, int]]:
     """Of each device that could serve a lone request: milli and MiB missing, rest, the device."""
     cluster = snapshot.cluster
-    for offset, milli, mib, _ in demand.chooser.seats(snapshot.kind[node]):
+    for offset, milli, mib, _ in demand.chooser.seats(snapshot.node_shape[node]):
         device = cluster.first[node] + offset
         short = max(0, milli - cluster.free_milli[device])
         short_mib = max(0, mib - cluster.free_mib[device])
         yield short, short_mib, cluster.free_milli[device], device
 
 
-def _best(demand: Demand, node: int, snapshot: Snapshot) -> list[int]:
+def _best(demand: PodRequest, node: int, snapshot: Snapshot) -> list[int]:
     """The devices that come closest, as many as are wanted."""
-    requests, cluster = demand.pod_kind.devices, snapshot.cluster
+    requests, cluster = demand.pod_shape.devices, snapshot.cluster
     if len(requests) == 1 and (gaps := sorted(_gaps(demand, node, snapshot))):
         return [device for *_, device in gaps[: requests[0].count]]
     wanted = max((request.count for request in requests), default=0)
@@ -152,9 +152,9 @@ def _best(demand: Demand, node: int, snapshot: Snapshot) -> list[int]:
     return sorted(devices, key=lambda d: (-cluster.free_milli[d], d))[:wanted]
 
 
-def _gap(demand: Demand, node: int, best: list[int], snapshot: Snapshot) -> tuple[int, str]:
+def _gap(demand: PodRequest, node: int, best: list[int], snapshot: Snapshot) -> tuple[int, str]:
     """How much GPU is missing, and in words."""
-    cluster, requests = snapshot.cluster, demand.pod_kind.devices
+    cluster, requests = snapshot.cluster, demand.pod_shape.devices
     if len(requests) > 1:
         free = snapshot.node_free_milli[node]
         total = f"{wording.gpus(free)} free in all, not in the pieces that it wants"

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from gpu_scheduler.core.explain.shortage import shortage
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
 
 
@@ -32,7 +32,7 @@ IN_WORDS = {
 }
 
 
-def cause_of(demand: Demand, snapshot: Snapshot, *, overload: bool) -> Cause:
+def cause_of(demand: PodRequest, snapshot: Snapshot, *, overload: bool) -> Cause:
     """Why a pod that fits nowhere now does not.
 
     Args:
@@ -42,7 +42,7 @@ def cause_of(demand: Demand, snapshot: Snapshot, *, overload: bool) -> Cause:
     """
     if not demand.could:
         return Cause.NEVER
-    if overload and demand.pod_kind.devices:
+    if overload and demand.pod_shape.devices:
         return Cause.OVERLOAD
     reason, _ = shortage(demand, frozenset(), snapshot)
     if reason is Reason.FRAGMENTED:

@@ -81,7 +81,7 @@ def replay(request: ReplayRequest, bar: TextIO) -> dict[Packing, Result]:
         results = {packing: filled(steps, capacity) for packing, steps in played.items()}
     else:
         events = list(coming_and_going(pods, capacity, request.releasing, random))
-        arrivals = sum(event.pod_kind is not None for event in events)
+        arrivals = sum(event.pod_shape is not None for event in events)
         with progress(bar, arrivals * len(request.packings)) as tell:
             for packing in request.packings:
                 player = FillPlayer(shuffled, pods, packing, causes=causes)

@@ -11,7 +11,7 @@ from typing import Any
 from gpu_scheduler.api import states
 from gpu_scheduler.core.fit.placement import Placer
 from gpu_scheduler.core.model import quota, wording
-from gpu_scheduler.core.model.decision import Evict, Reason, ReservationKind
+from gpu_scheduler.core.model.decision import Evict, Reason, ReservationReason
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.simulate.cluster_cycles import SettledCluster, plan_until_stable
@@ -88,7 +88,7 @@ def _kept(planned: Planned, waiting: Waiting) -> Json | None:
         return None
     nodes = wording.names(sorted({reservation.node for reservation in reservations}))
     node = reservations[0].node
-    if any(reservation.kind is ReservationKind.FREED for reservation in reservations):
+    if any(reservation.reason is ReservationReason.FREED for reservation in reservations):
         text = f"as soon as the pods that give way to it on {nodes} have ended"
         gone = [
             _gone(planned, planned.simulated.state.pods[each.pod], each)

@@ -156,7 +156,7 @@ def _more(simulated: SimulatedCluster, job: GPUJobRecord, pods: int) -> None:
 def _asks(size: Size, planned: Planned, job: GPUJobRecord) -> str:
     waiting = planned.jobs.get(job.key)
     if waiting is not None:
-        return wording.needs(waiting.pods[0].pod_kind)
+        return wording.needs(waiting.pods[0].pod_shape)
     return size.gpu_memory or f"{size.gpu} GPU"
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
 
-from gpu_scheduler.core.model.request import PodKind
+from gpu_scheduler.core.model.request import PodShape
 
 COUNTED_FROM, ENDS = 2.0, 5.0  # in mean lifetimes
 
@@ -21,11 +21,11 @@ class LifetimeEvent:
 
     time: float
     number: int
-    pod_kind: PodKind | None
+    pod_shape: PodShape | None
 
 
 def coming_and_going(
-    pods: Sequence[PodKind], capacity_milli: int, load: float, random: Random
+    pods: Sequence[PodShape], capacity_milli: int, load: float, random: Random
 ) -> Iterator[LifetimeEvent]:
     """Events in the order of time until five lifetimes are over."""
     mean_milli = sum(pod.nominal_milli for pod in pods) / len(pods)

@@ -40,7 +40,7 @@ def projects(planned: Planned, own: ProjectName) -> list[Json]:
 def _numbers(planned: Planned, name: ProjectName, jobs: Sequence[WaitingJob]) -> Json:
     project = planned.projects[name]
     held = planned.before.allocated_milli.get(name, 0)
-    pending = sum(pod.pod_kind.nominal_milli for job in jobs for pod in job.pods)
+    pending = sum(pod.pod_shape.nominal_milli for job in jobs for pod in job.pods)
     limit = project.limit_milli
     return {
         "name": str(name),

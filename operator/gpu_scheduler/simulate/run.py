@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from time import thread_time_ns
 
 from gpu_scheduler.core.fit.session import PlannerCache
-from gpu_scheduler.core.model.request import PodKind, ProjectName
+from gpu_scheduler.core.model.request import PodShape, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.mix import mix_of
@@ -46,57 +46,57 @@ class FillPlayer:
     def __init__(
         self,
         nodes: Sequence[TraceNode],
-        pods: Sequence[PodKind],
+        pods: Sequence[PodShape],
         packing: Packing,
         *,
         causes: bool = False,
     ) -> None:
         """``causes``: find out why pods are lost, which takes longer than to find that they are."""
         self._causes = causes
-        pod_kinds = Counter(pods)
-        self.session = PlannerCache(packing, mix_of(pod_kinds))
+        pod_shapes = Counter(pods)
+        self.session = PlannerCache(packing, mix_of(pod_shapes))
         self.session.begin(cluster_of(nodes))
         self.allocated_milli = self._asked_milli = 0  # by all that are there, or would be
         self._capacity_milli = sum(node.gpus for node in nodes) * DEVICE_MILLI
-        for pod_kind in pod_kinds:  # worked out before time is measured, as in a running operator
-            self.session.table.best(self.session.demands.of(pod_kind))
+        for pod_shape in pod_shapes:  # worked out before time is measured, as in a running operator
+            self.session.table.best(self.session.pod_requests.of(pod_shape))
 
-    def fill(self, stream: Iterable[PodKind], tell: Callable[[], None]) -> list[Step]:
+    def fill(self, stream: Iterable[PodShape], tell: Callable[[], None]) -> list[Step]:
         """Everybody arrives, nobody leaves."""
         steps = []
-        for number, pod_kind in enumerate(stream):
-            steps.append(self._arrive(float(number), pod_kind)[0])
+        for number, pod_shape in enumerate(stream):
+            steps.append(self._arrive(float(number), pod_shape)[0])
             tell()
         return steps
 
     def churn(self, events: Iterable[LifetimeEvent], tell: Callable[[], None]) -> list[Step]:
         """Pods come and go; who does not fit is lost."""
         steps = []
-        there: dict[int, tuple[int, PodKind, Picks]] = {}
+        there: dict[int, tuple[int, PodShape, Picks]] = {}
         asked: dict[int, int] = {}
         for event in events:
-            if event.pod_kind is None:
+            if event.pod_shape is None:
                 self._asked_milli -= asked.pop(event.number)
                 if event.number in there:
                     self._leave(*there.pop(event.number))
                 continue
-            asked[event.number] = event.pod_kind.nominal_milli
-            step, where = self._arrive(event.time, event.pod_kind)
+            asked[event.number] = event.pod_shape.nominal_milli
+            step, where = self._arrive(event.time, event.pod_shape)
             steps.append(step)
             if where is not None:
-                there[event.number] = (where[0], event.pod_kind, where[1])
+                there[event.number] = (where[0], event.pod_shape, where[1])
             tell()
         return steps
 
-    def _arrive(self, time: float, pod_kind: PodKind) -> tuple[Step, tuple[int, Picks] | None]:
+    def _arrive(self, time: float, pod_shape: PodShape) -> tuple[Step, tuple[int, Picks] | None]:
         session = self.session
         started = thread_time_ns()
-        demand = session.demands.of(pod_kind)
+        demand = session.pod_requests.of(pod_shape)
         found = session.table.best(demand)
         if found is not None:
-            session.snapshot.take(found[0], pod_kind, found[1].picks, EVERYBODY)
+            session.snapshot.take(found[0], pod_shape, found[1].picks, EVERYBODY)
         took = thread_time_ns() - started
-        milli = pod_kind.nominal_milli
+        milli = pod_shape.nominal_milli
         self._asked_milli += milli
         where = cause = None
         if found is not None:
@@ -105,10 +105,10 @@ class FillPlayer:
         elif self._causes:
             overload = self._asked_milli > self._capacity_milli
             cause = cause_of(demand, session.snapshot, overload=overload)
-        gpus = sum(request.count for request in pod_kind.devices)
+        gpus = sum(request.count for request in pod_shape.devices)
         placed = where is not None
         return Step(time, milli, gpus, placed, self.allocated_milli, took, cause), where
 
-    def _leave(self, node: int, pod_kind: PodKind, picks: Picks) -> None:
-        self.session.snapshot.release(node, pod_kind, picks, EVERYBODY)
-        self.allocated_milli -= pod_kind.nominal_milli
+    def _leave(self, node: int, pod_shape: PodShape, picks: Picks) -> None:
+        self.session.snapshot.release(node, pod_shape, picks, EVERYBODY)
+        self.allocated_milli -= pod_shape.nominal_milli

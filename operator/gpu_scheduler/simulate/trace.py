@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from gpu_scheduler.core.model.request import DeviceRequest, PodKind
+from gpu_scheduler.core.model.request import DeviceRequest, PodShape
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def read_nodes(path: Path) -> list[TraceNode]:
     return _all(path, _node, ("sn", "cpu_milli", "memory_mib", "gpu", "model"))
 
 
-def read_pods(path: Path) -> list[PodKind]:
+def read_pods(path: Path) -> list[PodShape]:
     """The kinds of the pods of a file, in its order.
 
     Raises:
@@ -95,13 +95,13 @@ def _node(line: _Line) -> TraceNode:
     )
 
 
-def _pod(line: _Line) -> PodKind:
+def _pod(line: _Line) -> PodShape:
     count = line.whole("num_gpu", 0, MOST_GPUS)
     devices: tuple[DeviceRequest, ...] = ()
     if count:
         devices = (DeviceRequest(0, count, line.whole("gpu_milli", 1, DEVICE_MILLI)),)
     models = {part.strip().lower() for part in line.text("gpu_spec").split("|")} - {""}
-    return PodKind(
+    return PodShape(
         devices=devices,
         models=tuple(sorted(models)) if count else (),
         cpu_milli=line.whole("cpu_milli", 0, _MOST),

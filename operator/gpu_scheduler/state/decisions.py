@@ -56,7 +56,7 @@ class Decisions:
 
         The place is nobody's then: the pod waits like any other.
         """
-        self._waiting.learn(job.namespace, awaited.pod_kind, self._waiting.kind(pod, job))
+        self._waiting.learn(job.namespace, awaited.pod_shape, self._waiting.kind(pod, job))
         self.take_back(awaited.uid)
         place, known = replace(awaited.place, pod=pod), self._ledger.node(awaited.place.node)
         kind = self._waiting.kind(pod, job)

@@ -6,14 +6,21 @@ from dataclasses import replace
 from tests.unit.builders import job
 
 from gpu_scheduler.core.model.decision import Plan, Wait
-from gpu_scheduler.core.model.request import Gang, PodKind, PodUID, Topology, WaitingJob, WaitingPod
+from gpu_scheduler.core.model.request import (
+    Gang,
+    PodShape,
+    PodUID,
+    Topology,
+    WaitingJob,
+    WaitingPod,
+)
 
 ZONE = "topology.kubernetes.io/zone"
 
 
 def gang(
     name: str,
-    *roles: tuple[PodKind, int],
+    *roles: tuple[PodShape, int],
     topology: Topology | None = None,
     distinct: bool = True,
     missing: int | None = None,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.unit.builders import A100, GIB, ClusterBuilder, job, pod_kind, projects
+from tests.unit.builders import A100, GIB, ClusterBuilder, job, pod_shape, projects
 
-from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.plan import plan
@@ -116,13 +116,13 @@ def offered(cell: Cell) -> Cluster:
             memory_bytes=cell.memory_bytes,
         )
     cluster = builder.obj()
-    cluster.catalogue = Catalogue((GPUKind("machines", cell.model.lower(), None, cell.valid),))
+    cluster.catalogue = Catalogue((GPUType("machines", cell.model.lower(), None, cell.valid),))
     return cluster
 
 
 def verdict(cell: Cell, count: int, cluster: Cluster) -> tuple[Reason | None, str]:
     """Of a pod that asks for the whole machine and so many GPUs; None = it starts."""
-    what = pod_kind(
+    what = pod_shape(
         1000,
         count=count,
         models=(cell.model.lower(),),
@@ -180,14 +180,14 @@ def test_three_t4_where_two_or_four_are_on_offer():
 
 def test_without_numbers_on_offer_three_gpus_fit_a_node_with_four():
     cluster = ClusterBuilder().node("a", 2, "Tesla-T4").node("b", 4, "Tesla-T4").obj()
-    result = plan(cluster, projects(), [job("j", pod_kind(1000, count=3, models=("t4",)))])
+    result = plan(cluster, projects(), [job("j", pod_shape(1000, count=3, models=("t4",)))])
     assert [place.node for place in result.assignments] == ["b"]
 
 
 def test_a_share_of_a_gpu_does_not_ask_for_a_number_on_offer():
     cluster = ClusterBuilder().node("a", 2, "Tesla-T4").obj()
-    cluster.catalogue = Catalogue((GPUKind("t4", "t4", None, (2,)),))
-    result = plan(cluster, projects(), [job("j", pod_kind(500)), job("k", pod_kind(1000))])
+    cluster.catalogue = Catalogue((GPUType("t4", "t4", None, (2,)),))
+    result = plan(cluster, projects(), [job("j", pod_shape(500)), job("k", pod_shape(1000))])
     assert [place.job for place in result.assignments] == ["ns/j"]
     assert result.waits[0].message == (
         "needs 1 GPU; nodes give 2 GPUs; 1 is not possible on any node"
@@ -201,7 +201,7 @@ def test_where_cpu_stands_in_the_way_the_number_that_would_fit_is_named():
         .node("b", 4, "Tesla-V100-SXM2-16GB", cpu_milli=64_000)
         .obj()
     )
-    what = pod_kind(1000, count=8, models=("v100",), cpu_milli=64_000)
+    what = pod_shape(1000, count=8, models=("v100",), cpu_milli=64_000)
     wait = plan(cluster, projects(), [job("j", what)]).waits[0]
     assert wait.reason is Reason.UNSATISFIABLE
     assert wait.message == (

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from tests.unit.builders import ClusterBuilder, dell_saas, dell_selfhosted, job, pod_kind, projects
+from tests.unit.builders import ClusterBuilder, dell_saas, dell_selfhosted, job, pod_shape, projects
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Assignment, Plan, Reason
@@ -29,7 +29,7 @@ def by_device(result: Plan) -> Counter[str]:
 
 def test_a_half_and_three_tenths_share_one_gpu():
     result = on_saas(
-        job("frac05", pod_kind(500), interactive=True), job("frac03", pod_kind(300), created=1)
+        job("frac05", pod_shape(500), interactive=True), job("frac03", pod_shape(300), created=1)
     )
     assert by_device(result) == {"dell-0/0": 800}
     assert [g.mib for p in result.assignments for g in p.grants] == [20224, 12134]
@@ -43,7 +43,7 @@ def test_they_share_one_gpu_on_a_single_node_however_few_cores_it_has(
     cluster = ClusterBuilder().node("a", 2, cpu_milli=cpu_milli).obj()
     session = PlannerCache()
     for number, share in enumerate(shares):
-        waiting = [job(f"frac-{number}", pod_kind(share, cpu_milli=0))]
+        waiting = [job(f"frac-{number}", pod_shape(share, cpu_milli=0))]
         (place,) = plan(cluster, projects(), waiting, session=session).assignments
         assert devices(place) == ["a/0"]
         cluster = ClusterBuilder().node("a", 2, cpu_milli=cpu_milli).held("a/0", share).obj()
@@ -51,22 +51,22 @@ def test_they_share_one_gpu_on_a_single_node_however_few_cores_it_has(
 
 def test_a_further_three_tenths_goes_elsewhere_and_two_tenths_fits_beside():
     result = on_saas(
-        job("frac05", pod_kind(500), created=0),
-        job("frac03", pod_kind(300), created=1),
-        job("again03", pod_kind(300), created=2),
-        job("frac02", pod_kind(200), created=3),
+        job("frac05", pod_shape(500), created=0),
+        job("frac03", pod_shape(300), created=1),
+        job("again03", pod_shape(300), created=2),
+        job("frac02", pod_shape(200), created=3),
     )
     assert by_device(result) == {"dell-0/0": 1000, "dell-0/1": 300}
 
 
 def test_eight_eighths_fill_one_gpu_and_the_ninth_goes_elsewhere():
-    result = on_saas(job("eighths", pod_kind(125), pods=9))
+    result = on_saas(job("eighths", pod_shape(125), pods=9))
     assert by_device(result) == {"dell-0/0": 1000, "dell-0/1": 125}
 
 
 def test_hpo1_gets_two_fully_free_gpus_of_one_node_per_pod():
     result = on_saas(
-        job("frac05", pod_kind(500), created=0), job("hpo1", pod_kind(1000, count=2), 2)
+        job("frac05", pod_shape(500), created=0), job("hpo1", pod_shape(1000, count=2), 2)
     )
     trials = [p for p in result.assignments if p.job == "ns/hpo1"]
     assert [devices(p) for p in trials] == [["dell-1/0", "dell-1/1"], ["dell-2/0", "dell-2/1"]]
@@ -75,17 +75,19 @@ def test_hpo1_gets_two_fully_free_gpus_of_one_node_per_pod():
 
 def test_a_whole_gpu_takes_a_fully_free_device_beside_a_shared_one():
     cluster = dell_saas().held("dell-2/0", 300).obj()
-    result = plan(cluster, projects(), [job("qf-a2", pod_kind(1000))])
+    result = plan(cluster, projects(), [job("qf-a2", pod_shape(1000))])
     assert devices(result.assignments[0]) == ["dell-2/1"]
 
 
 def test_a_named_model_goes_where_that_model_is():
-    result = plan(dell_selfhosted().obj(), projects(), [job("a30", pod_kind(500, models=("a30",)))])
+    result = plan(
+        dell_selfhosted().obj(), projects(), [job("a30", pod_shape(500, models=("a30",)))]
+    )
     assert result.assignments[0].node == "dell-3"
 
 
 def test_what_does_not_fit_waits_with_a_reason():
-    result = on_saas(job("big", pod_kind(1000, count=2), pods=5))
+    result = on_saas(job("big", pod_shape(1000, count=2), pods=5))
     assert len(result.assignments) == 4
     assert [(w.job, w.reason, w.position) for w in result.waits] == [
         ("ns/big", Reason.WAITING_FOR_GPU, 1)

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.actions.test_consolidation import scattered
 from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
 
-WHOLE, PAIR = pod_kind(1000), pod_kind(1000, count=2)
+WHOLE, PAIR = pod_shape(1000), pod_shape(1000, count=2)
 AT_ONCE = replace(FAIR, guarantee_seconds=0.0)
 TEAMS = (project("a", 2000), project("b", 0))
 

@@ -1,11 +1,11 @@
 """A gang of pods that ask for memory: what each may cost leaves enough for those after it."""
 
-from tests.unit.builders import A30, ClusterBuilder, pod_kind, project, projects
+from tests.unit.builders import A30, ClusterBuilder, pod_shape, project, projects
 from tests.unit.core.gang_builders import gang
 
 from gpu_scheduler.core.plan import plan
 
-MIB = pod_kind(mib=12_000)  # 297 milli of an A100, which holds more, about 500 of an A30
+MIB = pod_shape(mib=12_000)  # 297 milli of an A100, which holds more, about 500 of an A30
 
 
 def test_the_first_member_leaves_the_others_what_they_cost_at_least():

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import ClusterBuilder, job, pod_kind, projects
+from tests.unit.builders import ClusterBuilder, job, pod_shape, projects
 from tests.unit.core.peer_builders import HOST, ZONE, Standing
 from tests.unit.core.peer_reference import may
 
@@ -112,7 +112,7 @@ def scenes(draw: st.DrawFn) -> Scene:
     for number in range(draw(st.integers(1, 4))):
         who = draw(peers())
         where = NodeFilter(selector=((ZONE, "z0"),)) if not draw(st.integers(0, 3)) else None
-        what = pod_kind(draw(MILLI), where=where)
+        what = pod_shape(draw(MILLI), where=where)
         made = job(f"j{number}", what, draw(st.integers(1, 4)), created=number)
         pods = tuple(replace(pod, peers=who) for pod in made.pods)
         jobs.append(replace(made, pods=pods, ruled=who.rules is not None))
@@ -135,7 +135,7 @@ def settle(scene: Scene) -> list[WaitingJob]:
             pod = waiting.pop(place.pod)
             node = next(node for node in cluster.nodes if node.name == place.node)
             assert pod.peers is not None
-            allowed = may(pod.peers, pod.pod_kind.where, node, cluster.nodes, standing.seats)
+            allowed = may(pod.peers, pod.pod_shape.where, node, cluster.nodes, standing.seats)
             assert allowed, f"{place} breaks {pod.peers}"
             standing.on(place.node, pod.peers)
             n = cluster.nodes.index(node)
@@ -161,12 +161,12 @@ def test_no_rule_is_broken_and_nobody_waits_where_a_node_would_do(scene: Scene) 
         for pod in waiting.pods:
             assert pod.peers is not None
             for n, node in enumerate(scene.cluster.nodes):
-                where = pod.pod_kind.where
+                where = pod.pod_shape.where
                 if node.closed or node.taints:
                     continue
                 if any(node.labels.get(key) != value for key, value in where.selector):
                     continue
-                if not has_room(scene.cluster, n, pod.pod_kind.nominal_milli):
+                if not has_room(scene.cluster, n, pod.pod_shape.nominal_milli):
                     continue
                 seats = scene.standing.seats
                 allowed = may(pod.peers, where, node, scene.cluster.nodes, seats)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.fit.session import PlannerCache
@@ -20,16 +20,16 @@ from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.packing.mix import DEFAULT
 
 POD_KINDS = (
-    (pod_kind(125), 4),
-    (pod_kind(250), 4),
-    (pod_kind(500), 4),
-    (pod_kind(750), 1),
-    (pod_kind(1000), 6),
-    (pod_kind(500, count=2), 1),
-    (pod_kind(1000, count=2), 3),
-    (pod_kind(1000, count=4), 2),
-    (pod_kind(1000, count=8), 1),
-    (pod_kind(250, cpu_milli=40_000), 1),
+    (pod_shape(125), 4),
+    (pod_shape(250), 4),
+    (pod_shape(500), 4),
+    (pod_shape(750), 1),
+    (pod_shape(1000), 6),
+    (pod_shape(500, count=2), 1),
+    (pod_shape(1000, count=2), 3),
+    (pod_shape(1000, count=4), 2),
+    (pod_shape(1000, count=8), 1),
+    (pod_shape(250, cpu_milli=40_000), 1),
 )
 PRIORITIES = (50, 50, 50, 50, 10, 30, 70, 90)
 NO_LIMIT = 1 << 40
@@ -87,7 +87,7 @@ class Work:
         """New jobs, as long as less is there than the load says; often one, now and then many."""
         asked: Counter[str] = Counter()
         for pod in [pod for pod, _ in self.play.running.values()] + self.play.waiting:
-            asked[pod.project] += pod.pod_kind.nominal_milli
+            asked[pod.project] += pod.pod_shape.nominal_milli
         for _ in range(self._random.choice((0, 1, 1, 1, 2, 4))):
             most = {name: most_milli(team) for name, team in self.play.projects.items()}
             useful = sum(min(milli, most[name]) for name, milli in asked.items())
@@ -95,21 +95,21 @@ class Work:
             if useful >= self._load * self.capacity_milli or asked[name] > most[name]:
                 continue
             pods = self._job(name)
-            asked[name] += sum(pod.pod_kind.nominal_milli for pod in pods)
+            asked[name] += sum(pod.pod_shape.nominal_milli for pod in pods)
             self.play.wait(*pods)
 
     def _job(self, team: str) -> list[Pod]:
         random, self._jobs = self._random, self._jobs + 1
         most = max(self.play.gpus)
-        pod_kinds = [(s, n) for s, n in POD_KINDS if s.devices[0].count <= most]
-        what = random.choices([s for s, _ in pod_kinds], [n for _, n in pod_kinds])[0]
+        pod_shapes = [(s, n) for s, n in POD_KINDS if s.devices[0].count <= most]
+        what = random.choices([s for s, _ in pod_shapes], [n for _, n in pod_shapes])[0]
         name = f"j{self._jobs}"
         gang = random.random() < 0.15
         count = random.randint(2, 4) if gang else random.choice((1, 1, 2, 3, 5, 8, 12))
         seconds = [random.randint(LEAST_SECONDS, MOST_SECONDS) for _ in range(count)]
         about = {
             "project": team,
-            "pod_kind": what,
+            "pod_shape": what,
             "interactive": random.random() < 0.15,
             "priority": random.choice(PRIORITIES),
             "created": self.play.now,

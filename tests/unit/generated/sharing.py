@@ -31,7 +31,7 @@ from gpu_scheduler.api.names import (
     LABEL_JOB,
     LABEL_SHARE,
 )
-from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKind
+from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationReason
 from gpu_scheduler.core.model.units import milli_from_gpu
 from gpu_scheduler.runtime.operator import Operator
 
@@ -180,7 +180,7 @@ class Judge:
         return sum(
             sum(grant.milli for grant in hold.grants)
             for hold in self.stage.operator.plan.reservations.values()
-            if hold.kind is ReservationKind.FREED and hold.job.startswith(f"{project}/")
+            if hold.kind is ReservationReason.FREED and hold.job.startswith(f"{project}/")
         )
 
     def _blame(self, pod: Obj, what: str) -> None:

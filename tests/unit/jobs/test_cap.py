@@ -11,7 +11,7 @@ from tests.unit.jobs.golden_jobs import CAP, make_input
 from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.render import render
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.pods.pod_kind import pod_resources
+from gpu_scheduler.state.pods.pod_shape import pod_resources
 
 NAME = "gpu-scheduler-cap"
 Json = dict[str, Any]

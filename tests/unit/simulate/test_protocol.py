@@ -5,22 +5,22 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import pod_kind
+from tests.unit.builders import pod_shape
 
-from gpu_scheduler.core.model.request import PodKind
+from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.simulate.arrivals import arriving, in_random_order
 from gpu_scheduler.simulate.lifetimes import COUNTED_FROM, ENDS, coming_and_going
 from gpu_scheduler.simulate.result import churned, curve, filled
 from gpu_scheduler.simulate.run import Step
 from gpu_scheduler.simulate.trace import TraceNode
 
-PODS = [pod_kind(500, cpu_milli=i) for i in range(20)] + [
-    pod_kind(1000, count=2),
-    pod_kind(cpu_milli=7),
+PODS = [pod_shape(500, cpu_milli=i) for i in range(20)] + [
+    pod_shape(1000, count=2),
+    pod_shape(cpu_milli=7),
 ]
 
 
-def milli(pods: list[PodKind]) -> int:
+def milli(pods: list[PodShape]) -> int:
     return sum(pod.nominal_milli for pod in pods)
 
 
@@ -98,14 +98,14 @@ def test_pods_come_at_the_load_and_leave_after_they_came():
     capacity, load = 200_000, 0.9
     events = list(coming_and_going(PODS, capacity, load, Random(5)))
     assert events == list(coming_and_going(PODS, capacity, load, Random(5)))
-    assert [e.time for e in events if e.pod_kind] == sorted(e.time for e in events if e.pod_kind)
-    there: dict[int, PodKind] = {}
+    assert [e.time for e in events if e.pod_shape] == sorted(e.time for e in events if e.pod_shape)
+    there: dict[int, PodShape] = {}
     at_arrivals = []
     for event in events:
-        if event.pod_kind is None:
+        if event.pod_shape is None:
             del there[event.number]  # fails when it never came
         else:
-            there[event.number] = event.pod_kind
+            there[event.number] = event.pod_shape
             if event.time >= COUNTED_FROM:
                 at_arrivals.append(milli(list(there.values())))
     assert max(e.time for e in events) <= ENDS

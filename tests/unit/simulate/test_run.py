@@ -1,9 +1,9 @@
 from random import Random
 
 import pytest
-from tests.unit.builders import pod_kind
+from tests.unit.builders import pod_shape
 
-from gpu_scheduler.core.model.request import PodKind
+from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.simulate.causes import Cause
 from gpu_scheduler.simulate.lifetimes import LifetimeEvent
@@ -24,13 +24,13 @@ def nothing() -> None:
 @pytest.mark.parametrize("packing", list(Packing))
 def test_cpu_memory_gpu_and_model_are_hard_filters(packing: Packing):
     pods = [
-        pod_kind(1000, count=4),
-        pod_kind(500, cpu_milli=10_000),  # the CPU of the small node is not enough
-        pod_kind(500, memory_bytes=64 * GIB),
-        pod_kind(500, models=("g2",)),
-        pod_kind(500, models=("g3",)),
-        pod_kind(1000, count=2),
-        pod_kind(1, cpu_milli=1),
+        pod_shape(1000, count=4),
+        pod_shape(500, cpu_milli=10_000),  # the CPU of the small node is not enough
+        pod_shape(500, memory_bytes=64 * GIB),
+        pod_shape(500, models=("g2",)),
+        pod_shape(500, models=("g3",)),
+        pod_shape(1000, count=2),
+        pod_shape(1, cpu_milli=1),
     ]
     steps = FillPlayer(NODES, pods, packing).fill(pods, nothing)
     assert [step.placed for step in steps] == [True, False, False, False, False, True, False]
@@ -38,7 +38,7 @@ def test_cpu_memory_gpu_and_model_are_hard_filters(packing: Packing):
 
 
 def test_a_pod_that_leaves_gives_back_what_it_took():
-    big = pod_kind(1000, count=4, cpu_milli=64_000)
+    big = pod_shape(1000, count=4, cpu_milli=64_000)
     events = [
         LifetimeEvent(0.0, 0, big),
         LifetimeEvent(0.1, 1, big),
@@ -55,7 +55,12 @@ def test_a_pod_that_leaves_gives_back_what_it_took():
 @pytest.mark.parametrize("packing", list(Packing))
 def test_the_same_stream_is_placed_the_same_way(packing: Packing):
     random = Random(7)
-    some = [pod_kind(1000), pod_kind(500, cpu_milli=900), pod_kind(250), pod_kind(1000, count=2)]
+    some = [
+        pod_shape(1000),
+        pod_shape(500, cpu_milli=900),
+        pod_shape(250),
+        pod_shape(1000, count=2),
+    ]
     pods = random.choices(some, k=60)
     nodes = [TraceNode(f"n{i}", 16_000, GIB, i % 3 + 1, "T4") for i in range(9)]
     one, two = (FillPlayer(nodes, pods, packing) for _ in range(2))
@@ -68,14 +73,14 @@ def test_the_same_stream_is_placed_the_same_way(packing: Packing):
 @pytest.mark.parametrize(
     ("pods", "cause"),
     [
-        ([pod_kind(600), pod_kind(600), pod_kind(700)], Cause.FRAGMENTED),
-        ([pod_kind(500, cpu_milli=8_000), pod_kind(500, cpu_milli=8_000)], Cause.RESOURCES),
-        ([pod_kind(1000, models=("t4",))] * 3, Cause.OVERLOAD),
-        ([pod_kind(500, models=("g3",))], Cause.NEVER),
-        ([pod_kind(cpu_milli=9_000)], Cause.NEVER),
+        ([pod_shape(600), pod_shape(600), pod_shape(700)], Cause.FRAGMENTED),
+        ([pod_shape(500, cpu_milli=8_000), pod_shape(500, cpu_milli=8_000)], Cause.RESOURCES),
+        ([pod_shape(1000, models=("t4",))] * 3, Cause.OVERLOAD),
+        ([pod_shape(500, models=("g3",))], Cause.NEVER),
+        ([pod_shape(cpu_milli=9_000)], Cause.NEVER),
     ],
 )
-def test_a_lost_pod_has_a_cause(pods: list[PodKind], cause: Cause):
+def test_a_lost_pod_has_a_cause(pods: list[PodShape], cause: Cause):
     player = FillPlayer(NODES[1:], pods, Packing.BEST_FIT, causes=True)
     *before, last = player.fill(pods, nothing)
     assert (last.placed, last.cause) == (False, cause)
@@ -83,21 +88,21 @@ def test_a_lost_pod_has_a_cause(pods: list[PodKind], cause: Cause):
 
 
 def test_gpus_of_another_model_are_no_reason_to_speak_of_fragments():
-    pods = [pod_kind(1000, count=2, models=("t4",)), pod_kind(500, models=("t4",))]
+    pods = [pod_shape(1000, count=2, models=("t4",)), pod_shape(500, models=("t4",))]
     steps = FillPlayer(NODES, pods, Packing.BEST_FIT, causes=True).fill(pods, nothing)
     assert [step.cause for step in steps] == [None, Cause.MODEL]
 
 
 def test_who_has_left_asks_for_nothing_any_more():
-    whole, part = pod_kind(1000, count=2), pod_kind(600)
+    whole, part = pod_shape(1000, count=2), pod_shape(600)
     events = [
         LifetimeEvent(0.0, 0, whole),
         LifetimeEvent(0.1, 1, whole),  # lost, and would still be there
         LifetimeEvent(0.2, 0, None),
         LifetimeEvent(0.3, 1, None),
         *(LifetimeEvent(0.4, number, part) for number in (2, 3)),
-        LifetimeEvent(0.5, 4, pod_kind(700)),
+        LifetimeEvent(0.5, 4, pod_shape(700)),
     ]
-    player = FillPlayer(NODES[1:], [whole, part, pod_kind(700)], Packing.BEST_FIT, causes=True)
+    player = FillPlayer(NODES[1:], [whole, part, pod_shape(700)], Packing.BEST_FIT, causes=True)
     steps = player.churn(events, nothing)
     assert [step.cause for step in steps] == [None, Cause.OVERLOAD, None, None, Cause.FRAGMENTED]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
-from gpu_scheduler.core.model.request import DeviceRequest, PodKind, Project, ProjectName
+from gpu_scheduler.core.model.request import DeviceRequest, PodShape, Project, ProjectName
 from gpu_scheduler.simulate.arrivals import cluster_of
 from gpu_scheduler.simulate.sharing import workloads
 from gpu_scheduler.simulate.sharing.command import play
@@ -15,7 +15,7 @@ from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
 from gpu_scheduler.simulate.trace import TraceNode
 
 A, B = ProjectName("a"), ProjectName("b")
-WHOLE = PodKind(devices=(DeviceRequest(0, 1, 1000),))
+WHOLE = PodShape(devices=(DeviceRequest(0, 1, 1000),))
 OPENB = Path(__file__).parents[2] / "fixtures" / "traces" / "openb"
 
 
@@ -204,7 +204,7 @@ def test_a_gang_is_owed_its_places_as_one():
 
 
 def test_what_can_never_start_asks_for_nothing():
-    large = SimulatedJob("large", A, PodKind(devices=(DeviceRequest(0, 2, 1000),)), (50.0,))
+    large = SimulatedJob("large", A, PodShape(devices=(DeviceRequest(0, 2, 1000),)), (50.0,))
     gang = SimulatedJob("gang", A, WHOLE, (50.0,) * 3, gang=True)
     found = play(work(large, gang, quota=9000), FAIR)
     assert (found.waits, found.guarantee_delays, found.short_of_shares) == ({}, [], [])

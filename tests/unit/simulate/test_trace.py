@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.builders import pod_kind
+from tests.unit.builders import pod_shape
 from tests.unit.simulate.traces import compressed, nodes_file, pods_file
 
 from gpu_scheduler.simulate.trace import TraceError, TraceNode, read_nodes, read_pods
@@ -19,9 +19,9 @@ def test_nodes_and_pods_are_read(tmp_path: Path):
         TraceNode("b", 8000, 512 * MIB, 0, ""),
     ]
     assert read_pods(pods) == [
-        pod_kind(cpu_milli=8000, memory_bytes=10 * MIB),
-        pod_kind(460, cpu_milli=6000, memory_bytes=20 * MIB),
-        pod_kind(1000, count=8, cpu_milli=1000, memory_bytes=30 * MIB, models=("t4", "v100m32")),
+        pod_shape(cpu_milli=8000, memory_bytes=10 * MIB),
+        pod_shape(460, cpu_milli=6000, memory_bytes=20 * MIB),
+        pod_shape(1000, count=8, cpu_milli=1000, memory_bytes=30 * MIB, models=("t4", "v100m32")),
     ]
 
 
@@ -39,7 +39,7 @@ def test_a_mark_of_the_byte_order_is_no_part_of_the_heading(tmp_path: Path):
 def test_pods_need_no_column_for_models(tmp_path: Path):
     path = tmp_path / "pods.csv"
     path.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,1,1,500\n")
-    assert read_pods(path) == [pod_kind(500, cpu_milli=1000, memory_bytes=MIB)]
+    assert read_pods(path) == [pod_shape(500, cpu_milli=1000, memory_bytes=MIB)]
 
 
 @pytest.mark.parametrize(

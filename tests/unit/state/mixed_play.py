@@ -116,7 +116,7 @@ class MixedPlay(Play):
     def _introduce(self, pod: MixedPod) -> None:
         self._shown[pod.uid] = pod
         if not pod.by_itself:
-            (request,) = pod.pod_kind.devices
+            (request,) = pod.pod_shape.devices
             spec = {
                 "gpu": request.milli / 1000 if request.milli < 1000 else request.count,
                 "gpuDevices": request.count if request.milli < 1000 else None,
@@ -151,7 +151,7 @@ class MixedPlay(Play):
             node=placed[1].node if placed is not None else "",
             grants=placed[1].grants if placed is not None else (),
             phase="Running" if placed is not None else "Pending",
-            cpu=f"{pod.pod_kind.cpu_milli}m",
+            cpu=f"{pod.pod_shape.cpu_milli}m",
             memory="0",
             created=_time(since),
             annotations_=_asks(pod) if pod.by_itself else {},
@@ -169,7 +169,7 @@ class MixedPlay(Play):
 
 def _asks(pod: MixedPod) -> dict[str, str]:
     """What a pod says that asks by itself."""
-    (request,) = pod.pod_kind.devices
+    (request,) = pod.pod_shape.devices
     said = {names.ASK_GPU: str(request.count)}
     if request.milli < 1000:
         said = {names.ASK_GPU: str(request.milli / 1000), names.ASK_DEVICES: str(request.count)}

@@ -62,7 +62,7 @@ def test_a_pod_that_changed_while_it_was_assumed_waits_as_it_is_now() -> None:
     state.pod_changed(make_pod(version=2, cpu="3"))
     state.forget(POD, make_pod(version=2, cpu="3"))
     (job,) = state.waiting_jobs()
-    assert job.pods[0].pod_kind.cpu_milli == 3000
+    assert job.pods[0].pod_shape.cpu_milli == 3000
 
 
 def test_a_decision_about_a_pod_that_is_gone_is_taken_back() -> None:
@@ -118,9 +118,9 @@ def test_a_namespace_without_a_project_does_not_wait() -> None:
 
 def test_a_changed_request_changes_what_waits() -> None:
     state = make_cluster_state(make_pod())
-    assert state.waiting_jobs()[0].pods[0].pod_kind.nominal_milli == 500
+    assert state.waiting_jobs()[0].pods[0].pod_shape.nominal_milli == 500
     state.gpujob_changed(make_gpujob(gpu=0.25, generation=2))
-    assert state.waiting_jobs()[0].pods[0].pod_kind.nominal_milli == 250
+    assert state.waiting_jobs()[0].pods[0].pod_shape.nominal_milli == 250
 
 
 def test_pods_of_an_earlier_gpujob_of_the_same_name_are_not_the_new_ones() -> None:

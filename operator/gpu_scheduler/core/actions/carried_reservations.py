@@ -13,7 +13,7 @@ from gpu_scheduler.core.actions.new_reservations import NewReservations
 from gpu_scheduler.core.eviction.solver import Solver
 from gpu_scheduler.core.fairness.budget import Budget
 from gpu_scheduler.core.fit.placement import Placement
-from gpu_scheduler.core.model.decision import Reservation, ReservationKind
+from gpu_scheduler.core.model.decision import Reservation, ReservationReason
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.queue.pod_group import PodGroup
@@ -26,7 +26,7 @@ class _CarriedGroup:
     """A group for which room was kept."""
 
     group: PodGroup
-    kind: ReservationKind
+    reason: ReservationReason
     reservations: list[Reservation] = field(default_factory=list)
 
 
@@ -46,19 +46,19 @@ class CarriedReservations:
         self,
         reservations: Sequence[Reservation],
         queues: Queues,
-        budgets: Mapping[ReservationKind, Budget],
+        budgets: Mapping[ReservationReason, Budget],
     ) -> list[PodGroup]:
         """Start what can start now, and keep room for the rest.
 
         ``budgets``: by kind; what was freed may be borrowed, a reservation is for those inside.
         """
         carried_groups = _carried_groups(reservations, queues)
-        freed = [carried for carried in carried_groups if carried.kind is ReservationKind.FREED]
+        freed = [carried for carried in carried_groups if carried.reason is ReservationReason.FREED]
         for carried in freed:  # what was freed for one is no room for those who are asked before it
             self._as_before(carried)
         started: list[PodGroup] = []
         reserved = [
-            carried for carried in carried_groups if carried.kind is ReservationKind.RESERVED
+            carried for carried in carried_groups if carried.reason is ReservationReason.RESERVED
         ]
         for i, carried in enumerate((*freed, *reserved), 1):
             name = carried.group.project.name
@@ -66,7 +66,7 @@ class CarriedReservations:
             charged = sum(
                 b.charge_milli for each in later for b in self._active.of_group(each.group)
             )
-            if self._resolve(carried, budgets[carried.kind], charged):
+            if self._resolve(carried, budgets[carried.reason], charged):
                 started.append(carried.group)
         return started
 
@@ -79,7 +79,7 @@ class CarriedReservations:
             if node is None or not self._placer.may_go(member, node):
                 return
             picks = self._snapshot.picks_of(node, reservation.grants)
-            if len(picks) < sum(request.count for request in member[0].pod_kind.devices):
+            if len(picks) < sum(request.count for request in member[0].pod_shape.devices):
                 return
             placement.append((member, node, Choice(picks, 0, 0)))
         self._keep(carried, placement)
@@ -97,7 +97,7 @@ class CarriedReservations:
         started = self._start(carried, budget, held)
         if started:
             self._let_go(active)
-        elif carried.kind is ReservationKind.RESERVED:
+        elif carried.reason is ReservationReason.RESERVED:
             self._reservations.keep(
                 group, self._nodes(carried), budget.room_milli(group.project, held)
             )
@@ -125,7 +125,7 @@ class CarriedReservations:
 
     def _keep(self, carried: _CarriedGroup, placement: Placement) -> None:
         """Keep room, if all of it is there or comes."""
-        self._active.keep(carried.group, placement, ReservationKind.FREED)
+        self._active.keep(carried.group, placement, ReservationReason.FREED)
         active = self._active.of_group(carried.group)
         if not all(reserved.whole for reserved in active):
             self._let_go(active)
@@ -175,12 +175,12 @@ def _carried_groups(reservations: Sequence[Reservation], queues: Queues) -> list
             for pod, _ in group.members:
                 if pod.uid in wanted:
                     groups[pod.uid] = group
-    carried_groups: dict[tuple[ReservationKind, PodUID], _CarriedGroup] = {}
+    carried_groups: dict[tuple[ReservationReason, PodUID], _CarriedGroup] = {}
     for reservation in reservations:
         if reservation.pod in groups:
             group = groups[reservation.pod]
-            key = reservation.kind, group.first_uid
+            key = reservation.reason, group.first_uid
             carried_groups.setdefault(
-                key, _CarriedGroup(group, reservation.kind)
+                key, _CarriedGroup(group, reservation.reason)
             ).reservations.append(reservation)
     return list(carried_groups.values())

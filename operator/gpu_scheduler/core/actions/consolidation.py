@@ -14,7 +14,7 @@ from gpu_scheduler.core.eviction.solver import Scope, Solver
 from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
 from gpu_scheduler.core.fit.placement import Placement
 from gpu_scheduler.core.model import wording
-from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKind
+from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationReason
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import JobKey, Project
 from gpu_scheduler.core.model.running_pods import MOST_SKEW_SECONDS, RunningPod
@@ -101,7 +101,7 @@ class Consolidation:
     def _attempts(self, group: PodGroup) -> Iterator[tuple[list[RunningPod], Scope]]:
         """Pods that might move: of one node for a single pod, of whole domains for a gang."""
         free = self._snapshot.node_free_milli
-        usable = {n for demand in group.needs.counts for n in demand.usable}
+        usable = {n for pod_request in group.needs.counts for n in pod_request.usable}
         nodes = nlargest(MOST_NODES, usable, key=lambda n: (free[n], -n))
         on = {n: pods for n in nodes if (pods := self._movable(n, group))}
         order = sorted(on, key=lambda n: (sum(pod.milli for pod in on[n]), n))
@@ -120,7 +120,7 @@ class Consolidation:
             and all(grant.milli < DEVICE_MILLI for grant in pod.grants)
             and not (pod.interactive or pod.gang or pod.leaving or pod.spared)
             and (self._placer.peers is None or not self._placer.peers.concerns(pod.uid))
-            and pod.pod_kind is not None
+            and pod.pod_shape is not None
             and project is not None
             and self._snapshot.allocated_milli(pod.project) <= project.quota_milli
             and self._has_rested(pod)
@@ -184,7 +184,7 @@ class Consolidation:
 
     def _start(self, group: PodGroup, placement: Placement) -> None:
         for member, node, choice in placement:
-            self._snapshot.take(node, member[0].pod_kind, choice.picks, group.job.project)
+            self._snapshot.take(node, member[0].pod_shape, choice.picks, group.job.project)
 
     def _back(self, pod: RunningPod) -> bool:
         """Leave a pod where it was, if its place is still free."""
@@ -199,12 +199,12 @@ class Consolidation:
         mark = snapshot.mark()
         moves: list[Move] = []
         for pod in order:
-            assert pod.pod_kind is not None  # others do not move
+            assert pod.pod_shape is not None  # others do not move
             model_budget = self._nominal.model_budget(self._projects[pod.project])
-            found = self._placer.place_one(pod.pod_kind, pod.milli, model_budget)
+            found = self._placer.place_one(pod.pod_shape, pod.milli, model_budget)
             if found is None:
                 break
-            snapshot.take(found[0], pod.pod_kind, found[1].picks, pod.project)
+            snapshot.take(found[0], pod.pod_shape, found[1].picks, pod.project)
             moves.append((pod, *found))
         snapshot.rollback(mark)
         return moves if len(moves) == len(order) else None
@@ -220,7 +220,7 @@ class Consolidation:
             self.evicts.append(Evict(pod.uid, pod.job, job.key, EvictReason.CONSOLIDATE, message))
         for pod, _, _ in moves:
             self._releasing.add(pod)
-        self._active.keep(group, placement, ReservationKind.FREED)
+        self._active.keep(group, placement, ReservationReason.FREED)
 
     def _release(self, pods: Iterable[RunningPod]) -> None:
         for pod in pods:

@@ -15,7 +15,7 @@ from gpu_scheduler.core.eviction.solver import Scope, Solver
 from gpu_scheduler.core.fairness.budget import Budget
 from gpu_scheduler.core.fit.placement import Placement, running_pods_of
 from gpu_scheduler.core.model.arrays import Flags
-from gpu_scheduler.core.model.decision import ReservationKind
+from gpu_scheduler.core.model.decision import ReservationReason
 from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
@@ -48,7 +48,7 @@ class NewReservations:
 
     def reserve_nodes(self, reserved_nodes: ReservedNodes) -> None:
         """Claim the nodes of those for whom room is reserved."""
-        for reserved in self._active.of(ReservationKind.RESERVED):
+        for reserved in self._active.of(ReservationReason.RESERVED):
             reserved_nodes.add(self._placer.nodes_of(reserved.group))
 
     def keep(self, group: PodGroup, nodes: Mapping[PodUID, int], room_milli: int) -> None:
@@ -92,9 +92,9 @@ class NewReservations:
         """Where it fits soonest, on any nodes but those of other reservations."""
         snapshot, taken = (
             self._snapshot,
-            {b.node for b in self._active.of(ReservationKind.RESERVED)},
+            {b.node for b in self._active.of(ReservationReason.RESERVED)},
         )
-        nodes = {n for demand in group.needs.counts for n in demand.usable} - taken
+        nodes = {n for pod_request in group.needs.counts for n in pod_request.usable} - taken
         if len(group.members) == 1:
             nodes = {n for n in nodes if self._placer.may_go(group.members[0], n)}
         free = snapshot.node_free_milli
@@ -104,7 +104,7 @@ class NewReservations:
             uid = group.first_uid
             each = [self._soonest(group, Scope({uid: n}, None), {n}) for n in likely]
             return min(filter(None, each), key=lambda f: (f[0], f[1], f[2][0][1]), default=None)
-        barred: Flags = np.zeros(len(snapshot.kind), dtype=np.bool_)
+        barred: Flags = np.zeros(len(snapshot.node_shape), dtype=np.bool_)
         barred[list(taken)] = True
         return self._soonest(group, Scope(None, barred), likely)
 
@@ -135,7 +135,7 @@ class NewReservations:
     def _reserve(self, group: PodGroup, found: Found | None) -> None:
         if found is not None:
             start = None if found[0] == NEVER else found[0]
-            self._active.keep(group, found[2], ReservationKind.RESERVED, start)
+            self._active.keep(group, found[2], ReservationReason.RESERVED, start)
 
 
 def _end(pod: RunningPod) -> float:

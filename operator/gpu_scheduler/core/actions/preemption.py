@@ -16,18 +16,18 @@ from gpu_scheduler.core.eviction.fair_share_state import FairShareState
 from gpu_scheduler.core.eviction.solver import Constraints, Solution, Solver
 from gpu_scheduler.core.eviction.victims import BudgetKey, Victims, orders
 from gpu_scheduler.core.fit.placement import Placement, milli_of
-from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKind
+from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationReason
 from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.queue.order import FairOrder
-from gpu_scheduler.core.queue.pod_group import Needs, PodGroup, Position, Signature
+from gpu_scheduler.core.queue.pod_group import GroupRequest, PodGroup, Position, Signature
 from gpu_scheduler.core.queue.queues import Queue
 from gpu_scheduler.core.reservation.active import ActiveReservation, ActiveReservations
 from gpu_scheduler.core.reservation.reserved_nodes import ReservedNodes
 
 Groups = Callable[[Queue, set[Signature], set[JobKey]], Iterable[PodGroup]]
-Costs = dict[tuple[Needs, int, JobKey | None], float]  # seconds of work for each GPU
+Costs = dict[tuple[GroupRequest, int, JobKey | None], float]  # seconds of work for each GPU
 NEVER = -1.0  # at no cost
 MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
 
@@ -190,12 +190,12 @@ class Preemption:
         if barred is not None and self._solver.without(group, room, None, model_budget) is not None:
             return None  # there is room that is only kept from those who borrow
 
-        def spare(kind: BudgetKey) -> int:
-            if kind.interactive:
-                return self._victims.interactive_milli(kind.project)
-            if kind.model is not None:
-                return self._balance.spare_of_model_milli(kind.project, kind.model)
-            return balance.spare_milli(kind.project)
+        def spare(reason: BudgetKey) -> int:
+            if reason.interactive:
+                return self._victims.interactive_milli(reason.project)
+            if reason.model is not None:
+                return self._balance.spare_of_model_milli(reason.project, reason.model)
+            return balance.spare_milli(reason.project)
 
         gives = partial(self._victims.gives, project.name)
         constraints = Constraints(gives, spare, lambda given: room, model_budget, barred)
@@ -216,8 +216,10 @@ class Preemption:
         if self._solver.without(group, most, None, model_budget) is not None:
             return None  # there is room that is only kept from those who borrow
 
-        def spare(kind: BudgetKey) -> int:
-            return self._victims.interactive_milli(kind.project) if kind.interactive else UNBOUNDED
+        def spare(reason: BudgetKey) -> int:
+            return (
+                self._victims.interactive_milli(reason.project) if reason.interactive else UNBOUNDED
+            )
 
         def fair(given: int, cost: int, nodes: Iterable[int]) -> bool:
             """Beyond its growth a project takes no nodes for which those inside quota wait."""
@@ -276,7 +278,7 @@ class Preemption:
         for reserved in self._active.of_group(group):
             self._active.drop(reserved)
         affordable = milli_of(placement) <= self._balance.borrowing.room_milli(group.project)
-        self._active.keep(group, placement, ReservationKind.FREED, new=True)
+        self._active.keep(group, placement, ReservationReason.FREED, new=True)
         mine = self._active.of_group(group)
         if affordable and all(reserved.here for reserved in mine):
             for reserved in mine:

@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.queue.order import FairOrder, job_rank
-from gpu_scheduler.core.queue.pod_group import Needs, PodGroup, Signature
+from gpu_scheduler.core.queue.pod_group import GroupRequest, PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
 from gpu_scheduler.core.reservation.active import ActiveReservations, Starter
 from gpu_scheduler.core.reservation.reserved_nodes import ReservedNodes
@@ -37,7 +37,7 @@ class Round:
         self._order = order
         self._budget = budget
         self._reserved_nodes = reserved_nodes
-        self._blocked: dict[Needs, tuple[PodGroup, dict[ProjectName, Project]]] = {}
+        self._blocked: dict[GroupRequest, tuple[PodGroup, dict[ProjectName, Project]]] = {}
 
     def run(self, queues: Sequence[Queue]) -> list[PodGroup]:
         """Start what can start."""
@@ -54,9 +54,9 @@ class Round:
 
     def _starts(self, queue: Queue) -> Iterator[PodGroup]:
         """The placements of one project, group by group, made when asked for."""
-        stuck, noted = set[Needs](), set[Needs]()
+        stuck, noted = set[GroupRequest](), set[GroupRequest]()
         passed: set[Signature] = set()  # of which the others would find no place, either
-        kept_out: set[tuple[JobKey, Needs]] = set()  # of room that is kept for others
+        kept_out: set[tuple[JobKey, GroupRequest]] = set()  # of room that is kept for others
         kept, start, nominal = self._active.by_pod, self._starter(queue), not self._budget.borrowing
         last = self._active.last_rank(queue.project.name)  # later ones find the same room open
         for group in queue.groups(passed):

@@ -149,7 +149,7 @@ class PeerCounts:
         return found + [self._bearing[term] for term in terms if term in self._bearing]
 
     def _tally(self, by_name: Mapping[str, int], *, firm: bool = False) -> Tally:
-        of_node = np.zeros(len(self._snapshot.kind), dtype=np.int64)
+        of_node = np.zeros(len(self._snapshot.node_shape), dtype=np.int64)
         for name, count in by_name.items():
             node = self._snapshot.number_of(name)
             if node is not None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from gpu_scheduler.core.affinity.peer_counts import PeerCounts, Tally
 from gpu_scheduler.core.model.arrays import Flags, Ints
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.peers import (
     AffinityTerm,
     PodPeers,
@@ -24,6 +23,7 @@ from gpu_scheduler.core.model.peers import (
     Selectors,
     SpreadConstraint,
 )
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import NodeFilter, PodUID, WaitingJob, WaitingPod
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.nodes.node_masks import NodeMasks
@@ -45,7 +45,7 @@ class RuleType(Enum):
 class RuleMask(NamedTuple):
     """One rule, and the nodes that it forbids."""
 
-    kind: RuleType
+    type: RuleType
     rule: AffinityTerm | SpreadConstraint
     forbids: Flags
 
@@ -90,36 +90,36 @@ class Peers:
         self.unsettled = False
         """Something was asked that is known in the next cycle only."""
 
-    def forbidden(self, pod: WaitingPod, demand: Demand) -> Flags | None:
+    def forbidden(self, pod: WaitingPod, pod_request: PodRequest) -> Flags | None:
         """[nodes] Where the pod may not go now, not to be changed; None: it may go anywhere."""
         peers = pod.peers
         if peers is None:
             return None
-        key, about = (id(peers), id(demand)), len(self._terms_about(peers))
+        key, about = (id(peers), id(pod_request)), len(self._terms_about(peers))
         known = self._known.get(key)
         if known is not None and known.about == about and known.version == _version(known.asked):
             return known.forbids
         flags: Flags | None = None
         asked: list[Tally] = []
         self._asked = asked
-        for verdict in self.verdicts(peers, demand.pod_kind.where):
+        for verdict in self.verdicts(peers, pod_request.pod_shape.where):
             flags = verdict.forbids if flags is None else flags | verdict.forbids
         self._known[key] = _Known(peers, asked, _version(asked), about, flags)
         return flags
 
-    def allows(self, pod: WaitingPod, demand: Demand, node: int) -> bool:
+    def allows(self, pod: WaitingPod, pod_request: PodRequest, node: int) -> bool:
         """Whether the pod may go to a node now."""
-        forbidden = self.forbidden(pod, demand)
+        forbidden = self.forbidden(pod, pod_request)
         return forbidden is None or not forbidden[node]
 
-    def nowhere(self, pod: WaitingPod, demand: Demand) -> bool:
+    def nowhere(self, pod: WaitingPod, pod_request: PodRequest) -> bool:
         """Whether the pod may go to none of the nodes that take pods of its kind."""
-        forbidden = self.forbidden(pod, demand)
+        forbidden = self.forbidden(pod, pod_request)
         if forbidden is None:
-            return not demand.usable
-        known = self._known[id(pod.peers), id(demand)]
+            return not pod_request.usable
+        known = self._known[id(pod.peers), id(pod_request)]
         if known.nowhere is None:
-            known.nowhere = bool(forbidden[demand.usable].all())
+            known.nowhere = bool(forbidden[pod_request.usable].all())
         return known.nowhere
 
     def add(self, pod: WaitingPod, node: int, sign: int = 1, *, held: bool = False) -> None:
@@ -142,7 +142,7 @@ class Peers:
 
     def would_hold(
         self,
-        placement: Iterable[tuple[WaitingPod, Demand, int]],
+        placement: Iterable[tuple[WaitingPod, PodRequest, int]],
         gone: Iterable[tuple[PodUID, int | None]],
     ) -> bool:
         """Whether pods may go to their nodes, one after the other, once others are gone."""
@@ -151,8 +151,8 @@ class Peers:
             peers = self._snapshot.cluster.neighbours.of(uid) or self._met.get(uid)
             if peers is not None and node is not None:
                 self.counts.add(peers, node, -1)
-        for pod, demand, node in placement:
-            holds = self.allows(pod, demand, node)
+        for pod, pod_request, node in placement:
+            holds = self.allows(pod, pod_request, node)
             if not holds:
                 break
             self.add(pod, node)
@@ -266,7 +266,9 @@ class Peers:
 
     def _unknown(self, rule: AffinityTerm | SpreadConstraint) -> RuleMask:
         self.unsettled = True
-        return RuleMask(RuleType.UNKNOWN, rule, np.ones(len(self._snapshot.kind), dtype=np.bool_))
+        return RuleMask(
+            RuleType.UNKNOWN, rule, np.ones(len(self._snapshot.node_shape), dtype=np.bool_)
+        )
 
     def _terms_about(self, peers: PodPeers) -> list[AffinityTerm]:
         """The anti-affinity of pods on nodes, those of this plan among them, against such a pod."""

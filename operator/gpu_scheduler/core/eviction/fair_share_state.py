@@ -17,7 +17,7 @@ from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.model.wording import gpus
-from gpu_scheduler.core.queue.pod_group import Needs
+from gpu_scheduler.core.queue.pod_group import GroupRequest
 from gpu_scheduler.core.queue.queues import Queue
 from gpu_scheduler.core.reservation.active import ActiveReservations
 from gpu_scheduler.core.reservation.releasing import ReleasingResources
@@ -51,9 +51,9 @@ def shares_now(
             if signature.never is not None:
                 continue
             asked[name] += groups * signature.needs.least_milli
-            for demand, count in signature.needs.counts.items() if flavors.models else ():
-                if flavor := flavors.only(demand):
-                    of_model[name, flavor] += groups * demand.least_milli * count
+            for pod_request, count in signature.needs.counts.items() if flavors.models else ():
+                if flavor := flavors.only(pod_request):
+                    of_model[name, flavor] += groups * pod_request.least_milli * count
     by_model = {
         flavor: model_shares(
             flavor,
@@ -99,9 +99,13 @@ class FairShareState:
         twin._keeps_shares = False
         return twin
 
-    def of(self, needs: Needs) -> "FairShareState":
+    def of(self, needs: GroupRequest) -> "FairShareState":
         """The balance that decides about a group: that of a model, where one alone will do."""
-        flavors = {self.flavors.only(demand) for demand in needs.counts if demand.least_milli}
+        flavors = {
+            self.flavors.only(pod_request)
+            for pod_request in needs.counts
+            if pod_request.least_milli
+        }
         flavor = flavors.pop() if len(flavors) == 1 else ""
         return ModelShareState(self, flavor) if flavor else self
 

@@ -210,7 +210,7 @@ class Solver:
 
     def _useful(self, group: PodGroup, scope: Scope, ranked: Ranked) -> Ranked:
         """Those on nodes that the group could use."""
-        nodes = {n for demand in group.needs.counts for n in demand.usable}
+        nodes = {n for pod_request in group.needs.counts for n in pod_request.usable}
         if scope.barred is not None:
             nodes = {n for n in nodes if not scope.barred[n]}
         find = self._snapshot.number_of
@@ -242,7 +242,7 @@ class Solver:
                 on.setdefault(device, []).append(each)
         if len(on) < 2:
             return []
-        requests = group.members[0][1].pod_kind.devices
+        requests = group.members[0][1].pod_shape.devices
         count = max((request.count for request in requests), default=1)
         if count == 1:
             return list(on.values())
@@ -327,7 +327,7 @@ class Solver:
         mark = snapshot.mark()
         given, cost = _sum(gone), milli_of(placement)
         for member, node, choice in placement:
-            snapshot.take(node, member[0].pod_kind, choice.picks, group.job.project)
+            snapshot.take(node, member[0].pod_shape, choice.picks, group.job.project)
         stay: list[EvictionGroup] = []
         for victim in reversed(gone):
             milli = victims.milli_of(victim)
@@ -380,10 +380,10 @@ def _may_go(ranked: Ranked, constraints: Constraints) -> list[EvictionGroup]:
         if len(found) == MOST_VICTIMS:
             break
         gives = constraints.gives(victim)
-        for kind in gives:
-            if kind not in spare:
-                spare[kind] = constraints.spare_milli(kind)
-        if all(given[kind] + milli <= spare[kind] for kind, milli in gives.items()):
+        for key in gives:
+            if key not in spare:
+                spare[key] = constraints.spare_milli(key)
+        if all(given[key] + milli <= spare[key] for key, milli in gives.items()):
             found.append(victim)
             given.update(gives)
     return found

@@ -156,8 +156,8 @@ class Victims:
             found[BudgetKey(first.project, interactive=True)] = milli
         for pod in victim if self._flavors.models else ():
             for _, device, part, _ in self._snapshot.held_by(pod):
-                kind = BudgetKey(first.project, model=self._flavors.of_device(device))
-                found[kind] = found.get(kind, 0) + part
+                key = BudgetKey(first.project, model=self._flavors.of_device(device))
+                found[key] = found.get(key, 0) + part
         return found
 
     def interactive_milli(self, name: ProjectName) -> int:

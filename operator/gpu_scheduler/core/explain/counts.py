@@ -7,44 +7,46 @@ really fit on an empty node. Called by ``unsatisfiable``.
 
 from gpu_scheduler.core.model import fit
 from gpu_scheduler.core.model.catalogue import either
-from gpu_scheduler.core.model.demand import holds
 from gpu_scheduler.core.model.devices import qualifies
+from gpu_scheduler.core.model.pod_request import holds
 from gpu_scheduler.core.model.products import means, spelt
-from gpu_scheduler.core.model.request import PodKind
-from gpu_scheduler.core.model.snapshot import NodeKind, Snapshot
+from gpu_scheduler.core.model.request import PodShape
+from gpu_scheduler.core.model.snapshot import NodeShape, Snapshot
 
 
-def possible(pod_kind: PodKind, snapshot: Snapshot) -> list[int]:
+def possible(pod_shape: PodShape, snapshot: Snapshot) -> list[int]:
     """The numbers of whole GPUs that some node could give to the pod; rising."""
-    kinds = {
-        kind
-        for node, kind in zip(snapshot.cluster.nodes, snapshot.kind, strict=True)
-        if holds(pod_kind, node) and fit.matches(pod_kind.where, node)
+    shapes = {
+        shape
+        for node, shape in zip(snapshot.cluster.nodes, snapshot.node_shape, strict=True)
+        if holds(pod_shape, node) and fit.matches(pod_shape.where, node)
     }
-    return sorted({count for kind in kinds for count in _of_kind(pod_kind, snapshot.kinds[kind])})
+    return sorted(
+        {count for shape in shapes for count in _of_shape(pod_shape, snapshot.node_shapes[shape])}
+    )
 
 
-def nearest(pod_kind: PodKind, snapshot: Snapshot) -> str:
+def nearest(pod_shape: PodShape, snapshot: Snapshot) -> str:
     """'nodes give 2 or 4 T4; 3 is not possible on any node'; empty when the number is no matter."""
-    wanted, found = _wanted(pod_kind), possible(pod_kind, snapshot)
+    wanted, found = _wanted(pod_shape), possible(pod_shape, snapshot)
     if not wanted or not found or wanted in found:
         return ""
-    around = _around(wanted, found, pod_kind, snapshot)
+    around = _around(wanted, found, pod_shape, snapshot)
     return f"nodes give {around}; {wanted} is not possible on any node"
 
 
-def would_fit(pod_kind: PodKind, snapshot: Snapshot) -> str:
+def would_fit(pod_shape: PodShape, snapshot: Snapshot) -> str:
     """'; 4 V100 would fit', where CPU and memory stand in the way; empty when nothing would."""
-    wanted, found = _wanted(pod_kind), possible(pod_kind, snapshot)
-    return f"; {_around(wanted, found, pod_kind, snapshot)} would fit" if wanted and found else ""
+    wanted, found = _wanted(pod_shape), possible(pod_shape, snapshot)
+    return f"; {_around(wanted, found, pod_shape, snapshot)} would fit" if wanted and found else ""
 
 
-def _wanted(pod_kind: PodKind) -> int:
-    return pod_kind.whole_devices if len(pod_kind.devices) == 1 else 0
+def _wanted(pod_shape: PodShape) -> int:
+    return pod_shape.whole_devices if len(pod_shape.devices) == 1 else 0
 
 
-def _of_kind(pod_kind: PodKind, kind: NodeKind) -> set[int]:
-    devices = [device for device in kind if qualifies(pod_kind, device)]
+def _of_shape(pod_shape: PodShape, shape: NodeShape) -> set[int]:
+    devices = [device for device in shape if qualifies(pod_shape, device)]
     return {
         count
         for count in range(1, len(devices) + 1)
@@ -52,18 +54,18 @@ def _of_kind(pod_kind: PodKind, kind: NodeKind) -> set[int]:
     }
 
 
-def _around(wanted: int, found: list[int], pod_kind: PodKind, snapshot: Snapshot) -> str:
+def _around(wanted: int, found: list[int], pod_shape: PodShape, snapshot: Snapshot) -> str:
     below = [count for count in found if count < wanted][-1:]
     above = [count for count in found if count > wanted][:1]
     near = below + above
-    return f"{either(near)} {_name(pod_kind, snapshot) or ('GPU' if near[-1] == 1 else 'GPUs')}"
+    return f"{either(near)} {_name(pod_shape, snapshot) or ('GPU' if near[-1] == 1 else 'GPUs')}"
 
 
-def _name(pod_kind: PodKind, snapshot: Snapshot) -> str:
+def _name(pod_shape: PodShape, snapshot: Snapshot) -> str:
     """The models asked for as their product names spell them; empty where any will do."""
-    products = sorted({device.model for kind in snapshot.kinds for device in kind})
+    products = sorted({device.model for shape in snapshot.node_shapes for device in shape})
     names = []
-    for part in pod_kind.models:
+    for part in pod_shape.models:
         product = next((p for p in products if means(part, p)), None)
         if product is not None:
             names.append(spelt(part, product))

@@ -70,7 +70,7 @@ class GangShortage:
         mark = peers.counts.mark()
         for (pod, _), node, _ in most:
             peers.add(pod, node)
-        anywhere = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
+        anywhere = np.zeros(len(self._snapshot.node_shape), dtype=np.bool_)
         found = of_peers.explain(*left[0], anywhere)
         peers.counts.rollback(mark)
         if found is None:
@@ -83,10 +83,10 @@ class GangShortage:
         cluster = snapshot.cluster
         devices = {
             cluster.first[n] + offset
-            for demand in group.needs.counts
-            for n in demand.usable
+            for pod_request in group.needs.counts
+            for n in pod_request.usable
             if snapshot.node_free_milli[n]
-            for offset in demand.chooser.eligible(snapshot.kind[n])
+            for offset in pod_request.chooser.eligible(snapshot.node_shape[n])
         }
         milli = sum(cluster.free_milli[device] for device in devices)
         return f"{gpu_from_milli(milli)} {'is' if milli == 1000 else 'are'}"

@@ -10,7 +10,7 @@ def cost(group: PodGroup) -> str:
     needs = group.needs
     if group.job.gang is not None:
         return f"{'' if needs.exact else 'at least '}{wording.gpus(needs.least_milli)}"
-    text = wording.needs(group.members[0][1].pod_kind)
+    text = wording.needs(group.members[0][1].pod_shape)
     return text if needs.exact else f"{text}, at least {gpu_from_milli(needs.least_milli)} of one"
 
 
@@ -19,6 +19,6 @@ def together(group: PodGroup) -> str:
     if not group.needs.least_milli:
         return f"needs room for {wording.pods(len(group.members))} at once"
     counts = group.needs.counts.items()
-    without = sum(count for demand, count in counts if not demand.least_milli)
+    without = sum(count for pod_request, count in counts if not pod_request.least_milli)
     text = f"needs {cost(group)} in {wording.pods(len(group.members) - without)} at once"
     return f"{text}, with {without} more without GPUs" if without else text

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reservation
-from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -19,16 +19,18 @@ NEVER = float("inf")
 
 
 def of_devices(
-    demand: Demand, avoid: frozenset[str], snapshot: Snapshot, running_pods: RunningPods
+    pod_request: PodRequest, avoid: frozenset[str], snapshot: Snapshot, running_pods: RunningPods
 ) -> str:
     """The jobs on devices that would do: 'held by a/x (until 12:05Z at the latest), a/y'."""
-    nodes = demand.usable[:MOST_NODES]
-    return _held_by(pods_on(nodes, demand, avoid, snapshot, running_pods), _until, snapshot.cluster)
+    nodes = pod_request.usable[:MOST_NODES]
+    return _held_by(
+        pods_on(nodes, pod_request, avoid, snapshot, running_pods), _until, snapshot.cluster
+    )
 
 
 def pods_on(
     nodes: Iterable[int],
-    demand: Demand,
+    pod_request: PodRequest,
     avoid: frozenset[str],
     snapshot: Snapshot,
     running_pods: RunningPods,
@@ -40,7 +42,7 @@ def pods_on(
         node = cluster.nodes[n].name
         if node in avoid:
             continue
-        offsets = demand.chooser.eligible(snapshot.kind[n])
+        offsets = pod_request.chooser.eligible(snapshot.node_shape[n])
         would_do = {cluster.dev_id[cluster.first[n] + offset] for offset in offsets}
         found += [
             pod
@@ -61,13 +63,13 @@ def until(start: float | None) -> str:
     return f", complete by {wording.at(start)} at the latest" if start is not None else ""
 
 
-def others(reservations: Iterable[Reservation], demand: Demand, snapshot: Snapshot) -> str:
+def others(reservations: Iterable[Reservation], pod_request: PodRequest, snapshot: Snapshot) -> str:
     """For whom room is kept on nodes that a pod could use."""
     reservations = tuple(reservations)
     if not reservations:
         return ""
     cluster = snapshot.cluster
-    names = {cluster.nodes[n].name for n in demand.usable}
+    names = {cluster.nodes[n].name for n in pod_request.usable}
     kept = (reservation for reservation in reservations if reservation.node in names)
     found = sorted(
         {f"{cluster.name_of(reservation.job)} on {reservation.node}" for reservation in kept}

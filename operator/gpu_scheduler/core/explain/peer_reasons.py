@@ -13,8 +13,8 @@ from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.decision import Verdict as Answer
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import WaitingPod
 from gpu_scheduler.core.model.snapshot import Snapshot
 
@@ -30,66 +30,76 @@ class PeerExplainer:
         self._peers = peers
         self._names = [node.name for node in snapshot.cluster.nodes]
 
-    def explain(self, pod: WaitingPod, demand: Demand, open_: Flags) -> Answer | None:
+    def explain(self, pod: WaitingPod, pod_request: PodRequest, open_: Flags) -> Answer | None:
         """Why the pod may go to none of the nodes that would hold it; None if it may to one.
 
         ``open_``: [nodes] those that would hold it now.
         """
-        if pod.peers is None or not demand.usable:
+        if pod.peers is None or not pod_request.usable:
             return None
         usable = np.zeros(len(self._names), dtype=np.bool_)
-        usable[demand.usable] = True
+        usable[pod_request.usable] = True
         asked = open_ if open_.any() else usable
-        verdicts = list(self._peers.verdicts(pod.peers, demand.pod_kind.where))
-        verdicts.sort(key=lambda each: each.kind is RuleType.OTHERS)  # its own rules say more
+        verdicts = list(self._peers.verdicts(pod.peers, pod_request.pod_shape.where))
+        verdicts.sort(key=lambda each: each.type is RuleType.OTHERS)  # its own rules say more
         if not verdicts:
             return None
         forbidden = np.logical_or.reduce([each.forbids for each in verdicts])
         if (asked & ~forbidden).any():
             return None
-        needs = f"needs {wording.needs(demand.pod_kind)}"
+        needs = f"needs {wording.needs(pod_request.pod_shape)}"
         if missing := self._missing_key(verdicts):
             return Reason.UNSATISFIABLE, f"{needs}; {missing}"
         alone = [each for each in verdicts if not (asked & ~each.forbids).any()]
         if alone:
             return (
                 Reason.WAITING_FOR_TOPOLOGY,
-                f"{needs}; {self._of(alone[0], pod, demand, asked, alone=True)}",
+                f"{needs}; {self._of(alone[0], pod, pod_request, asked, alone=True)}",
             )
         several = [each for each in verdicts if (asked & each.forbids).any()]
-        parts = [self._of(each, pod, demand, asked, alone=False) for each in several[:_MOST_TOLD]]
+        parts = [
+            self._of(each, pod, pod_request, asked, alone=False) for each in several[:_MOST_TOLD]
+        ]
         return Reason.WAITING_FOR_TOPOLOGY, f"{needs}; {'; and '.join(parts)}"
 
     def _missing_key(self, verdicts: Sequence[RuleMask]) -> str:
         for verdict in verdicts:
-            if verdict.kind in (RuleType.AFFINITY, RuleType.SPREAD):
+            if verdict.type in (RuleType.AFFINITY, RuleType.SPREAD):
                 key = verdict.rule.key
                 if not any(key in node.labels for node in self._snapshot.cluster.nodes):
                     return f"no node has the label {key}, which {verdict.rule.field} asks for"
         return ""
 
     def _of(
-        self, verdict: RuleMask, pod: WaitingPod, demand: Demand, asked: Flags, *, alone: bool
+        self,
+        verdict: RuleMask,
+        pod: WaitingPod,
+        pod_request: PodRequest,
+        asked: Flags,
+        *,
+        alone: bool,
     ) -> str:
         """What one rule says; ``alone``: it is the only one in the way."""
         assert pod.peers is not None
         rule, hit = verdict.rule, verdict.forbids & asked
-        if verdict.kind is RuleType.UNKNOWN:
+        if verdict.type is RuleType.UNKNOWN:
             return f"{rule.field}: the pods that it selects are looked up for the next cycle"
         if isinstance(rule, SpreadConstraint):
-            return self._spread(rule, pod.peers, demand, hit)
-        if verdict.kind is RuleType.OTHERS:
+            return self._spread(rule, pod.peers, pod_request, hit)
+        if verdict.type is RuleType.OTHERS:
             where = wording.names(self._at(hit))
             return f"pods near {where} keep it away by their podAntiAffinity over {rule.key}"
-        if verdict.kind is RuleType.ANTI_AFFINITY:
-            return self._apart(rule, pod.peers, demand, alone)
+        if verdict.type is RuleType.ANTI_AFFINITY:
+            return self._apart(rule, pod.peers, pod_request, alone)
         return self._near(rule, pod.peers, alone)
 
-    def _apart(self, term: AffinityTerm, peers: PodPeers, demand: Demand, alone: bool) -> str:
+    def _apart(
+        self, term: AffinityTerm, peers: PodPeers, pod_request: PodRequest, alone: bool
+    ) -> str:
         pods = self._peers.counts.pods((term.pods,), staying=False)
         assert pods is not None  # there is a verdict
         division, there = self._peers.of_domains(term, pods.of_node)
-        could = {int(division.of_node[n]) for n in demand.could} - {-1}
+        could = {int(division.of_node[n]) for n in pod_request.could} - {-1}
         taken = sorted(d for d in could if there[d] > 0)
         left = sorted(could - set(taken))
         names = wording.names([division.names[d] for d in taken])
@@ -117,9 +127,11 @@ class PeerExplainer:
         told = f"pods with {_what(term.pods)} are on {names} of {term.key}"
         return f"{term.field}: {told}" + (", where there is no room" if alone else "")
 
-    def _spread(self, rule: SpreadConstraint, peers: PodPeers, demand: Demand, hit: Flags) -> str:
+    def _spread(
+        self, rule: SpreadConstraint, peers: PodPeers, pod_request: PodRequest, hit: Flags
+    ) -> str:
         all_of_them = peers.rules.spread if peers.rules is not None else ()
-        level = self._peers.level(rule, all_of_them, demand.pod_kind.where)
+        level = self._peers.level(rule, all_of_them, pod_request.pod_shape.where)
         assert level is not None  # there is a verdict
         division = level.division
         what = f"{rule.field}: maxSkew {rule.max_skew} over {rule.key}"
@@ -133,16 +145,16 @@ class PeerExplainer:
             least = f"only {count} of minDomains {rule.min_domains} are there"
             return f"{what}: {has}; {least}, so the least counts as 0"
         at_least = np.flatnonzero(level.counts & (level.firm == level.least)).tolist()
-        why = self._why_not(at_least[0], division.of_node, demand)
+        why = self._why_not(at_least[0], division.of_node, pod_request)
         where = f"{division.names[at_least[0]]}, {why}"
         if len(at_least) > 1:
             where += f", and on {len(at_least) - 1} more"
         return f"{what}: {has}, the least is {level.least} on {where}"
 
-    def _why_not(self, domain: int, of_node: Ints, demand: Demand) -> str:
+    def _why_not(self, domain: int, of_node: Ints, pod_request: PodRequest) -> str:
         """Why no pod goes to the domain that should have one."""
         nodes = np.flatnonzero(of_node == domain).tolist()
-        could = [n for n in nodes if n in set(demand.could)]
+        could = [n for n in nodes if n in set(pod_request.could)]
         if not could:
             return "which could not hold it (a node selector leaves such nodes out)"
         infos = [self._snapshot.cluster.nodes[n] for n in could]

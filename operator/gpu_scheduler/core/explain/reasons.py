@@ -20,11 +20,11 @@ from gpu_scheduler.core.fit.feasibility import Feasibility
 from gpu_scheduler.core.fit.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.model import quota, wording
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationKind, Verdict
+from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationReason, Verdict
 from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPods
 from gpu_scheduler.core.model.units import gpu_from_milli
-from gpu_scheduler.core.queue.pod_group import Member, Needs, PodGroup
+from gpu_scheduler.core.queue.pod_group import GroupRequest, Member, PodGroup
 
 MOST_TOLD = 3  # jobs of a project that are told who holds what they wait for
 _NEVER_BORROWS = "(weight 0: it never borrows)"
@@ -61,7 +61,7 @@ class Explainer:
             number = self._snapshot.number_of(reservation.node)
             is_open = occupied_by.is_open(reservation, cluster, number)
             (self._open if is_open else self._taken).append(reservation)
-        self._verdicts: dict[tuple[Needs, ProjectName], Verdict] = {}
+        self._verdicts: dict[tuple[GroupRequest, ProjectName], Verdict] = {}
         self._shortages: dict[tuple[object, ...], Verdict] = {}
         peers = placer.peers
         self._of_peers = PeerExplainer(placer.snapshot, peers) if peers is not None else None
@@ -97,7 +97,7 @@ class Explainer:
 
     def _held_by(self, reason: Reason, group: PodGroup) -> str:
         """Who holds what is waited for, and for whom it is kept then."""
-        (pod, demand), name = group.members[0], group.project.name
+        (pod, pod_request), name = group.members[0], group.project.name
         if reason is Reason.WAITING_FOR_QUOTA:
             key: tuple[object, ...] = (name,)
             if key not in self._held:
@@ -105,11 +105,11 @@ class Explainer:
                     name, self._running_pods, self._snapshot.cluster
                 )
         elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG):
-            key = (demand, pod.avoid)
+            key = (pod_request, pod.avoid)
             if key not in self._held:
-                kept = occupied_by.others(self._taken, demand, self._snapshot)
+                kept = occupied_by.others(self._taken, pod_request, self._snapshot)
                 self._held[key] = kept + occupied_by.of_devices(
-                    demand, pod.avoid, self._snapshot, self._running_pods
+                    pod_request, pod.avoid, self._snapshot, self._running_pods
                 )
         else:
             return ""
@@ -117,10 +117,10 @@ class Explainer:
 
     def _never(self, group: PodGroup) -> Verdict | None:
         if group.never is Reason.UNSATISFIABLE:
-            for pod, demand in group.members:
-                if not demand.could:
+            for pod, pod_request in group.members:
+                if not pod_request.could:
                     role = f"role {pod.role} " if pod.role else ""
-                    return group.never, role + missing(demand.chooser, self._snapshot)
+                    return group.never, role + missing(pod_request.chooser, self._snapshot)
             return group.never, self._placer.domains.refusal(group)
         if group.never is Reason.EXCEEDS_QUOTA:
             project, most = group.project, wording.ceiling(group.project)
@@ -177,7 +177,7 @@ class Explainer:
         if group.job.gang is not None:
             return f"{cost(group)}, {charge} where it would fit"
         name = self._snapshot.cluster.nodes[placement[0][1]].name
-        return f"{wording.needs(group.members[0][1].pod_kind)}, {charge} on {name}"
+        return f"{wording.needs(group.members[0][1].pod_shape)}, {charge} on {name}"
 
     def _waits_for_models(self, group: PodGroup, placement: Placement) -> Verdict | None:
         """Where it is inside the quota of GPUs, and would fit if there were none of models."""
@@ -218,27 +218,27 @@ class Explainer:
 
     def _of_pod(self, member: Member) -> Verdict:
         """Why one pod finds no place."""
-        pod, demand = member
+        pod, pod_request = member
         peers = self._placer.peers
-        if self._of_peers and peers and peers.forbidden(pod, demand) is not None:
-            found = self._of_peers.explain(pod, demand, self._placer.open_to(member))
+        if self._of_peers and peers and peers.forbidden(pod, pod_request) is not None:
+            found = self._of_peers.explain(pod, pod_request, self._placer.open_to(member))
             if found is not None:
                 return found
-        key = (demand, pod.avoid)
+        key = (pod_request, pod.avoid)
         if key not in self._shortages:
-            reason, message = shortage(demand, pod.avoid, self._snapshot)
-            kept = occupied_by.others(self._open, demand, self._snapshot)
+            reason, message = shortage(pod_request, pod.avoid, self._snapshot)
+            kept = occupied_by.others(self._open, pod_request, self._snapshot)
             self._shortages[key] = reason, message + kept
         return self._shortages[key]
 
 
 def _kept(group: PodGroup, reservations: list[Reservation]) -> str:
     """What a group for which room is kept waits for."""
-    needs = wording.needs(group.members[0][1].pod_kind)
+    needs = wording.needs(group.members[0][1].pod_shape)
     if group.job.gang is not None:
         needs = cost(group)
     nodes = wording.names(sorted({reservation.node for reservation in reservations}))
-    if reservations[0].kind is ReservationKind.FREED:
+    if reservations[0].reason is ReservationReason.FREED:
         return f"needs {needs}; room on {nodes} is kept for it and pods there are ending"
     until = occupied_by.until(reservations[0].start)
     return f"needs {needs}; room on {nodes} is reserved for it{until}"

@@ -1,7 +1,7 @@
 """Why a pod that could run finds no place now: no GPU, only pieces of GPUs, or no CPU beside them.
 
 Speaks of the node that comes closest, with numbers from the end of the cycle: as long as nothing
-changes, the sentence does not either. Called by ``reasons`` once per pod kind and set of avoided
+changes, the sentence does not either. Called by ``reasons`` once per pod shape and set of avoided
 nodes.
 """
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Reason, Verdict
-from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 
 
 class Stock(NamedTuple):
-    """What is free for a pod kind on one node; the larger, the closer it comes."""
+    """What is free for a pod shape on one node; the larger, the closer it comes."""
 
     fitting: int  # devices that would serve a lone request
     largest: int  # milli, or MiB when the request is a lone one in MiB
@@ -23,35 +23,35 @@ class Stock(NamedTuple):
     order: int  # minus the node's number
 
 
-def shortage(demand: Demand, avoid: frozenset[str], snapshot: Snapshot) -> Verdict:
+def shortage(pod_request: PodRequest, avoid: frozenset[str], snapshot: Snapshot) -> Verdict:
     """The reason and the sentence for a pod that finds no place."""
-    nodes, pod_kind = snapshot.cluster.nodes, demand.pod_kind
-    needs = f"needs {wording.needs(pod_kind)}"
-    usable = [n for n in demand.usable if nodes[n].name not in avoid]
-    gpus_fit = [n for n in usable if demand.chooser.choose(n) is not None]
-    if open_now := [n for n in gpus_fit if snapshot.has_room(n, pod_kind)]:
+    nodes, pod_shape = snapshot.cluster.nodes, pod_request.pod_shape
+    needs = f"needs {wording.needs(pod_shape)}"
+    usable = [n for n in pod_request.usable if nodes[n].name not in avoid]
+    gpus_fit = [n for n in usable if pod_request.chooser.choose(n) is not None]
+    if open_now := [n for n in gpus_fit if snapshot.has_room(n, pod_shape)]:
         # It came free only after pods had been tried: what was reserved there was given up.
         return Reason.WAITING_FOR_GPU, f"{needs}; {_tried_next(open_now, snapshot)}"
     if gpus_fit:
-        return Reason.WAITING_FOR_RESOURCES, f"{needs}; {_lacking(demand, gpus_fit, snapshot)}"
-    stocks = _stocks(demand, usable, snapshot)
+        return Reason.WAITING_FOR_RESOURCES, f"{needs}; {_lacking(pod_request, gpus_fit, snapshot)}"
+    stocks = _stocks(pod_request, usable, snapshot)
     total = sum(stock.total for stock in stocks)
-    wanted = pod_kind.devices[0].count * pod_kind.devices[0].mib if _in_mib(demand) else 0
-    if pod_kind.devices and total >= (wanted or demand.least_milli):
-        return Reason.FRAGMENTED, f"{needs}; {_best(demand, max(stocks), snapshot)}"
-    shut = [n for n in demand.could if nodes[n].closed or nodes[n].name in avoid]
-    known = (n for n in shut if not (pod_kind.devices and nodes[n].foreign))
-    gpus_fit = [n for n in known if demand.chooser.choose(n) is not None]
+    wanted = pod_shape.devices[0].count * pod_shape.devices[0].mib if _in_mib(pod_request) else 0
+    if pod_shape.devices and total >= (wanted or pod_request.least_milli):
+        return Reason.FRAGMENTED, f"{needs}; {_best(pod_request, max(stocks), snapshot)}"
+    shut = [n for n in pod_request.could if nodes[n].closed or nodes[n].name in avoid]
+    known = (n for n in shut if not (pod_shape.devices and nodes[n].foreign))
+    gpus_fit = [n for n in known if pod_request.chooser.choose(n) is not None]
     if gpus_fit:
-        free = "they are free" if pod_kind.devices else "there is room"
+        free = "they are free" if pod_shape.devices else "there is room"
         return (
             Reason.WAITING_FOR_RESOURCES,
             f"{needs}; {free} only where pods cannot start now: {_shut(gpus_fit, avoid, snapshot)}",
         )
-    text = _taken(demand, stocks, snapshot)
+    text = _taken(pod_request, stocks, snapshot)
     if shut:
         text += f"; {_shut(shut, avoid, snapshot)}"
-    return Reason.WAITING_FOR_GPU, f"{needs}; {text}{_unhealthy(demand, snapshot)}"
+    return Reason.WAITING_FOR_GPU, f"{needs}; {text}{_unhealthy(pod_request, snapshot)}"
 
 
 def _tried_next(numbers: list[int], snapshot: Snapshot) -> str:
@@ -59,43 +59,45 @@ def _tried_next(numbers: list[int], snapshot: Snapshot) -> str:
     return f"room has just come free on {names} and is tried in the next cycle"
 
 
-def _in_mib(demand: Demand) -> bool:
-    devices = demand.pod_kind.devices
+def _in_mib(pod_request: PodRequest) -> bool:
+    devices = pod_request.pod_shape.devices
     return len(devices) == 1 and devices[0].mib > 0
 
 
-def _stocks(demand: Demand, nodes: list[int], snapshot: Snapshot) -> list[Stock]:
+def _stocks(pod_request: PodRequest, nodes: list[int], snapshot: Snapshot) -> list[Stock]:
     """Worked out once for all nodes in the same state."""
-    cluster, kinds, first = snapshot.cluster, snapshot.kind, snapshot.cluster.first
+    cluster, shapes, first = snapshot.cluster, snapshot.node_shape, snapshot.cluster.first
     known: dict[tuple[int, ...], Stock] = {}
     found = []
     for n in nodes:
         a, b = first[n], first[n + 1]
-        state = (kinds[n], *cluster.free_milli[a:b], *cluster.free_mib[a:b])
+        state = (shapes[n], *cluster.free_milli[a:b], *cluster.free_mib[a:b])
         stock = known.get(state)
         if stock is None:
-            stock = known[state] = _stock(demand, n, snapshot)
+            stock = known[state] = _stock(pod_request, n, snapshot)
         found.append(Stock(stock.fitting, stock.largest, stock.total, -n))
     return found
 
 
-def _stock(demand: Demand, node: int, snapshot: Snapshot) -> Stock:
-    cluster, requests = snapshot.cluster, demand.pod_kind.devices
+def _stock(pod_request: PodRequest, node: int, snapshot: Snapshot) -> Stock:
+    cluster, requests = snapshot.cluster, pod_request.pod_shape.devices
     base = cluster.first[node]
-    free = cluster.free_mib if _in_mib(demand) else cluster.free_milli
-    amounts = [free[base + offset] for offset in demand.chooser.eligible(snapshot.kind[node])]
+    free = cluster.free_mib if _in_mib(pod_request) else cluster.free_milli
+    amounts = [
+        free[base + offset] for offset in pod_request.chooser.eligible(snapshot.node_shape[node])
+    ]
     fitting = 0
     if len(requests) == 1 and amounts and (requests[0].mib or max(amounts) >= requests[0].milli):
-        for offset, milli, mib, _ in demand.chooser.seats(snapshot.kind[node]):
+        for offset, milli, mib, _ in pod_request.chooser.seats(snapshot.node_shape[node]):
             device = base + offset
             fitting += milli <= cluster.free_milli[device] and mib <= cluster.free_mib[device]
     return Stock(fitting, max(amounts, default=0), sum(amounts), -node)
 
 
-def _best(demand: Demand, stock: Stock, snapshot: Snapshot) -> str:
+def _best(pod_request: PodRequest, stock: Stock, snapshot: Snapshot) -> str:
     name = snapshot.cluster.nodes[-stock.order].name
-    requests = demand.pod_kind.devices
-    if _in_mib(demand):
+    requests = pod_request.pod_shape.devices
+    if _in_mib(pod_request):
         largest, total = f"{stock.largest} MiB", f"{stock.total} MiB"
     else:
         largest, total = gpu_from_milli(stock.largest), gpu_from_milli(stock.total)
@@ -108,19 +110,19 @@ def _best(demand: Demand, stock: Stock, snapshot: Snapshot) -> str:
     return f"best node {name} has {has}"
 
 
-def _taken(demand: Demand, stocks: list[Stock], snapshot: Snapshot) -> str:
+def _taken(pod_request: PodRequest, stocks: list[Stock], snapshot: Snapshot) -> str:
     if not stocks:
-        return f"{wording.nodes(len(demand.could))} could hold it, none takes pods now"
+        return f"{wording.nodes(len(pod_request.could))} could hold it, none takes pods now"
     total = sum(stock.total for stock in stocks)
     where = f"on the {wording.nodes(len(stocks))} that it may use"
     if total == 0:
         return f"no GPU is free {where}"
     amount = (
         f"{total} MiB are"
-        if _in_mib(demand)
+        if _in_mib(pod_request)
         else f"{wording.gpus(total)} {'is' if total == DEVICE_MILLI else 'are'}"
     )
-    return f"{amount} free {where}, {_best(demand, max(stocks), snapshot)}"
+    return f"{amount} free {where}, {_best(pod_request, max(stocks), snapshot)}"
 
 
 def _shut(numbers: list[int], avoid: frozenset[str], snapshot: Snapshot) -> str:
@@ -129,13 +131,13 @@ def _shut(numbers: list[int], avoid: frozenset[str], snapshot: Snapshot) -> str:
     return wording.names([f"{node.name} {node.closed or failed}" for node in nodes])
 
 
-def _unhealthy(demand: Demand, snapshot: Snapshot) -> str:
+def _unhealthy(pod_request: PodRequest, snapshot: Snapshot) -> str:
     """Devices that would do if they took pods, and why they do not."""
     cluster = snapshot.cluster
     sick = [
         (n, device)
-        for n in demand.could
-        for offset in demand.chooser.eligible(snapshot.kind[n])
+        for n in pod_request.could
+        for offset in pod_request.chooser.eligible(snapshot.node_shape[n])
         if not cluster.dev_healthy[device := cluster.first[n] + offset]
     ]
     if not sick:
@@ -149,32 +151,36 @@ def _unhealthy(demand: Demand, snapshot: Snapshot) -> str:
     return f"; {count} out of use: {wording.names(told)}" if told else f"; {count} unhealthy"
 
 
-def _lacking(demand: Demand, numbers: list[int], snapshot: Snapshot) -> str:
+def _lacking(pod_request: PodRequest, numbers: list[int], snapshot: Snapshot) -> str:
     """The node that lacks the fewest things, and what it lacks."""
-    _, node, missing = min(lacks(demand, n, snapshot) for n in numbers)
+    _, node, missing = min(lacks(pod_request, n, snapshot) for n in numbers)
     name = snapshot.cluster.nodes[node].name
-    free = "has the GPUs free but lacks" if demand.pod_kind.devices else "is the closest but lacks"
+    free = (
+        "has the GPUs free but lacks"
+        if pod_request.pod_shape.devices
+        else "is the closest but lacks"
+    )
     return f"{name} {free} {' and '.join(missing)}"
 
 
 def lacks(
-    demand: Demand, node: int, snapshot: Snapshot
+    pod_request: PodRequest, node: int, snapshot: Snapshot
 ) -> tuple[tuple[int, int, int], int, tuple[str, ...]]:
     """What a node lacks beside GPUs: how much, as a sort key, the node again, and in words."""
-    cluster, pod_kind = snapshot.cluster, demand.pod_kind
+    cluster, pod_shape = snapshot.cluster, pod_request.pod_shape
     cpu, memory = cluster.free_cpu_milli[node], cluster.free_memory_bytes[node]
     storage = cluster.free_ephemeral_bytes[node]
     found = []
-    if cpu < pod_kind.cpu_milli:
-        need = wording.cpu(pod_kind.cpu_milli)
+    if cpu < pod_shape.cpu_milli:
+        need = wording.cpu(pod_shape.cpu_milli)
         found.append(f"CPU (needs {need}, {wording.cpu(cpu)} free)")
-    if memory < pod_kind.memory_bytes:
-        need = wording.memory(pod_kind.memory_bytes)
+    if memory < pod_shape.memory_bytes:
+        need = wording.memory(pod_shape.memory_bytes)
         found.append(f"memory (needs {need}, {wording.memory(memory)} free)")
-    if storage < pod_kind.ephemeral_bytes:
-        need = wording.memory(pod_kind.ephemeral_bytes)
+    if storage < pod_shape.ephemeral_bytes:
+        need = wording.memory(pod_shape.ephemeral_bytes)
         found.append(f"ephemeral storage (needs {need}, {wording.memory(storage)} free)")
     if cluster.free_pods[node] <= 0:
         found.append(f"a pod slot (all {cluster.nodes[node].pods} are taken)")
-    gap = max(0, pod_kind.cpu_milli - cpu), max(0, pod_kind.memory_bytes - memory)
+    gap = max(0, pod_shape.cpu_milli - cpu), max(0, pod_shape.memory_bytes - memory)
     return (len(found), *gap), node, tuple(found)

@@ -54,17 +54,19 @@ class Teller:
         """The jobs that wait, and what is said of each."""
         heads, alone, alike = queue.heads, self._alone(queue), dict[Signature, Verdict]()
         own = self._tell(alone, alike)
-        for at, run in enumerate(heads):
+        for at, batch in enumerate(heads):
             if len(alike) == len(queue.counts):
                 break
-            if run.signature not in alike and at not in alone:
-                alike[run.signature] = self._explainer.explain(run.group(0), MOST_TOLD + 1)
-        jobs = [run.job.key for run in heads]
-        verdicts = [alike.get(run.signature, _NOTHING) for run in heads]
+            if batch.signature not in alike and at not in alone:
+                alike[batch.signature] = self._explainer.explain(batch.group(0), MOST_TOLD + 1)
+        jobs = [batch.job.key for batch in heads]
+        verdicts = [alike.get(batch.signature, _NOTHING) for batch in heads]
         for at, verdict in own.items():
             verdicts[at] = verdict
         if self._dues.any:
-            groups = (alone[at] if at in alone else run.group(0) for at, run in enumerate(heads))
+            groups = (
+                alone[at] if at in alone else batch.group(0) for at, batch in enumerate(heads)
+            )
             verdicts = list(map(self._with_due, groups, verdicts))
         for at in sorted(alone.keys() - own.keys(), reverse=True):
             del jobs[at], verdicts[at]
@@ -75,11 +77,11 @@ class Teller:
         decided = self._decided.get(queue.project.name, ())
         alone = {queue.place_of(job): self._first_of(job) for job in decided}
         waiting = 0
-        for at, run in enumerate(queue.heads):
+        for at, batch in enumerate(queue.heads):
             if waiting == MOST_TOLD:
                 break
             if at not in alone:
-                alone[at] = run.group(0)
+                alone[at] = batch.group(0)
             waiting += alone[at] is not None
         return alone
 

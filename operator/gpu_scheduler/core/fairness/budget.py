@@ -11,12 +11,12 @@ from itertools import combinations
 
 from gpu_scheduler.core.fairness.flavors import Flavor, FlavorUsage
 from gpu_scheduler.core.model import quota
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
-from gpu_scheduler.core.queue.pod_group import Needs
+from gpu_scheduler.core.queue.pod_group import GroupRequest
 
 MOST_MODELS = 6  # looked at together
 NO_SHARES: Mapping[ProjectName, int] = {}
@@ -50,7 +50,7 @@ class Budget:
         held = self._held.get(project.name, 0) if held_milli is None else held_milli
         return most - held if most > held else 0
 
-    def covers(self, project: Project, needs: Needs, mine_milli: int = 0) -> bool:
+    def covers(self, project: Project, needs: GroupRequest, mine_milli: int = 0) -> bool:
         """Whether a group may cost what it costs at least.
 
         ``mine_milli``: what its project is charged already for room that is kept for it.
@@ -81,21 +81,24 @@ class ModelBudget:
         self._flavors = flavors
         self.left_milli = left_milli
 
-    def spending(self, demands: Iterable[Demand]) -> "ModelSpending":
-        """Pods with these demands are about to be placed for trial, one by one, in this order."""
-        return ModelSpending(self._flavors, self.left_milli, demands)
+    def spending(self, pod_requests: Iterable[PodRequest]) -> "ModelSpending":
+        """Pods with these requests are about to be placed for trial, one by one, in this order."""
+        return ModelSpending(self._flavors, self.left_milli, pod_requests)
 
-    def short_of(self, counts: Iterable[tuple[Demand, int]]) -> frozenset[Flavor]:
+    def short_of(self, counts: Iterable[tuple[PodRequest, int]]) -> frozenset[Flavor]:
         """Models of which less is left than pods ask for that can run on no others.
 
         Empty where that is so of no few models: then they may fit if the right devices are free.
         """
         counts = tuple(counts)
-        for demand, _ in counts:  # a pod on one device has that of one model
-            several = sum(request.count for request in demand.pod_kind.devices) > 1
-            if not several and demand.least_milli > self.most_milli(demand):
-                return self._flavors.of(demand)
-        asks = [(self._flavors.of(demand), demand.least_milli * n) for demand, n in counts]
+        for pod_request, _ in counts:  # a pod on one device has that of one model
+            several = sum(request.count for request in pod_request.pod_shape.devices) > 1
+            if not several and pod_request.least_milli > self.most_milli(pod_request):
+                return self._flavors.of(pod_request)
+        asks = [
+            (self._flavors.of(pod_request), pod_request.least_milli * n)
+            for pod_request, n in counts
+        ]
         named = {flavor for flavors, _ in asks for flavor in flavors if self._bound(flavor)}
         for size in range(1, min(len(named), MOST_MODELS) + 1):
             for some in map(frozenset, combinations(sorted(named), size)):
@@ -104,9 +107,9 @@ class ModelBudget:
                     return some
         return frozenset()
 
-    def most_milli(self, demand: Demand) -> int:
+    def most_milli(self, pod_request: PodRequest) -> int:
         """The most that a pod may cost, on the model of which most is left."""
-        return max(map(self.left_milli, self._flavors.of(demand)), default=UNBOUNDED)
+        return max(map(self.left_milli, self._flavors.of(pod_request)), default=UNBOUNDED)
 
     def _bound(self, flavor: Flavor) -> bool:
         return self.left_milli(flavor) < UNBOUNDED
@@ -116,18 +119,21 @@ class ModelSpending:
     """What the pods of a group cost by model, and what is kept for those that have no choice."""
 
     def __init__(
-        self, flavors: FlavorUsage, left_milli: Callable[[Flavor], int], demands: Iterable[Demand]
+        self,
+        flavors: FlavorUsage,
+        left_milli: Callable[[Flavor], int],
+        pod_requests: Iterable[PodRequest],
     ) -> None:
         self._flavors = flavors
         self._left_milli = left_milli
         self._spent: Counter[Flavor] = Counter()
         self._kept: Counter[Flavor] = Counter()
-        for demand in demands:
-            self._kept[flavors.only(demand)] += demand.least_milli
+        for pod_request in pod_requests:
+            self._kept[flavors.only(pod_request)] += pod_request.least_milli
 
-    def turn_of(self, demand: Demand) -> None:
+    def turn_of(self, pod_request: PodRequest) -> None:
         """The next pod is to be placed: nothing is kept for it any longer."""
-        self._kept[self._flavors.only(demand)] -= demand.least_milli
+        self._kept[self._flavors.only(pod_request)] -= pod_request.least_milli
 
     def may(self, choice: Choice) -> bool:
         """Whether the pod may have these devices."""

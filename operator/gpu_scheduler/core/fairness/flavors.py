@@ -10,7 +10,7 @@ places pods, by ``balance`` and by the reasons.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.products import means
 from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
@@ -37,7 +37,7 @@ class FlavorUsage:
         self._snapshot = snapshot
         self._held: Counter[tuple[ProjectName, Flavor]] = Counter()
         self._of_product: dict[str, Flavor] = {}
-        self._of_demand: dict[Demand, frozenset[Flavor]] = {}
+        self._of_demand: dict[PodRequest, frozenset[Flavor]] = {}
         snapshot.watcher = self._count if named else None
         if named:
             for (name, product), milli in snapshot.cluster.held_by_model.items():
@@ -54,23 +54,23 @@ class FlavorUsage:
         """The model for which a device counts."""
         return self.of_product(self._snapshot.cluster.dev_model[device])
 
-    def of(self, demand: Demand) -> frozenset[Flavor]:
-        """The models whose devices could serve a demand."""
-        flavors = self._of_demand.get(demand)
+    def of(self, pod_request: PodRequest) -> frozenset[Flavor]:
+        """The models whose devices could serve a pod request."""
+        flavors = self._of_demand.get(pod_request)
         if flavors is None:
-            kinds, chooser = self._snapshot.kinds, demand.chooser
-            flavors = self._of_demand[demand] = frozenset(
-                self.of_product(kinds[kind][offset].model)
-                for kind in {self._snapshot.kind[n] for n in demand.could}
-                for offset in chooser.eligible(kind)
+            shapes, chooser = self._snapshot.node_shapes, pod_request.chooser
+            flavors = self._of_demand[pod_request] = frozenset(
+                self.of_product(shapes[shape][offset].model)
+                for shape in {self._snapshot.node_shape[n] for n in pod_request.could}
+                for offset in chooser.eligible(shape)
             )
         return flavors
 
-    def only(self, demand: Demand) -> Flavor:
-        """The one model that could serve a demand; empty when there is none, or several could."""
+    def only(self, pod_request: PodRequest) -> Flavor:
+        """The one model that could serve a pod request; empty when none could, or several."""
         if not self.models:
             return ""
-        flavors = self.of(demand)
+        flavors = self.of(pod_request)
         return next(iter(flavors)) if len(flavors) == 1 else ""
 
     def held_milli(self, name: ProjectName, flavor: Flavor) -> int:

@@ -22,7 +22,7 @@ class Feasibility:
     def never(self, group: PodGroup) -> Reason | None:
         """Why a group can never start; None when it may."""
         needs = group.needs
-        if not all(demand.could for demand in needs.counts):
+        if not all(pod_request.could for pod_request in needs.counts):
             return Reason.UNSATISFIABLE
         if group.job.gang is not None and self._placer.domains.refusal(group):
             return Reason.UNSATISFIABLE

@@ -88,8 +88,8 @@ class GroupDomains:
         of_node = division.of_node[inside]
         free = np.bincount(of_node, weights=self._free_milli()[inside], minlength=size)
         fits = free >= (group.needs.least_milli if hopeful else 0)
-        for demand in group.needs.counts if hopeful else ():
-            open_nodes = self._session.table.open(demand)[inside]
+        for pod_request in group.needs.counts if hopeful else ():
+            open_nodes = self._session.table.open(pod_request)[inside]
             fits &= np.bincount(of_node[open_nodes], minlength=size) > 0
         order = np.argsort(free, kind="stable")
         found = [d for d in order[fits[order]].tolist() if d in allowed]

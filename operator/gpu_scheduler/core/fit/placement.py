@@ -17,10 +17,10 @@ from gpu_scheduler.core.fit.scores import NOBODY, Candidates
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.decision import Assignment, Grant
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.quota import UNBOUNDED
-from gpu_scheduler.core.model.request import Gang, PodKind, PodUID, ProjectName, WaitingPod
+from gpu_scheduler.core.model.request import Gang, PodShape, PodUID, ProjectName, WaitingPod
 from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod
 from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.queue.pod_group import Member, Order, PodGroup
@@ -40,7 +40,7 @@ class Placer:
         self.domains = GroupDomains(session)
         self._table = session.table
         self._candidates = Candidates(session.snapshot, session.table)
-        self._usable: dict[Demand, frozenset[int]] = {}
+        self._usable: dict[PodRequest, frozenset[int]] = {}
 
     def place(
         self,
@@ -75,15 +75,15 @@ class Placer:
         model_budget: ModelBudget | None,
     ) -> Placement | None:
         """The same for one pod: one look at the scores."""
-        pod, demand = member
+        pod, pod_request = member
         if self.peers is not None:
-            barred = _either(barred, self.peers.forbidden(pod, demand))
-        if demand.exact and model_budget is None and not pod.avoid:
-            hit = self._table.best(demand, barred)
+            barred = _either(barred, self.peers.forbidden(pod, pod_request))
+        if pod_request.exact and model_budget is None and not pod.avoid:
+            hit = self._table.best(pod_request, barred)
         else:
-            limit = None if demand.exact else room_milli
+            limit = None if pod_request.exact else room_milli
             may = None if model_budget is None else model_budget.spending(()).may
-            hit = self._candidates.best(demand, barred, pod.avoid, limit, may)
+            hit = self._candidates.best(pod_request, barred, pod.avoid, limit, may)
         return None if hit is None else [(member, *hit)]
 
     def place_but_for_rules(self, group: PodGroup) -> Placement | None:
@@ -111,7 +111,7 @@ class Placer:
         spending = (
             None
             if model_budget is None
-            else model_budget.spending(demand for _, demand in group.members)
+            else model_budget.spending(pod_request for _, pod_request in group.members)
         )
         self._keep_off(group.needs.gang)
         for member in group.members:
@@ -136,24 +136,24 @@ class Placer:
 
     def fits(self, member: Member, node: int) -> Choice | None:
         """The devices that a pod would get on a node now; None where it may not or cannot go."""
-        if not self.may_go(member, node) or not self.snapshot.has_room(node, member[1].pod_kind):
+        if not self.may_go(member, node) or not self.snapshot.has_room(node, member[1].pod_shape):
             return None
         return member[1].chooser.choose(node)
 
     def may_go(self, member: Member, node: int) -> bool:
         """Whether a node takes such pods now, and the pod need not keep away from it."""
-        pod, demand = member
-        if node not in self._usable_by(demand):
+        pod, pod_request = member
+        if node not in self._usable_by(pod_request):
             return False
         if pod.avoid and self.snapshot.cluster.nodes[node].name in pod.avoid:
             return False
-        return self.peers is None or self.peers.allows(pod, demand, node)
+        return self.peers is None or self.peers.allows(pod, pod_request, node)
 
     def may_after(self, placement: Placement, gone: Iterable[RunningPod]) -> bool:
         """Whether pods may go to their places once these are gone, on whom they may depend."""
         if self.peers is None:
             return True
-        places = [(pod, demand, node) for (pod, demand), node, _ in placement]
+        places = [(pod, pod_request, node) for (pod, pod_request), node, _ in placement]
         find = self.snapshot.number_of
         return self.peers.would_hold(places, [(pod.uid, find(pod.node)) for pod in gone])
 
@@ -165,16 +165,16 @@ class Placer:
 
     def fits_alone(self, member: Member) -> bool:
         """Whether a member would find a place now if it were alone."""
-        pod, demand = member
-        return self._candidates.best(demand, self._forbidden(member), pod.avoid) is not None
+        pod, pod_request = member
+        return self._candidates.best(pod_request, self._forbidden(member), pod.avoid) is not None
 
     def place_one(
-        self, pod_kind: PodKind, most_milli: int, model_budget: ModelBudget | None
+        self, pod_shape: PodShape, most_milli: int, model_budget: ModelBudget | None
     ) -> tuple[int, Choice] | None:
-        """The best place for a pod of a pod kind that no rules about others concern."""
+        """The best place for a pod of a pod shape that no rules about others concern."""
         may = None if model_budget is None else model_budget.spending(()).may
         return self._candidates.best(
-            self._session.demands.of(pod_kind), None, NOBODY, most_milli, may
+            self._session.pod_requests.of(pod_shape), None, NOBODY, most_milli, may
         )
 
     def open_to(self, member: Member) -> Flags:
@@ -194,7 +194,7 @@ class Placer:
 
     def _put(self, group: PodGroup, member: Member, node: int, choice: Choice) -> Assignment:
         pod, snapshot = member[0], self.snapshot
-        snapshot.take(node, pod.pod_kind, choice.picks, group.job.project)
+        snapshot.take(node, pod.pod_shape, choice.picks, group.job.project)
         if self.peers is not None:
             self.peers.add(pod, node)
         ids = snapshot.cluster.dev_id
@@ -203,25 +203,25 @@ class Placer:
 
     def nodes_of(self, group: PodGroup) -> Flags:
         """[nodes] Where members that want GPUs could ever be, as rules about others stand now."""
-        found: Flags = np.zeros(len(self.snapshot.kind), dtype=np.bool_)
-        for pod, demand in {
+        found: Flags = np.zeros(len(self.snapshot.node_shape), dtype=np.bool_)
+        for pod, pod_request in {
             (id(d), p.avoid, id(p.peers)): (p, d) for p, d in group.members
         }.values():
-            if not demand.least_milli:
+            if not pod_request.least_milli:
                 continue
             could = np.zeros_like(found)
-            could[demand.could] = True
+            could[pod_request.could] = True
             could[self.snapshot.numbers_of(pod.avoid)] = False
-            forbidden = self._forbidden((pod, demand))
+            forbidden = self._forbidden((pod, pod_request))
             if forbidden is not None:
                 could &= ~forbidden
             found |= could
         return self.domains.inside(group, found)
 
-    def _usable_by(self, demand: Demand) -> frozenset[int]:
-        nodes = self._usable.get(demand)
+    def _usable_by(self, pod_request: PodRequest) -> frozenset[int]:
+        nodes = self._usable.get(pod_request)
         if nodes is None:
-            nodes = self._usable[demand] = frozenset(demand.usable)
+            nodes = self._usable[pod_request] = frozenset(pod_request.usable)
         return nodes
 
     def _run(
@@ -234,29 +234,31 @@ class Placer:
     ) -> Placement:
         """Members one by one, to the first without a place; without a bound all that find one."""
         snapshot, found = self.snapshot, Placement()
-        rest = sum(demand.least_milli for _, demand in order)
+        rest = sum(pod_request.least_milli for _, pod_request in order)
         hopeless: set[tuple[int, int, frozenset[str]]] = set()
         spending = (
-            None if model_budget is None else model_budget.spending(demand for _, demand in order)
+            None
+            if model_budget is None
+            else model_budget.spending(pod_request for _, pod_request in order)
         )
         mark, seats = snapshot.mark(), self._seats()
         self._keep_off(group.needs.gang)
         for member in order:
-            pod, demand = member
-            if hopeless and (id(demand), id(pod.peers), pod.avoid) in hopeless:
+            pod, pod_request = member
+            if hopeless and (id(pod_request), id(pod.peers), pod.avoid) in hopeless:
                 continue
-            rest -= demand.least_milli
-            limit = None if demand.exact or room_milli is None else room_milli - rest
+            rest -= pod_request.least_milli
+            limit = None if pod_request.exact or room_milli is None else room_milli - rest
             may = None
             if spending is not None:
-                spending.turn_of(demand)
+                spending.turn_of(pod_request)
                 may = spending.may
             barred = _either(mask, self._forbidden(member))
-            hit = self._candidates.best(demand, barred, pod.avoid, limit, may)
+            hit = self._candidates.best(pod_request, barred, pod.avoid, limit, may)
             if hit is None:
                 if room_milli is not None:
                     break
-                hopeless.add((id(demand), id(pod.peers), pod.avoid))
+                hopeless.add((id(pod_request), id(pod.peers), pod.avoid))
                 continue
             found.append((member, *hit))
             if len(order) == 1:
@@ -284,7 +286,7 @@ class Placer:
 
     def _take(self, gang: Gang, member: Member, node: int, choice: Choice) -> None:
         picks = self._whole(choice.picks) if gang.distinct else choice.picks
-        self.snapshot.take(node, member[1].pod_kind, picks, _NOBODY, 0)
+        self.snapshot.take(node, member[1].pod_shape, picks, _NOBODY, 0)
         if self.peers is not None:
             self.peers.add(member[0], node)
 
@@ -313,11 +315,11 @@ def _either(one: Flags | None, other: Flags | None) -> Flags | None:
     return found
 
 
-def _affords(spending: ModelSpending | None, demand: Demand, choice: Choice) -> bool:
+def _affords(spending: ModelSpending | None, pod_request: PodRequest, choice: Choice) -> bool:
     """Whether the next member may have these devices, which it then has."""
     if spending is None:
         return True
-    spending.turn_of(demand)
+    spending.turn_of(pod_request)
     affords = spending.may(choice)
     spending.spend(choice)
     return affords
@@ -343,12 +345,12 @@ def _running_pod(group: PodGroup, pod: WaitingPod, place: Assignment) -> Running
         group.project.name,
         place.node,
         place.grants,
-        pod.pod_kind.cpu_milli,
-        pod.pod_kind.memory_bytes,
-        pod.pod_kind.ephemeral_bytes,
+        pod.pod_shape.cpu_milli,
+        pod.pod_shape.memory_bytes,
+        pod.pod_shape.ephemeral_bytes,
         job.interactive,
         job.priority,
         since=inf,
         gang=job.gang is not None,
-        pod_kind=pod.pod_kind,
+        pod_shape=pod.pod_shape,
     )

@@ -1,8 +1,8 @@
 """Whether a gang could ever start: counted on empty nodes, domain by domain.
 
 Counts are upper bounds, so a gang that is refused here really cannot start; one that passes may
-still find no place because of a mixture that the counts do not see. Per demand: how many of its
-pods the nodes hold. For all that want at least so many whole GPUs: as many each. In sum: CPU,
+still find no place because of a mixture that the counts do not see. Per pod request: how many of
+its pods the nodes hold. For all that want at least so many whole GPUs: as many each. In sum: CPU,
 memory, pod slots. Called before a gang is tried, remembered as long as the nodes stay.
 """
 
@@ -13,13 +13,13 @@ import numpy as np
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.assign import share
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import accepts
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.nodes.topology import Division, Domains
-from gpu_scheduler.core.queue.pod_group import Needs, RequestKey
+from gpu_scheduler.core.queue.pod_group import GroupRequest, RequestKey
 
 MOST_KNOWN = 10_000  # signatures remembered
 
@@ -37,10 +37,10 @@ class Possible:
             "memory": np.array([node.memory_bytes for node in nodes], dtype=np.int64),
             "pod slots": np.array([node.pods for node in nodes], dtype=np.int64),
         }
-        self._slots: dict[tuple[Demand, bool], Ints] = {}
+        self._slots: dict[tuple[PodRequest, bool], Ints] = {}
         self._known: dict[RequestKey, str] = {}
 
-    def refusal(self, needs: Needs, allowed: Iterable[int] | None = None) -> str:
+    def refusal(self, needs: GroupRequest, allowed: Iterable[int] | None = None) -> str:
         """Why no domain can ever hold the gang; empty when one may.
 
         ``allowed``: the only domains that come into question; None = all.
@@ -52,7 +52,7 @@ class Possible:
             known = self._known[needs.request_key] = self._refusal(needs, allowed)
         return known
 
-    def _refusal(self, needs: Needs, allowed: Iterable[int] | None) -> str:
+    def _refusal(self, needs: GroupRequest, allowed: Iterable[int] | None) -> str:
         topology = needs.topology
         if topology is None:
             lack = self._lack(needs, self._all, 0)
@@ -70,67 +70,74 @@ class Possible:
             lacks.append(f"{division.word} {division.names[domain]} {lack}")
         return f"no {division.word} can ever hold the gang: {wording.names(lacks, '; ')}"
 
-    def _lack(self, needs: Needs, division: Division, domain: int) -> str:
+    def _lack(self, needs: GroupRequest, division: Division, domain: int) -> str:
         """What a domain lacks; empty when nothing."""
         mask: Flags = division.of_node == domain
         lacks = []
-        for demand, count in needs.counts.items():
-            holds = int(self._slots_of(demand, needs.gang.distinct)[mask].sum())
+        for pod_request, count in needs.counts.items():
+            holds = int(self._slots_of(pod_request, needs.gang.distinct)[mask].sum())
             if holds < count:
-                lacks.append(self._words(demand, count, holds, mask))
+                lacks.append(self._words(pod_request, count, holds, mask))
         if lacks:
             return " and ".join(dict.fromkeys(lacks))
         return self._whole(needs, mask) or self._beside(needs, mask)
 
-    def _words(self, demand: Demand, count: int, holds: int, mask: Flags) -> str:
-        pod_kind, snapshot = demand.pod_kind, self._snapshot
-        if pod_kind.models:
+    def _words(self, pod_request: PodRequest, count: int, holds: int, mask: Flags) -> str:
+        pod_shape, snapshot = pod_request.pod_shape, self._snapshot
+        if pod_shape.models:
             accepting = np.array(
-                [any(accepts(pod_kind, device) for device in kind) for kind in snapshot.kinds],
+                [
+                    any(accepts(pod_shape, device) for device in shape)
+                    for shape in snapshot.node_shapes
+                ],
                 dtype=np.bool_,
             )
-            if not accepting[np.array(snapshot.kind, dtype=np.int64)[mask]].any():
-                return f"has no {' or '.join(self._spelt(model) for model in pod_kind.models)}"
+            if not accepting[np.array(snapshot.node_shape, dtype=np.int64)[mask]].any():
+                return f"has no {' or '.join(self._spelt(model) for model in pod_shape.models)}"
         pods = "pod" if count == 1 else "pods"
-        what = f"{count} {pods} that need{'s' if count == 1 else ''} {wording.needs(pod_kind)}"
-        if pod_kind.cpu_milli:
-            what += f" and {wording.cpu(pod_kind.cpu_milli)} CPU"
+        what = f"{count} {pods} that need{'s' if count == 1 else ''} {wording.needs(pod_shape)}"
+        if pod_shape.cpu_milli:
+            what += f" and {wording.cpu(pod_shape.cpu_milli)} CPU"
         return f"holds {holds} of the {what}" if holds else f"holds none of the {what}"
 
     def _spelt(self, model: str) -> str:
         """A model as the product names in the cluster spell it."""
-        for kind in self._snapshot.kinds:
-            for device in kind:
+        for shape in self._snapshot.node_shapes:
+            for device in shape:
                 if means(model, device.model):
                     return spelt(model, device.model)
         return model
 
-    def _whole(self, needs: Needs, mask: Flags) -> str:
+    def _whole(self, needs: GroupRequest, mask: Flags) -> str:
         """Pods that need at least so many whole GPUs, against nodes with as many."""
-        asks = [(_whole_gpus(demand), demand, n) for demand, n in needs.counts.items()]
+        asks = [
+            (_whole_gpus(pod_request), pod_request, n) for pod_request, n in needs.counts.items()
+        ]
         for least in sorted({gpus for gpus, _, _ in asks if gpus}, reverse=True):
-            some = [(demand, n) for gpus, demand, n in asks if gpus >= least]
-            most = np.zeros(len(self._snapshot.kinds), dtype=np.int64)
-            for kind in range(len(most)):
-                devices = {o for demand, _ in some for o in demand.chooser.eligible(kind)}
-                most[kind] = len(devices) // least
+            some = [(pod_request, n) for gpus, pod_request, n in asks if gpus >= least]
+            most = np.zeros(len(self._snapshot.node_shapes), dtype=np.int64)
+            for shape in range(len(most)):
+                devices = {
+                    o for pod_request, _ in some for o in pod_request.chooser.eligible(shape)
+                }
+                most[shape] = len(devices) // least
             could = np.zeros(len(mask), dtype=np.bool_)
-            for demand, _ in some:
-                could[demand.could] = True
-            kinds = np.array(self._snapshot.kind, dtype=np.int64)[mask & could]
-            holds, count = int(most[kinds].sum()), sum(n for _, n in some)
+            for pod_request, _ in some:
+                could[pod_request.could] = True
+            shapes = np.array(self._snapshot.node_shape, dtype=np.int64)[mask & could]
+            holds, count = int(most[shapes].sum()), sum(n for _, n in some)
             if holds < count:
                 each = f"{wording.gpu_count(least)}{'' if len(some) == 1 else ' or more'}"
                 return f"holds {holds} of the {count} pods that need {each} each"
         return ""
 
-    def _beside(self, needs: Needs, mask: Flags) -> str:
+    def _beside(self, needs: GroupRequest, mask: Flags) -> str:
         could = np.zeros(len(mask), dtype=np.bool_)
         wants = {"CPU": 0, "memory": 0, "pod slots": 0}
-        for demand, count in needs.counts.items():
-            could[demand.could] = True
-            wants["CPU"] += count * demand.pod_kind.cpu_milli
-            wants["memory"] += count * demand.pod_kind.memory_bytes
+        for pod_request, count in needs.counts.items():
+            could[pod_request.could] = True
+            wants["CPU"] += count * pod_request.pod_shape.cpu_milli
+            wants["memory"] += count * pod_request.pod_shape.memory_bytes
             wants["pod slots"] += count
         words: dict[str, Callable[[int], str]] = {
             "CPU": wording.cpu,
@@ -143,50 +150,53 @@ class Possible:
                 return f"has {words[what](has)} {what} in all of the {words[what](want)} needed"
         return ""
 
-    def _slots_of(self, demand: Demand, distinct: bool) -> Ints:
-        """[nodes] How many pods of a demand an empty node holds, at most."""
-        key = demand, distinct
+    def _slots_of(self, pod_request: PodRequest, distinct: bool) -> Ints:
+        """[nodes] How many pods of a pod request an empty node holds, at most."""
+        key = pod_request, distinct
         slots = self._slots.get(key)
         if slots is None:
-            slots = self._slots[key] = self._count(demand, distinct)
+            slots = self._slots[key] = self._count(pod_request, distinct)
         return slots
 
-    def _count(self, demand: Demand, distinct: bool) -> Ints:
-        pod_kind, snapshot = demand.pod_kind, self._snapshot
-        found = np.zeros(len(snapshot.kind), dtype=np.int64)
-        at = np.array(demand.could, dtype=np.int64)
+    def _count(self, pod_request: PodRequest, distinct: bool) -> Ints:
+        pod_shape, snapshot = pod_request.pod_shape, self._snapshot
+        found = np.zeros(len(snapshot.node_shape), dtype=np.int64)
+        at = np.array(pod_request.could, dtype=np.int64)
         if not len(at):
             return found
         slots = self._has["pod slots"][at]
-        if pod_kind.cpu_milli:
-            slots = np.minimum(slots, self._has["CPU"][at] // pod_kind.cpu_milli)
-        if pod_kind.memory_bytes:
-            slots = np.minimum(slots, self._has["memory"][at] // pod_kind.memory_bytes)
-        if pod_kind.devices:
-            by_kind = [_most_pods(demand, kind, distinct) for kind in range(len(snapshot.kinds))]
-            kinds = np.array(snapshot.kind, dtype=np.int64)[at]
-            slots = np.minimum(slots, np.array(by_kind, dtype=np.int64)[kinds])
+        if pod_shape.cpu_milli:
+            slots = np.minimum(slots, self._has["CPU"][at] // pod_shape.cpu_milli)
+        if pod_shape.memory_bytes:
+            slots = np.minimum(slots, self._has["memory"][at] // pod_shape.memory_bytes)
+        if pod_shape.devices:
+            by_shape = [
+                _most_pods(pod_request, shape, distinct)
+                for shape in range(len(snapshot.node_shapes))
+            ]
+            shapes = np.array(snapshot.node_shape, dtype=np.int64)[at]
+            slots = np.minimum(slots, np.array(by_shape, dtype=np.int64)[shapes])
         found[at] = slots
         return found
 
 
-def _most_pods(demand: Demand, kind: int, distinct: bool) -> int:
+def _most_pods(pod_request: PodRequest, shape: int, distinct: bool) -> int:
     """How many pods the devices of an empty node of a kind hold, at most."""
-    devices = len(demand.chooser.eligible(kind))
-    requests = demand.pod_kind.devices
+    devices = len(pod_request.chooser.eligible(shape))
+    requests = pod_request.pod_shape.devices
     if distinct:
         return devices // max(request.count for request in requests)
     if len(requests) > 1:
-        least = max(1, demand.chooser.least_milli(kind))
+        least = max(1, pod_request.chooser.least_milli(shape))
         return devices * DEVICE_MILLI // least
-    shares = [share(requests[0], seat_mib)[0] for seat_mib in _sizes(demand, kind)]
+    shares = [share(requests[0], seat_mib)[0] for seat_mib in _sizes(pod_request, shape)]
     return sum(DEVICE_MILLI // milli for milli in shares if milli) // requests[0].count
 
 
-def _sizes(demand: Demand, kind: int) -> list[int]:
-    devices = demand.chooser.devices(kind)
-    return [devices[offset].usable_mib for offset in demand.chooser.eligible(kind)]
+def _sizes(pod_request: PodRequest, shape: int) -> list[int]:
+    devices = pod_request.chooser.devices(shape)
+    return [devices[offset].usable_mib for offset in pod_request.chooser.eligible(shape)]
 
 
-def _whole_gpus(demand: Demand) -> int:
-    return sum(r.count for r in demand.pod_kind.devices if r.milli == DEVICE_MILLI)
+def _whole_gpus(pod_request: PodRequest) -> int:
+    return sum(r.count for r in pod_request.pod_shape.devices if r.milli == DEVICE_MILLI)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.table import ScoreTable
 
@@ -28,7 +28,7 @@ class Candidates:
 
     def best(
         self,
-        demand: Demand,
+        pod_request: PodRequest,
         barred: Flags | None = None,
         avoid: frozenset[str] = NOBODY,
         most_milli: int | None = None,
@@ -37,7 +37,7 @@ class Candidates:
         """The best node and its devices, or None when no candidate holds the pod now.
 
         Args:
-            demand: what the pod needs.
+            pod_request: what the pod needs.
             barred: [nodes] that are no candidates.
             avoid: names of nodes to pass over.
             most_milli: pass over nodes where the pod would be charged more; None = no matter.
@@ -45,7 +45,7 @@ class Candidates:
         """
         if avoid:
             barred = self._without(barred, avoid)
-        found = self._table.best(demand, barred)
+        found = self._table.best(pod_request, barred)
         if most_milli is None and may is None:
             return found
 
@@ -56,19 +56,19 @@ class Candidates:
 
         left_out = None
         while found is not None and not acceptable(found[1]):
-            for choice in self._of_one_type(demand, found[0]):
+            for choice in self._of_one_type(pod_request, found[0]):
                 if acceptable(choice):
                     return found[0], choice
             if left_out is None:
                 barred = left_out = self._without(barred, NOBODY)
             left_out[self._charged_alike(found[0])] = True
-            found = self._table.best(demand, barred)
+            found = self._table.best(pod_request, barred)
         return found
 
-    def _of_one_type(self, demand: Demand, node: int) -> Iterator[Choice]:
+    def _of_one_type(self, pod_request: PodRequest, node: int) -> Iterator[Choice]:
         """What a pod would get of each type of device alone, on a node with several types."""
         snapshot, cluster = self._snapshot, self._snapshot.cluster
-        devices, base = snapshot.kinds[snapshot.kind[node]], cluster.first[node]
+        devices, base = snapshot.node_shapes[snapshot.node_shape[node]], cluster.first[node]
         types = dict.fromkeys(devices)
         for device_type in types if len(types) > 1 else ():
             others = [base + offset for offset, each in enumerate(devices) if each != device_type]
@@ -76,7 +76,7 @@ class Candidates:
             snapshot.block(
                 node, tuple((0, d, cluster.free_milli[d], cluster.free_mib[d]) for d in others)
             )
-            choice = demand.chooser.choose(node)
+            choice = pod_request.chooser.choose(node)
             snapshot.rollback(mark)
             if choice is not None:
                 yield choice
@@ -86,14 +86,14 @@ class Candidates:
         if barred is not None:
             found = barred.copy()
         else:
-            found = np.zeros(len(snapshot.kind), dtype=np.bool_)
+            found = np.zeros(len(snapshot.node_shape), dtype=np.bool_)
         found[snapshot.numbers_of(avoid)] = True
         return found
 
     def _charged_alike(self, node: int) -> "Ints | int":
         """The nodes where the pod is charged as much as on this one, as far as that is sure."""
         snapshot = self._snapshot
-        kind = snapshot.kind[node]
-        if len(set(snapshot.kinds[kind])) > 1:
+        shape = snapshot.node_shape[node]
+        if len(set(snapshot.node_shapes[shape])) > 1:
             return node
-        return np.flatnonzero(np.array(snapshot.kind) == kind)
+        return np.flatnonzero(np.array(snapshot.node_shape) == shape)

@@ -1,4 +1,4 @@
-"""What a planner keeps between cycles: the snapshot, the demands, the scores and the queues.
+"""What a planner keeps between cycles: the snapshot, the pod requests, the scores and the queues.
 
 A cycle then costs what changed since the last one and not what there is. Invariant: a plan made
 with a session equals one made without, as long as the lists that say what nodes there are
@@ -14,9 +14,9 @@ from gpu_scheduler.core.affinity.peer_masks import Peers, peers_of
 from gpu_scheduler.core.affinity.signatures import terms_of
 from gpu_scheduler.core.fit.possible import Possible
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.demand import Demands
 from gpu_scheduler.core.model.peers import AffinityTerm
-from gpu_scheduler.core.model.request import PodKind, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.pod_request import PodRequests
+from gpu_scheduler.core.model.request import PodShape, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.nodes.node_masks import NodeMasks
 from gpu_scheduler.core.nodes.topology import Domains
@@ -39,14 +39,14 @@ class PlannerCache:
         self._history = History()
         self._table: ScoreTable | None = None
         self._snapshot: Snapshot | None = None
-        self.demands = Demands(Snapshot(Cluster()))
+        self.pod_requests = PodRequests(Snapshot(Cluster()))
         self.domains = Domains(())
         self._node_masks = NodeMasks(())
         self.peers: Peers | None = None
         """The rules about other pods in this cycle; None where no pod has any."""
         self._possible: Possible | None = None
         self._terms: AbstractSet[AffinityTerm] = frozenset()
-        self.queues = Queues(self.demands, {})
+        self.queues = Queues(self.pod_requests, {})
 
     def begin(self, cluster: Cluster, jobs: Sequence[WaitingJob] = ()) -> None:
         """Start a cycle on this cluster; ``jobs``: those that wait."""
@@ -56,16 +56,20 @@ class PlannerCache:
 
     def _begin(self, cluster: Cluster) -> None:
         snapshot = self._snapshot
-        if snapshot is None or not snapshot.same_layout(cluster) or len(self.demands) > MOST_SHAPES:
+        if (
+            snapshot is None
+            or not snapshot.same_layout(cluster)
+            or len(self.pod_requests) > MOST_SHAPES
+        ):
             self._snapshot = Snapshot(cluster)
-            self.demands = Demands(self._snapshot)
+            self.pod_requests = PodRequests(self._snapshot)
             self.domains = Domains(cluster.nodes)
             self._node_masks = NodeMasks(cluster.nodes)
             self._possible = None
             self._table = None
             return
         snapshot.renew(cluster)
-        self.demands.renew()
+        self.pod_requests.renew()
         if self._table is not None:
             self._table.renew()
         snapshot.changed.clear()  # nobody else reads it between cycles
@@ -78,7 +82,7 @@ class PlannerCache:
 
     def queues_of(self, projects: Mapping[ProjectName, Project]) -> Queues:
         """The queues as the cycle before left them, or new ones."""
-        self.queues = self.queues.renewed(self.demands, projects, self._terms)
+        self.queues = self.queues.renewed(self.pod_requests, projects, self._terms)
         return self.queues
 
     @property
@@ -96,13 +100,13 @@ class PlannerCache:
             self._possible = Possible(self.snapshot, self.domains)
         return self._possible
 
-    def note(self, pod_kinds: Iterable[PodKind]) -> None:
+    def note(self, pod_shapes: Iterable[PodShape]) -> None:
         """Learn from the kinds of the pods that were placed."""
         if self._mix is not None:
             return
-        placed = Counter(id(self.demands.of(pod_kind)) for pod_kind in pod_kinds)
+        placed = Counter(id(self.pod_requests.of(pod_shape)) for pod_shape in pod_shapes)
         if not placed:
             return
-        known = {id(demand): demand.pod_kind for demand in self.demands}
+        known = {id(pod_request): pod_request.pod_shape for pod_request in self.pod_requests}
         if self._history.note({known[number]: count for number, count in placed.items()}):
             self._table = None

@@ -3,7 +3,7 @@
 A depth-first search in best-fit order: largest request first, devices that look alike are tried
 once, and states proven hopeless are remembered. It finds an assignment whenever one exists, as
 long as it needs no more than ``MAX_STEPS`` steps; past that the answer is "does not fit". A
-budget over many nodes keeps a nasty pod kind from stopping the planner.
+budget over many nodes keeps a nasty pod shape from stopping the planner.
 Several requests may share a device, the devices of one request differ. Called by ``devices``.
 """
 
@@ -22,7 +22,7 @@ SlotChoice = tuple[tuple[int, int], ...]  # (index of the request, index of the 
 
 @dataclass(slots=True)
 class SearchBudget:
-    """Steps that the searches for one pod kind may take together in one cycle."""
+    """Steps that the searches for one pod shape may take together in one cycle."""
 
     steps: int = 50_000
 

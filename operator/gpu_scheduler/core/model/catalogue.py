@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.products import means
 
 
 @dataclass(frozen=True, slots=True)
-class GPUKind:
+class GPUType:
     """A class of GPUs.
 
     Attributes:
@@ -33,13 +33,13 @@ class GPUKind:
 class Catalogue:
     """Classes of GPUs in order: earlier ones win where two match alike."""
 
-    kinds: tuple[GPUKind, ...] = ()
-    _known: dict[str, GPUKind | None] = field(default_factory=dict, compare=False, repr=False)
+    shapes: tuple[GPUType, ...] = ()
+    _known: dict[str, GPUType | None] = field(default_factory=dict, compare=False, repr=False)
 
-    def of(self, model: str) -> GPUKind | None:
+    def of(self, model: str) -> GPUType | None:
         """The class of a product; None when none matches."""
         if model not in self._known:
-            fitting = [kind for kind in self.kinds if means(kind.match, model)]
+            fitting = [kind for kind in self.shapes if means(kind.match, model)]
             self._known[model] = max(fitting, key=lambda kind: len(kind.match), default=None)
         return self._known[model]
 

@@ -64,7 +64,7 @@ class EvictReason(StrEnum):
     CONSOLIDATE = "consolidate"  # it fits elsewhere, what waits needs several GPUs here
 
 
-class ReservationKind(StrEnum):
+class ReservationReason(StrEnum):
     """Why devices are kept for a pod."""
 
     FREED = "freed"  # pods were evicted for it, or leave anyway
@@ -203,7 +203,7 @@ class Reservation:
     pod: PodUID
     job: JobKey
     node: str
-    kind: ReservationKind
+    reason: ReservationReason
     start: float | None = None
     grants: tuple[Grant, ...] = ()
 

@@ -10,24 +10,24 @@ from typing import NamedTuple
 
 from gpu_scheduler.core.model.assign import SearchBudget, Slot, assign, share
 from gpu_scheduler.core.model.products import means
-from gpu_scheduler.core.model.request import DeviceRequest, PodKind
-from gpu_scheduler.core.model.snapshot import DeviceKind, NodeKind, Picks, Snapshot
+from gpu_scheduler.core.model.request import DeviceRequest, PodShape
+from gpu_scheduler.core.model.snapshot import DeviceType, NodeShape, Picks, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 MOST_KNOWN = 10_000  # searches remembered between cycles
 
 
-def accepts(pod_kind: PodKind, device: DeviceKind) -> bool:
+def accepts(pod_shape: PodShape, device: DeviceType) -> bool:
     """Whether a device is of the right sort, and as many of it are on offer as pods want."""
-    wanted = pod_kind.whole_devices if device.counts else 0
-    return qualifies(pod_kind, device) and (not wanted or wanted in device.counts)
+    wanted = pod_shape.whole_devices if device.counts else 0
+    return qualifies(pod_shape, device) and (not wanted or wanted in device.counts)
 
 
-def qualifies(pod_kind: PodKind, device: DeviceKind) -> bool:
-    """Whether model and compute capability of a device suit the pod kind."""
-    if device.compute < pod_kind.min_compute:
+def qualifies(pod_shape: PodShape, device: DeviceType) -> bool:
+    """Whether model and compute capability of a device suit the pod shape."""
+    if device.compute < pod_shape.min_compute:
         return False
-    return not pod_kind.models or any(means(model, device.model) for model in pod_kind.models)
+    return not pod_shape.models or any(means(model, device.model) for model in pod_shape.models)
 
 
 Seat = tuple[int, int, int, int]  # offset on the node, milli, MiB, rank of the device
@@ -47,7 +47,7 @@ class Choice(NamedTuple):
 
 
 class Chooser:
-    """Chooses devices for pods of one pod kind, on any node of one snapshot."""
+    """Chooses devices for pods of one pod shape, on any node of one snapshot."""
 
     __slots__ = (
         "_budget",
@@ -57,17 +57,17 @@ class Chooser:
         "_seats",
         "_snapshot",
         "by_size",
-        "pod_kind",
+        "pod_shape",
     )
 
-    def __init__(self, pod_kind: PodKind, snapshot: Snapshot) -> None:
-        self.pod_kind = pod_kind
-        self.by_size = any(request.mib for request in pod_kind.devices)
+    def __init__(self, pod_shape: PodShape, snapshot: Snapshot) -> None:
+        self.pod_shape = pod_shape
+        self.by_size = any(request.mib for request in pod_shape.devices)
         self._snapshot = snapshot
         self._budget = SearchBudget()
-        self._nominal_milli = pod_kind.nominal_milli
+        self._nominal_milli = pod_shape.nominal_milli
         self._seats: dict[int, tuple[Seat, ...]] = {}
-        self._eligible: dict[int, tuple[int, ...]] = {}  # node kind -> offsets of its devices
+        self._eligible: dict[int, tuple[int, ...]] = {}  # node shape -> offsets of its devices
         self._known: dict[tuple[object, ...], tuple[tuple[int, int], ...] | None] = {}
 
     def renew(self) -> None:
@@ -76,33 +76,33 @@ class Chooser:
         if len(self._known) > MOST_KNOWN:
             self._known.clear()
 
-    def eligible(self, kind: int) -> tuple[int, ...]:
-        """Offsets of the devices that could serve the pod kind, when free, on nodes of a kind."""
-        offsets = self._eligible.get(kind)
+    def eligible(self, shape: int) -> tuple[int, ...]:
+        """Offsets of the devices that could serve the pod shape, when free, on nodes of a kind."""
+        offsets = self._eligible.get(shape)
         if offsets is None:
-            devices = self._snapshot.kinds[kind]
+            devices = self._snapshot.node_shapes[shape]
             offsets = tuple(
                 o
                 for o, device in enumerate(devices)
-                if accepts(self.pod_kind, device)
+                if accepts(self.pod_shape, device)
                 and any(
-                    share(r, device.usable_mib)[0] <= DEVICE_MILLI for r in self.pod_kind.devices
+                    share(r, device.usable_mib)[0] <= DEVICE_MILLI for r in self.pod_shape.devices
                 )
             )
-            self._eligible[kind] = offsets
+            self._eligible[shape] = offsets
         return offsets
 
-    def devices(self, kind: int) -> NodeKind:
+    def devices(self, shape: int) -> NodeShape:
         """The devices of a kind of node."""
-        return self._snapshot.kinds[kind]
+        return self._snapshot.node_shapes[shape]
 
-    def seats(self, kind: int) -> tuple[Seat, ...]:
+    def seats(self, shape: int) -> tuple[Seat, ...]:
         """What a lone request takes on each eligible device of a kind of node."""
-        seats = self._seats.get(kind)
+        seats = self._seats.get(shape)
         if seats is None:
-            request, devices = self.pod_kind.devices[0], self._snapshot.kinds[kind]
-            usable = [(offset, devices[offset]) for offset in self.eligible(kind)]
-            seats = self._seats[kind] = tuple(
+            request, devices = self.pod_shape.devices[0], self._snapshot.node_shapes[shape]
+            usable = [(offset, devices[offset]) for offset in self.eligible(shape)]
+            seats = self._seats[shape] = tuple(
                 (o, *share(request, device.usable_mib), device.rank if self.by_size else 0)
                 for o, device in usable
             )
@@ -113,7 +113,7 @@ class Chooser:
 
         ``left_milli`` asks for a device with exactly that left; only for a lone request of one.
         """
-        requests = self.pod_kind.devices
+        requests = self.pod_shape.devices
         if not requests:
             return Choice((), 0, 0)
         if self._snapshot.node_free_milli[node] < self._nominal_milli:
@@ -126,22 +126,22 @@ class Chooser:
             return self._choose_one(node, requests[0].container)
         return self._choose_alike(node, requests[0])
 
-    def fits_empty(self, kind: int) -> bool:
+    def fits_empty(self, shape: int) -> bool:
         """Whether the devices of a node of this kind hold the pod when nothing else is there."""
-        if not self.pod_kind.devices:
+        if not self.pod_shape.devices:
             return True
-        devices = self._snapshot.kinds[kind]
+        devices = self._snapshot.node_shapes[shape]
         slots = [
             Slot(DEVICE_MILLI, devices[o].usable_mib, devices[o].usable_mib)
-            for o in self.eligible(kind)
+            for o in self.eligible(shape)
         ]
-        return assign(self.pod_kind.devices, slots) is not None
+        return assign(self.pod_shape.devices, slots) is not None
 
-    def least_milli(self, kind: int) -> int:
+    def least_milli(self, shape: int) -> int:
         """The smallest charge, in milli-GPU, that a pod can cause on a node of a kind."""
-        devices = self._snapshot.kinds[kind]
-        largest = max((devices[o].usable_mib for o in self.eligible(kind)), default=0)
-        return sum(r.count * share(r, largest)[0] for r in self.pod_kind.devices)
+        devices = self._snapshot.node_shapes[shape]
+        largest = max((devices[o].usable_mib for o in self.eligible(shape)), default=0)
+        return sum(r.count * share(r, largest)[0] for r in self.pod_shape.devices)
 
     def _choose_one(self, node: int, container: int) -> Choice | None:
         """One device: the first of those with the least left."""
@@ -149,7 +149,7 @@ class Chooser:
         free_milli, free_mib = cluster.free_milli, cluster.free_mib
         base = cluster.first[node]
         best, pick = DEVICE_MILLI, None
-        for offset, milli, mib, _ in self.seats(self._snapshot.kind[node]):
+        for offset, milli, mib, _ in self.seats(self._snapshot.node_shape[node]):
             left = free_milli[base + offset] - milli
             if 0 <= left < best and mib <= free_mib[base + offset]:
                 best, pick = left, (container, base + offset, milli, mib)
@@ -161,7 +161,7 @@ class Chooser:
         """The first device that has exactly so much left afterwards."""
         cluster = self._snapshot.cluster
         base = cluster.first[node]
-        for offset, milli, mib, rank in self.seats(self._snapshot.kind[node]):
+        for offset, milli, mib, rank in self.seats(self._snapshot.node_shape[node]):
             device = base + offset
             if cluster.free_milli[device] - milli == left and mib <= cluster.free_mib[device]:
                 return Choice(((container, device, milli, mib),), left, rank)
@@ -173,7 +173,7 @@ class Chooser:
         free_milli, free_mib = cluster.free_milli, cluster.free_mib
         base = cluster.first[node]
         fitting = []
-        for offset, milli, mib, rank in self.seats(self._snapshot.kind[node]):
+        for offset, milli, mib, rank in self.seats(self._snapshot.node_shape[node]):
             left = free_milli[base + offset] - milli
             if left >= 0 and mib <= free_mib[base + offset]:
                 fitting.append((rank, left, base + offset, milli, mib))
@@ -189,8 +189,8 @@ class Chooser:
 
     def _choose_several(self, node: int) -> Choice | None:
         cluster = self._snapshot.cluster
-        kind, base = self._snapshot.kind[node], cluster.first[node]
-        offsets = self.eligible(kind)
+        shape, base = self._snapshot.node_shape[node], cluster.first[node]
+        offsets = self.eligible(shape)
         slots = [
             Slot(cluster.free_milli[d], cluster.free_mib[d], cluster.dev_usable_mib[d])
             for d in (base + o for o in offsets)
@@ -199,16 +199,16 @@ class Chooser:
         if key in self._known:
             found = self._known[key]
         else:
-            found = self._known[key] = assign(self.pod_kind.devices, slots, self._budget)
+            found = self._known[key] = assign(self.pod_shape.devices, slots, self._budget)
         if found is None:
             return None
         picks = []
         left: dict[int, int] = {}
         for number, position in found:
-            request, slot = self.pod_kind.devices[number], slots[position]
+            request, slot = self.pod_shape.devices[number], slots[position]
             milli, mib = share(request, slot.usable_mib)
             picks.append((request.container, base + offsets[position], milli, mib))
             left[position] = left.get(position, slot.free_milli) - milli
-        devices = self._snapshot.kinds[kind]
+        devices = self._snapshot.node_shapes[shape]
         rank = sum(devices[offsets[p]].rank for p in left) if self.by_size else 0
         return Choice(tuple(picks), sum(left.values()), rank)

@@ -1,7 +1,7 @@
 """What a pod asks for, as the planner sees it.
 
-A ``PodKind`` is the equivalence class of pods that the planner may treat alike: equal pod kinds get
-equal answers, so each is scored once. Pod kinds are hashable and interned by the state.
+A ``PodShape`` is the equivalence class of pods that the planner may treat alike: equal pod shapes
+get equal answers, so each is scored once. Pod shapes are hashable and interned by the state.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class NodeFilter:
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
-class PodKind:
+class PodShape:
     """What one pod asks for."""
 
     devices: tuple[DeviceRequest, ...] = ()
@@ -86,7 +86,7 @@ class WaitingPod:
 
     uid: PodUID
     name: str
-    pod_kind: PodKind
+    pod_shape: PodShape
     avoid: frozenset[str] = frozenset()  # node names on which it, or a sibling, just failed
     since: float = 0.0  # epoch seconds from which it waits
     role: str = ""  # of its job; empty where the job has no roles

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_scheduler.core.model.decision import Grant
-from gpu_scheduler.core.model.request import JobKey, PodKind, PodUID, ProjectName
+from gpu_scheduler.core.model.request import JobKey, PodShape, PodUID, ProjectName
 
 MOST_SKEW_SECONDS = 60.0  # by which the clock of who tells of a checkpoint may be ahead
 
@@ -35,7 +35,7 @@ class RunningPod:
     leaving: bool = False  # it is being evicted or deleted: what it holds will be free
     spared: bool = False  # it cannot be evicted at present
     gang: bool = False  # the pods of its job go together or not at all
-    pod_kind: PodKind | None = None  # what it asked for; None = not known, it is never moved
+    pod_shape: PodShape | None = None  # what it asked for; None = not known, it is never moved
     moved: float = 0.0  # epoch seconds of the last time it had to move to another node; 0 = never
     saved: float = 0.0  # epoch seconds of its last checkpoint; 0 = it has none
     lost_to: JobKey | None = None  # for whom its index had to give way the last time

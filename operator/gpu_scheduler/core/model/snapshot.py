@@ -22,7 +22,7 @@ Picks = tuple[Pick, ...]
 Watcher = Callable[[ProjectName, Picks, int | None, int], None]
 
 
-class DeviceKind(NamedTuple):
+class DeviceType(NamedTuple):
     """What of a device decides whether it can ever serve a request.
 
     ``rank``: 1 for the cheapest of the cluster. ``counts``: how many whole ones a pod may have;
@@ -36,7 +36,7 @@ class DeviceKind(NamedTuple):
     counts: tuple[int, ...] = ()
 
 
-NodeKind = tuple[DeviceKind, ...]
+NodeShape = tuple[DeviceType, ...]
 
 
 class Footprint(Protocol):
@@ -69,8 +69,8 @@ class Snapshot:
         "barred",
         "changed",
         "cluster",
-        "kind",
-        "kinds",
+        "node_shape",
+        "node_shapes",
         "node_free_milli",
         "watcher",
     )
@@ -87,8 +87,8 @@ class Snapshot:
                 self.barred.add(device)
         free, first = cluster.free_milli, cluster.first
         self.node_free_milli = [sum(free[a:b]) for a, b in zip(first, first[1:], strict=False)]
-        self.kinds: list[NodeKind] = []
-        self.kind = self._intern_kinds()
+        self.node_shapes: list[NodeShape] = []
+        self.node_shape = self._intern_shapes()
         self.changed: list[int] = []  # nodes, in the order of the changes; only grows
         self._log: list[tuple[int, Footprint, Picks, ProjectName, int, int | None]] = []
 
@@ -194,35 +194,35 @@ class Snapshot:
         own.free_pods[node] = cluster.free_pods[node]
         self.changed.append(node)
 
-    def _intern_kinds(self) -> list[int]:
+    def _intern_shapes(self) -> list[int]:
         cluster, first = self.cluster, self.cluster.first
         model, usable, compute = cluster.dev_model, cluster.dev_usable_mib, cluster.dev_compute
         ranks = cluster.catalogue.ranks(zip(model, usable, strict=True))
         index: dict[tuple[object, ...], int] = {}
-        kind = []
+        shape = []
         for a, b in zip(first, first[1:], strict=False):
             key = (*model[a:b], *usable[a:b], *compute[a:b])
             number = index.get(key)
             if number is None:
-                number = index[key] = len(self.kinds)
+                number = index[key] = len(self.node_shapes)
                 each = zip(model[a:b], usable[a:b], compute[a:b], strict=True)
-                self.kinds.append(
+                self.node_shapes.append(
                     tuple(
-                        DeviceKind(*device, ranks[device[:2]], cluster.catalogue.counts(device[0]))
+                        DeviceType(*device, ranks[device[:2]], cluster.catalogue.counts(device[0]))
                         for device in each
                     )
                 )
-            kind.append(number)
-        return kind
+            shape.append(number)
+        return shape
 
-    def has_room(self, node: int, pod_kind: Footprint) -> bool:
+    def has_room(self, node: int, pod_shape: Footprint) -> bool:
         """Whether CPU, memory, ephemeral storage and a pod slot are free on the node."""
         cluster = self.cluster
         return (
             cluster.free_pods[node] > 0
-            and cluster.free_cpu_milli[node] >= pod_kind.cpu_milli
-            and cluster.free_memory_bytes[node] >= pod_kind.memory_bytes
-            and cluster.free_ephemeral_bytes[node] >= pod_kind.ephemeral_bytes
+            and cluster.free_cpu_milli[node] >= pod_shape.cpu_milli
+            and cluster.free_memory_bytes[node] >= pod_shape.memory_bytes
+            and cluster.free_ephemeral_bytes[node] >= pod_shape.ephemeral_bytes
         )
 
     def has_free(self, picks: Picks) -> bool:

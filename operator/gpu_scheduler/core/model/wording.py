@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from gpu_scheduler.core.model import quota
-from gpu_scheduler.core.model.request import DeviceRequest, PodKind, Project
+from gpu_scheduler.core.model.request import DeviceRequest, PodShape, Project
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, gpu_from_milli
 
 GIB = MIB * 1024
@@ -31,12 +31,12 @@ def gpu_count(count: int) -> str:
     return gpus(count * DEVICE_MILLI)
 
 
-def needs(pod_kind: PodKind) -> str:
+def needs(pod_shape: PodShape) -> str:
     """What a pod asks for: '0.5 of a GPU', '2 GPUs (a100 or a30)', '20480 MiB of a GPU'."""
-    if not pod_kind.devices:
+    if not pod_shape.devices:
         return "no GPU"
-    text = " + ".join(_request(request) for request in pod_kind.devices)
-    return f"{text} ({' or '.join(pod_kind.models)})" if pod_kind.models else text
+    text = " + ".join(_request(request) for request in pod_shape.devices)
+    return f"{text} ({' or '.join(pod_shape.models)})" if pod_shape.models else text
 
 
 def _request(request: DeviceRequest) -> str:

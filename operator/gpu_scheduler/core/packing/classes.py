@@ -1,8 +1,8 @@
-"""How the pod kinds asked about look on one kind of node: alike ones are one class.
+"""How the pod shapes asked about look on one kind of node: alike ones are one class.
 
-Pod kinds that differ in memory, in models or in what nodes they choose often ask a node of one kind
-for the same CPU and devices; they are scored once. What all states of nodes share is worked out
-here, when a pod kind is added. Called by ``rows``, used by ``column``.
+Pod shapes that differ in memory, in models or in what nodes they choose often ask a node of one
+kind for the same CPU and devices; they are scored once. What all states of nodes share is worked
+out here, when a pod shape is added. Called by ``rows``, used by ``column``.
 """
 
 from dataclasses import dataclass, field
@@ -12,8 +12,8 @@ import numpy as np
 from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.kinds import PICKED, KindScores, ShapeRequest
 from gpu_scheduler.core.packing.load import NEVER, Allowed
+from gpu_scheduler.core.packing.shapes import PICKED, ShapeRequest, ShapeScores
 
 MOST_AMOUNTS = 4_000  # of free CPU, remembered
 
@@ -37,7 +37,7 @@ class DevicePlacements:
 
 @dataclass(slots=True)
 class Classes:
-    """Classes of pod kinds on nodes of one kind.
+    """Classes of pod shapes on nodes of one kind.
 
     Attributes:
         numbers: [9, classes] number, milli per device (NEVER where the kind does not serve, PICKED
@@ -45,9 +45,9 @@ class Classes:
             they could use, milli-GPU in all, the fixed part of the key, 1 unless they want no GPU,
             and where their CPU stands in ``steps``.
         steps: distinct amounts of milli-CPU, 0 first.
-        hard: class and row of each pod kind for which devices are picked, and what it asks.
+        hard: class and row of each pod shape for which devices are picked, and what it asks.
         sure: whether all that these take is known beforehand.
-        of_row: [rows] the class of each pod kind.
+        of_row: [rows] the class of each pod shape.
         blocked: [classes] the keys where nothing fits.
         parts: placements on one device, by its free milli; 0 = on none.
         whole: placements on several that are free, by how many are.
@@ -64,46 +64,46 @@ class Classes:
     whole: dict[int, DevicePlacements] = field(default_factory=dict)
     by_cpu: dict[int, Allowed] = field(default_factory=dict)
 
-    def part(self, kind: KindScores, free_milli: int) -> DevicePlacements:
+    def part(self, shape: ShapeScores, free_milli: int) -> DevicePlacements:
         """Placements on a device that has so much free."""
         found = self.parts.get(free_milli)
         if found is None:
             milli, count = self.numbers[MILLI], self.numbers[COUNT]
             fits = (milli <= free_milli) & (count == min(1, free_milli))
-            found = self.parts[free_milli] = self._part(kind, np.flatnonzero(fits), free_milli)
+            found = self.parts[free_milli] = self._part(shape, np.flatnonzero(fits), free_milli)
         return found
 
-    def on_whole(self, kind: KindScores, devices: int) -> DevicePlacements:
+    def on_whole(self, shape: ShapeScores, devices: int) -> DevicePlacements:
         """Placements on more than one of so many free devices."""
         found = self.whole.get(devices)
         if found is None:
             milli, count = self.numbers[MILLI], self.numbers[COUNT]
             fits = (count > 1) & (count <= devices) & (milli == DEVICE_MILLI)
-            found = self.whole[devices] = self._part(kind, np.flatnonzero(fits), DEVICE_MILLI)
+            found = self.whole[devices] = self._part(shape, np.flatnonzero(fits), DEVICE_MILLI)
         return found
 
-    def allowed(self, kind: KindScores, cpu_milli: int) -> Allowed:
+    def allowed(self, shape: ShapeScores, cpu_milli: int) -> Allowed:
         """What of the mix the CPU is enough for that is left after each of ``steps`` there is."""
         found = self.by_cpu.get(cpu_milli)
         if found is None:
             if len(self.by_cpu) >= MOST_AMOUNTS:
                 self.by_cpu.clear()
             within = max(1, self.steps.searchsorted(cpu_milli, side="right"))
-            found = self.by_cpu[cpu_milli] = kind.load.allowed(cpu_milli - self.steps[:within])
+            found = self.by_cpu[cpu_milli] = shape.load.allowed(cpu_milli - self.steps[:within])
         return found
 
-    def _part(self, kind: KindScores, classes: Ints, free_milli: int) -> DevicePlacements:
+    def _part(self, shape: ShapeScores, classes: Ints, free_milli: int) -> DevicePlacements:
         classes = classes[np.argsort(self.numbers[CPU, classes], kind="stable")]
         numbers = self.numbers[:, classes]
         held = np.full(len(classes), free_milli)
         left = held - numbers[MILLI]
-        numbers[FIXED] = kind.scoring.with_left(numbers[FIXED], left)
-        change = kind.load.change(held, left) * numbers[COUNT, :, None].astype(np.int32)
+        numbers[FIXED] = shape.scoring.with_left(numbers[FIXED], left)
+        change = shape.load.change(held, left) * numbers[COUNT, :, None].astype(np.int32)
         return DevicePlacements(numbers, change, numbers[CPU].tolist())
 
 
-def classify(kind: KindScores, asks: list[ShapeRequest], wants: Ints) -> Classes:
-    """The classes of pod kinds on a kind of node; ``wants``: [2, rows] CPU and scarcity."""
+def classify(shape: ShapeScores, asks: list[ShapeRequest], wants: Ints) -> Classes:
+    """The classes of pod shapes on a kind of node; ``wants``: [2, rows] CPU and scarcity."""
     asked = np.array([ask.numbers for ask in asks], dtype=np.int64).T
     of_row = rows = np.arange(len(asks))
     classes = np.concatenate([asked, wants * (asked[0] != NEVER), rows[None] + 1])
@@ -113,7 +113,7 @@ def classify(kind: KindScores, asks: list[ShapeRequest], wants: Ints) -> Classes
     milli, count, size, taken, cpu, least, row = classes
     steps = np.array(sorted({0, *cpu.tolist()}), dtype=np.int64)
     each = (rows[: len(milli)], milli, count, cpu, least, taken)
-    fixed = kind.scoring.fixed(size, taken)
+    fixed = shape.scoring.fixed(size, taken)
     numbers = np.array([*each, fixed, milli > 0, steps.searchsorted(cpu)])
     hard = [(at, r - 1, asks[r - 1]) for at, r in enumerate(row.tolist()) if r]
     sure = all(ask.steps for _, _, ask in hard)

@@ -1,8 +1,8 @@
-"""The keys of all pod kinds asked about, on one node or on few: worked out when nodes change.
+"""The keys of all pod shapes asked about, on one node or on few: worked out when nodes change.
 
-On a device with ``x`` milli free the same pod kinds fit in every node of a kind, and leave the same
-behind; such a part is made once for each ``x`` and a column is put together from the parts of its
-node. Invariant: the same keys as ``row`` gives for each pod kind alone. Called by ``table``.
+On a device with ``x`` milli free the same pod shapes fit in every node of a kind, and leave the
+same behind; such a part is made once for each ``x`` and a column is put together from the parts of
+its node. Invariant: the same keys as ``row`` gives for each pod shape alone. Called by ``table``.
 """
 
 from bisect import bisect_right
@@ -24,10 +24,10 @@ from gpu_scheduler.core.packing.classes import (
     Classes,
     DevicePlacements,
 )
-from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import Allowed
 from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
 from gpu_scheduler.core.packing.several import Free, Search, picked
+from gpu_scheduler.core.packing.shapes import ShapeScores
 from gpu_scheduler.core.packing.states import States
 
 Pick = tuple[int, int, Picked]  # state, class, devices
@@ -47,25 +47,25 @@ class Placements(NamedTuple):
     change: Small
 
 
-def columns_of(kind: KindScores, look: Classes, states: States, search: Search) -> Ints:
+def columns_of(shape: ShapeScores, look: Classes, states: States, search: Search) -> Ints:
     """[states, rows] Keys; ``BLOCKED`` where GPU or CPU are not enough."""
     free, cpu, scarce = states
-    base = kind.load.bases(free, alike=kind.alike) if kind.scoring.weighs else None
+    base = shape.load.bases(free, alike=shape.alike) if shape.scoring.weighs else None
     each = zip(free.tolist(), cpu.tolist(), strict=True)
-    parts = [_fitting(kind, look, held, milli_cpu) for held, milli_cpu in each]
+    parts = [_fitting(shape, look, held, milli_cpu) for held, milli_cpu in each]
     sizes = [sum(n for _, n in mine) for mine in parts]
     together = [part for mine in parts for part in mine]
-    placements = _put_together(kind, together, np.arange(len(sizes)).repeat(sizes))
+    placements = _put_together(shape, together, np.arange(len(sizes)).repeat(sizes))
     picks = _picked(look, list(map(tuple, free.tolist())), cpu.tolist(), search)
     if picks:
-        placements = _joined(placements, _on_picked(kind, look, (free, base), picks))
+        placements = _joined(placements, _on_picked(shape, look, (free, base), picks))
     state, numbers, change = placements
     described = None
     if base is not None:
-        allowed = _allowed(kind, look, cpu, state, numbers[STEP])
+        allowed = _allowed(shape, look, cpu, state, numbers[STEP])
         described = Described(np.concatenate([base, base[state] + change]), allowed)
     before = np.add.reduce(free, axis=1)[state], cpu[state], scarce[state]
-    scored = _scored(kind, placements, before, described)
+    scored = _scored(shape, placements, before, described)
     classes = look.numbers.shape[1]
     result = np.tile(look.blocked, len(cpu))
     np.minimum.at(result, numbers[CLASS] + state * classes, scored)
@@ -73,23 +73,25 @@ def columns_of(kind: KindScores, look: Classes, states: States, search: Search) 
     return by_row
 
 
-def column_of(kind: KindScores, look: Classes, node: tuple[Free, int, int], search: Search) -> Ints:
+def column_of(
+    shape: ShapeScores, look: Classes, node: tuple[Free, int, int], search: Search
+) -> Ints:
     """[rows] The same of one state: what is free on devices, of CPU, and the scarcity."""
     free, cpu, scarce = node
-    base = kind.load.base(free)[None, :] if kind.scoring.weighs else None
-    placements = _put_together(kind, _fitting(kind, look, free, cpu))
+    base = shape.load.base(free)[None, :] if shape.scoring.weighs else None
+    placements = _put_together(shape, _fitting(shape, look, free, cpu))
     picks = _picked(look, [free], [cpu], search) if look.hard else []
     if picks:
         held = np.array([free], dtype=np.int64)
-        placements = _joined(placements, _on_picked(kind, look, (held, base), picks))
+        placements = _joined(placements, _on_picked(shape, look, (held, base), picks))
     _, numbers, change = placements
     described = None
     if base is not None:
         nodes = np.concatenate([base, change])
         nodes[1:] += base
         steps = np.concatenate([_AS_IT_IS, numbers[STEP]])
-        described = Described(nodes, look.allowed(kind, cpu).take(steps))
-    scored = _scored(kind, placements, (sum(free), cpu, scarce), described)
+        described = Described(nodes, look.allowed(shape, cpu).take(steps))
+    scored = _scored(shape, placements, (sum(free), cpu, scarce), described)
     result = look.blocked.copy()
     np.minimum.at(result, numbers[CLASS], scored)
     by_row: Ints = result.take(look.of_row)
@@ -97,7 +99,7 @@ def column_of(kind: KindScores, look: Classes, node: tuple[Free, int, int], sear
 
 
 def _scored(
-    kind: KindScores,
+    shape: ShapeScores,
     placements: Placements,
     before: tuple[Ints | int, Ints | int, Ints | int],
     described: Described | None,
@@ -114,39 +116,41 @@ def _scored(
         gpu=numbers[GPU],
         scarce=np.maximum(0, scarce - numbers[LEAST]),
     )
-    return kind.scoring.keys(kind.load, described, outcomes, kind.devices)
+    return shape.scoring.keys(shape.load, described, outcomes, shape.devices)
 
 
-def _allowed(kind: KindScores, look: Classes, cpu: Ints, state: Ints | int, step: Ints) -> Allowed:
+def _allowed(
+    shape: ShapeScores, look: Classes, cpu: Ints, state: Ints | int, step: Ints
+) -> Allowed:
     """What of the mix the CPU is enough for, before and after placements."""
     steps = len(look.steps)
     before = np.arange(0, len(cpu) * steps, steps)
     left = (cpu[:, None] - look.steps).ravel()
-    return kind.load.allowed(left).take(np.concatenate([before, step + state * steps]))
+    return shape.load.allowed(left).take(np.concatenate([before, step + state * steps]))
 
 
 def _fitting(
-    kind: KindScores, look: Classes, free: Sequence[int], cpu: int
+    shape: ShapeScores, look: Classes, free: Sequence[int], cpu: int
 ) -> list[tuple[DevicePlacements, int]]:
     """The parts of a state, and how many placements of each the CPU is enough for."""
-    if not kind.alike:
-        part = look.part(kind, 0)
+    if not shape.alike:
+        part = look.part(shape, 0)
         return [(part, bisect_right(part.cpu, cpu))]
     known = look.parts
-    parts = [known.get(milli) or look.part(kind, milli) for milli in dict.fromkeys((0, *free))]
+    parts = [known.get(milli) or look.part(shape, milli) for milli in dict.fromkeys((0, *free))]
     whole = free.count(DEVICE_MILLI)
     if whole > 1:
-        parts.append(look.on_whole(kind, whole))
+        parts.append(look.on_whole(shape, whole))
     return [(part, bisect_right(part.cpu, cpu)) for part in parts]
 
 
 def _put_together(
-    kind: KindScores, parts: list[tuple[DevicePlacements, int]], state: Ints | int = 0
+    shape: ShapeScores, parts: list[tuple[DevicePlacements, int]], state: Ints | int = 0
 ) -> Placements:
     """On one device, on several that are wholly free, or on none."""
     numbers = np.concatenate([part.numbers[:, :n] for part, n in parts], axis=1)
     change = _NO_CHANGE
-    if kind.scoring.weighs:
+    if shape.scoring.weighs:
         change = np.concatenate([part.change[:n] for part, n in parts])
     return Placements(state, numbers, change)
 
@@ -161,7 +165,7 @@ def _picked(look: Classes, each: Sequence[Free], cpu: Sequence[int], search: Sea
 
 
 def _on_picked(
-    kind: KindScores, look: Classes, states: tuple[Ints, Small | None], picks: list[Pick]
+    shape: ShapeScores, look: Classes, states: tuple[Ints, Small | None], picks: list[Pick]
 ) -> Placements:
     """On the devices that were picked; ``states``: what is free, and their descriptions."""
     free, base = states
@@ -173,11 +177,11 @@ def _on_picked(
     if not look.sure:
         size = np.array([p.size for _, _, p in picks], dtype=np.int64)
         numbers[TAKEN] = free[state].sum(axis=1) - rest.sum(axis=1)
-        numbers[FIXED] = kind.scoring.fixed(size, numbers[TAKEN])
-    numbers[FIXED] = kind.scoring.with_left(numbers[FIXED], left)
+        numbers[FIXED] = shape.scoring.fixed(size, numbers[TAKEN])
+    numbers[FIXED] = shape.scoring.with_left(numbers[FIXED], left)
     change = _NO_CHANGE
     if base is not None:
-        change = kind.load.bases(rest, alike=kind.alike) - base[state]
+        change = shape.load.bases(rest, alike=shape.alike) - base[state]
     return Placements(state, numbers, change)
 
 

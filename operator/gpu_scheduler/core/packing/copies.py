@@ -14,9 +14,9 @@ def used(by_gpu: Small, by_cpu: Small, gain: Small) -> Small:
     """Free GPU that copies use, in milli-GPU times WEIGHT.
 
     Args:
-        by_gpu: [states, pod kinds] copies for which the devices are enough.
-        by_cpu: [states, pod kinds] copies for which the CPU is enough.
-        gain: [pod kinds] milli-GPU that one copy uses, times its weight; 0 for pods without a GPU.
+        by_gpu: [states, pod shapes] copies for which the devices are enough.
+        by_cpu: [states, pod shapes] copies for which the CPU is enough.
+        gain: [pod shapes] milli-GPU that one copy uses, times its weight; 0 for pods without a GPU.
     """
     found: Small = np.minimum(by_gpu, by_cpu) @ gain
     return found

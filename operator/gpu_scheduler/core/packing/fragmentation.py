@@ -19,7 +19,7 @@ def usable(seated: Small, seats: Small, count: Small, weight: Small) -> Small:
             come first.
         seats: [states, the others] how many devices meet a need of several.
         count: [the others] how many it takes.
-        weight: [states, needs] of the pod kinds with this need for which the CPU is enough.
+        weight: [states, needs] of the pod shapes with this need for which the CPU is enough.
     """
     if len(count):
         seated = seated.copy()

@@ -1,4 +1,4 @@
-"""Recent pods by pod kind, from which the workload mix is learned.
+"""Recent pods by pod shape, from which the workload mix is learned.
 
 Starts from the default mix, which is worth ``DEFAULT_WORTH`` of its pods and fades as pods are
 placed: a few dozen jobs must not turn the policy round, or where the next half of a GPU goes would
@@ -10,7 +10,7 @@ is worked out anew. Called by ``session``.
 from collections import Counter
 from collections.abc import Mapping
 
-from gpu_scheduler.core.model.request import PodKind
+from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.packing.mix import DEFAULT, DEFAULT_COUNTS, Mix, mix_of
 
 MOST_PODS = 20_000  # counted before all counts are halved
@@ -22,14 +22,14 @@ class History:
     """Counts of placed pods and the mix that follows from them."""
 
     def __init__(self) -> None:
-        self._counts: Counter[PodKind] = Counter(
-            {pod_kind: count * DEFAULT_WORTH for pod_kind, count in DEFAULT_COUNTS.items()}
+        self._counts: Counter[PodShape] = Counter(
+            {pod_shape: count * DEFAULT_WORTH for pod_shape, count in DEFAULT_COUNTS.items()}
         )
         self._total = self._counts.total()
         self._since = 0
         self.mix: Mix = DEFAULT
 
-    def note(self, placed: Mapping[PodKind, int]) -> bool:
+    def note(self, placed: Mapping[PodShape, int]) -> bool:
         """Count placed pods; True when the mix has changed."""
         self._counts.update(placed)
         new = sum(placed.values())
@@ -38,7 +38,9 @@ class History:
         if self._since < max(LEAST_STEP, self._total // 5):
             return False
         if self._total > MOST_PODS:
-            halved = {pod_kind: count // 2 for pod_kind, count in self._counts.items() if count > 1}
+            halved = {
+                pod_shape: count // 2 for pod_shape, count in self._counts.items() if count > 1
+            }
             self._counts = Counter(halved)
             self._total = self._counts.total()
         self._since = 0

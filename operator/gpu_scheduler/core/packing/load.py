@@ -1,7 +1,7 @@
-"""The typical pod kinds on one kind of node: what a state of such a node costs.
+"""The typical pod shapes on one kind of node: what a state of such a node costs.
 
 Per device, what the terms need to know of it (what it seats of each need of the mix, copies of each
-pod kind) depends on its free milli alone and stands in a look-up table; a node's is the sum over
+pod shape) depends on its free milli alone and stands in a look-up table; a node's is the sum over
 its devices. Placing a pod changes one device, or several alike, so its outcome is the base plus a
 difference of two rows. In 32 bits: with weights that sum to WEIGHT nothing comes near 2**31.
 Called by ``column`` and ``row``.
@@ -16,36 +16,36 @@ import numpy as np
 from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import accepts
-from gpu_scheduler.core.model.request import PodKind
-from gpu_scheduler.core.model.snapshot import DeviceKind, NodeKind
+from gpu_scheduler.core.model.request import PodShape
+from gpu_scheduler.core.model.snapshot import DeviceType, NodeShape
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.copies import used
 from gpu_scheduler.core.packing.fragmentation import usable
 from gpu_scheduler.core.packing.mix import Mix
 
-MOST_COPIES = 1 << 17  # of a pod kind on a node: more than it has milli
-NEVER = DEVICE_MILLI + 1  # what a device that does not serve a pod kind would have to have free
+MOST_COPIES = 1 << 17  # of a pod shape on a node: more than it has milli
+NEVER = DEVICE_MILLI + 1  # what a device that does not serve a pod shape would have to have free
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What typical pod kinds ask of the devices of a kind of node: milli per distinct device."""
+    """What typical pod shapes ask of the devices of a kind of node: milli per distinct device."""
 
     milli: tuple[int, ...]
     count: int
 
 
-class KindLoad:
+class ShapeLoad:
     """The mix on nodes with the same devices.
 
     ``devices`` are the distinct devices of the kind; ``tables[i][x]`` describes device ``i`` with
     ``x`` milli free: what of it all needs can use, seats for those of several devices, copies for
-    all pod kinds.
+    all pod shapes.
     """
 
-    def __init__(self, kind: NodeKind, mix: Mix) -> None:
-        self.devices = list(dict.fromkeys(kind))
-        self.device_of = [self.devices.index(device) for device in kind]
+    def __init__(self, shape: NodeShape, mix: Mix) -> None:
+        self.devices = list(dict.fromkeys(shape))
+        self.device_of = [self.devices.index(device) for device in shape]
         pods = [(_need(s, self.devices), s.cpu_milli, w) for s, w in mix.typical if s.devices]
         needs = sorted(dict.fromkeys(need for need, _, _ in pods), key=lambda need: need.count > 1)
         self.steps = np.array(sorted({cpu for _, cpu, _ in pods}), dtype=np.int64)
@@ -63,7 +63,7 @@ class KindLoad:
         self.tables = [_table(needs, need_of, i) for i in range(len(self.devices))]
         nothing = np.zeros((DEVICE_MILLI + 1, self.width), dtype=np.int32)
         self._each = self.tables[0] if self.tables else nothing
-        copies = self.base([DEVICE_MILLI] * len(kind))[self._seats :] // self._count_of
+        copies = self.base([DEVICE_MILLI] * len(shape))[self._seats :] // self._count_of
         self.enough_cpu = int((copies * self._cpu.astype(np.int64)).max(initial=0))
         """Milli-CPU of a node above which typical pods cannot tell how much there is."""
 
@@ -122,8 +122,8 @@ class Allowed:
     """What amounts of free CPU are enough for, a row each.
 
     Attributes:
-        weight: [amounts, needs] of the pod kinds that could run.
-        copies: [amounts, pod kinds] that could run at once.
+        weight: [amounts, needs] of the pod shapes that could run.
+        copies: [amounts, pod shapes] that could run at once.
     """
 
     weight: Small
@@ -135,15 +135,15 @@ class Allowed:
 
 
 @lru_cache(maxsize=64)
-def load_of(kind: NodeKind, mix: Mix) -> KindLoad:
+def load_of(shape: NodeShape, mix: Mix) -> ShapeLoad:
     """The mix on a kind; the last few are remembered."""
-    return KindLoad(kind, mix)
+    return ShapeLoad(shape, mix)
 
 
-def _need(pod_kind: PodKind, devices: list[DeviceKind]) -> Need:
-    request = pod_kind.devices[0]
+def _need(pod_shape: PodShape, devices: list[DeviceType]) -> Need:
+    request = pod_shape.devices[0]
     milli = (
-        min(share(request, device.usable_mib)[0], NEVER) if accepts(pod_kind, device) else NEVER
+        min(share(request, device.usable_mib)[0], NEVER) if accepts(pod_shape, device) else NEVER
         for device in devices
     )
     return Need(tuple(milli), request.count)
@@ -156,7 +156,7 @@ def _charge(need: Need) -> int:
 
 
 def _table(needs: list[Need], need_of: list[Need], device: int) -> Small:
-    """[free milli, needs + needs of several + pod kinds]: seated, seats, copies of one device."""
+    """[free milli, needs + needs of several + pod shapes]: seated, seats, copies of one device."""
     free = np.arange(DEVICE_MILLI + 1, dtype=np.int32)[:, None]
     milli = np.array([need.milli[device] for need in needs], dtype=np.int32)
     each = np.array([need.milli[device] for need in need_of], dtype=np.int32)

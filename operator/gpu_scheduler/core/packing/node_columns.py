@@ -2,7 +2,7 @@
 
 Along alike devices the free milli are sorted: which device it is does not matter for a score. A
 node is *regular* when every device has at least the memory that its free milli promise; on others
-(a ledger written by hand) the devices are picked one pod kind at a time. What one column needs is
+(a ledger written by hand) the devices are picked one pod shape at a time. What one column needs is
 at hand at once; the arrays for rows, nodes grouped by kind, catch up when a row is made. Called by
 ``table``.
 """
@@ -20,8 +20,13 @@ class FreeColumns:
     def __init__(self, snapshot: Snapshot, alike: list[bool]) -> None:
         self._snapshot = snapshot
         self._alike = alike
-        nodes, kinds = range(len(snapshot.kind)), np.array(snapshot.kind, dtype=np.int64)
-        self.members = [np.flatnonzero(kinds == kind) for kind in range(len(snapshot.kinds))]
+        nodes, shapes = (
+            range(len(snapshot.node_shape)),
+            np.array(snapshot.node_shape, dtype=np.int64),
+        )
+        self.members = [
+            np.flatnonzero(shapes == shape) for shape in range(len(snapshot.node_shapes))
+        ]
         self.irregular: set[int] = set()
         self._place = np.zeros(len(nodes), dtype=np.int64)  # of a node among its kind
         for members in self.members:
@@ -31,10 +36,10 @@ class FreeColumns:
             self.renew(node)
         self._stale: set[int] = set()
         self._rows: list[Ints] = []
-        for kind, members in enumerate(self.members):
+        for shape, members in enumerate(self.members):
             each = [self._free[node] for node in members.tolist()]
-            shape = len(members), len(snapshot.kinds[kind])
-            self._rows.append(np.array(each, dtype=np.int64).reshape(shape))
+            size = len(members), len(snapshot.node_shapes[shape])
+            self._rows.append(np.array(each, dtype=np.int64).reshape(size))
         cluster = snapshot.cluster
         self._cpu = np.array(cluster.free_cpu_milli, dtype=np.int64)
         self._memory = np.array(cluster.free_memory_bytes, dtype=np.int64)
@@ -43,7 +48,7 @@ class FreeColumns:
 
     def renew(self, node: int) -> None:
         """Take over a node that changed."""
-        cluster, kind = self._snapshot.cluster, self._snapshot.kind[node]
+        cluster, shape = self._snapshot.cluster, self._snapshot.node_shape[node]
         a, b = cluster.first[node], cluster.first[node + 1]
         free = cluster.free_milli[a:b]
         if free and min(free) < 0:
@@ -55,7 +60,7 @@ class FreeColumns:
         ):
             if mib < milli * usable // DEVICE_MILLI:
                 self.irregular.add(node)
-        if self._alike[kind]:
+        if self._alike[shape]:
             free.sort()
         self._free[node] = tuple(free)
 
@@ -68,10 +73,10 @@ class FreeColumns:
         """Free CPU and free milli of the devices: what of a node decides its scores."""
         return self._snapshot.cluster.free_cpu_milli[node], self._free[node]
 
-    def of_many(self, kind: int, nodes: Ints) -> tuple[Ints, Ints]:
+    def of_many(self, shape: int, nodes: Ints) -> tuple[Ints, Ints]:
         """[nodes, devices] free milli and [nodes] free CPU of nodes of one kind."""
         self._catch_up()
-        return self._rows[kind][self._place[nodes]], self._cpu[nodes]
+        return self._rows[shape][self._place[nodes]], self._cpu[nodes]
 
     def regular(self) -> Flags:
         """[nodes] Whether nodes are."""
@@ -87,9 +92,9 @@ class FreeColumns:
         return found
 
     def _catch_up(self) -> None:
-        cluster, kinds = self._snapshot.cluster, self._snapshot.kind
+        cluster, shapes = self._snapshot.cluster, self._snapshot.node_shape
         for node in self._stale:
-            self._rows[kinds[node]][self._place[node]] = self._free[node]
+            self._rows[shapes[node]][self._place[node]] = self._free[node]
             self._cpu[node] = cluster.free_cpu_milli[node]
             self._memory[node] = cluster.free_memory_bytes[node]
             self._ephemeral[node] = cluster.free_ephemeral_bytes[node]

@@ -1,6 +1,6 @@
 """Placements that are possible, before they are scored: what a pod takes and what it leaves.
 
-Built by ``column`` (many pod kinds on one node) and by ``row`` (one of them on many nodes), scored
+Built by ``column`` (many pod shapes on one node) and by ``row`` (one of them on many nodes), scored
 by ``scoring``.
 """
 

@@ -24,10 +24,10 @@ COPIES_PERCENT = 8
 """Part of the copies term in the score; the rest is fragmentation."""
 
 COVER_PERCENT = 95
-"""Share of recent pods that the typical pod kinds stand for, as in FGD."""
+"""Share of recent pods that the typical pod shapes stand for, as in FGD."""
 
 WEIGHT = 10_000
-"""The weights of the typical pod kinds sum to this."""
+"""The weights of the typical pod shapes sum to this."""
 
 UNIT = 100 * WEIGHT
 """Costs are kept in this part of a milli-GPU, so that they stay integers."""

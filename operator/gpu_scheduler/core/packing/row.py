@@ -1,4 +1,4 @@
-"""The keys of one pod kind on many nodes of one kind: what is worked out when a pod kind is new.
+"""The keys of one pod shape on many nodes of one kind: what is worked out when a pod shape is new.
 
 A lone request on alike devices is tried on all free amounts that occur on a node; anything else
 takes the devices that are picked for it. Called by ``table``.
@@ -8,28 +8,28 @@ import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints, Small
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.kinds import PICKED, KindScores, ShapeRequest
 from gpu_scheduler.core.packing.outcome import Described, Outcomes
 from gpu_scheduler.core.packing.several import Search, picked
+from gpu_scheduler.core.packing.shapes import PICKED, ShapeRequest, ShapeScores
 from gpu_scheduler.core.packing.states import States
 
 
 def row_of(
-    kind: KindScores, ask: ShapeRequest, wants: tuple[int, int], states: States, search: Search
+    shape: ShapeScores, ask: ShapeRequest, wants: tuple[int, int], states: States, search: Search
 ) -> Ints:
     """[states] Keys; ``BLOCKED`` where GPU or CPU are not enough.
 
     Args:
-        kind: of the nodes.
-        ask: what the pod kind asks there.
+        shape: of the nodes.
+        ask: what the pod shape asks there.
         wants: milli-CPU, and the scarcity of the least scarce node that it could use.
         states: of the nodes.
         search: finds devices where best fit does not say which.
     """
     free, cpu, scarce = states
-    load, scoring, (cpu_milli, least) = kind.load, kind.scoring, wants
+    load, scoring, (cpu_milli, least) = shape.load, shape.scoring, wants
     total = np.add.reduce(free, axis=1)
-    base = load.bases(free, alike=kind.alike) if scoring.weighs else None
+    base = load.bases(free, alike=shape.alike) if scoring.weighs else None
     result, after = np.full(len(cpu), keys.BLOCKED), None
     if ask.milli == PICKED:
         picks = picked(ask, 0, cpu_milli, list(map(tuple, free.tolist())), cpu.tolist(), search)
@@ -41,12 +41,12 @@ def row_of(
         size: Ints | int = np.array([p.size for _, p in picks], dtype=np.int64)
         taken: Ints | int = total[state] - rest.sum(axis=1)
         if base is not None:
-            after = load.bases(rest, alike=kind.alike)
+            after = load.bases(rest, alike=shape.alike)
     else:
-        state, held = _fitting(kind, free, cpu >= cpu_milli, ask)
+        state, held = _fitting(shape, free, cpu >= cpu_milli, ask)
         left, size, taken = held - ask.milli, ask.size, ask.taken
         if base is not None:
-            after = _after(kind, base[state], held, ask)
+            after = _after(shape, base[state], held, ask)
     if not len(state):
         return result
     described = None
@@ -63,28 +63,28 @@ def row_of(
         gpu=int(ask.milli > 0),
         scarce=np.maximum(0, scarce[state] - least),
     )
-    np.minimum.at(result, state, scoring.keys(load, described, outcomes, kind.devices))
+    np.minimum.at(result, state, scoring.keys(load, described, outcomes, shape.devices))
     return result
 
 
-def _after(kind: KindScores, before: Small, held: Ints, ask: ShapeRequest) -> Small:
+def _after(shape: ShapeScores, before: Small, held: Ints, ask: ShapeRequest) -> Small:
     """What descriptions become where devices that held so much serve a lone request."""
     if not ask.devices:
         return before
-    change = kind.load.change(held, held - ask.milli)
+    change = shape.load.change(held, held - ask.milli)
     if ask.devices > 1:
         change *= np.int32(ask.devices)
     before += change
     return before
 
 
-def _fitting(kind: KindScores, free: Ints, enough: Flags, ask: ShapeRequest) -> tuple[Ints, Ints]:
+def _fitting(shape: ShapeScores, free: Ints, enough: Flags, ask: ShapeRequest) -> tuple[Ints, Ints]:
     """State and what its first device has free, of each placement of a lone request or of none."""
     if not ask.devices:
         state = np.flatnonzero(enough)
         return state, np.zeros_like(state)
     fits = (free >= ask.milli) & enough[:, None]
-    fits[:, max(0, kind.devices - ask.devices + 1) :] = False
+    fits[:, max(0, shape.devices - ask.devices + 1) :] = False
     fits[:, 1:] &= free[:, 1:] != free[:, :-1]
     state, place = np.nonzero(fits)
     return state, free[state, place]

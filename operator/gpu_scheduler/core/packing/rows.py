@@ -1,4 +1,4 @@
-"""The rows of a score table: the pod kinds asked about, and where they may run.
+"""The rows of a score table: the pod shapes asked about, and where they may run.
 
 Arrays grow by doubling; ``keys[:count]`` and the others are valid. A row's kind is worked out once
 per kind of node. Between cycles rows nobody asked for are dropped. Called by ``table``.
@@ -10,57 +10,59 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_scheduler.core.model.arrays import Ints
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.classes import Classes, classify
-from gpu_scheduler.core.packing.kinds import KindScores, ShapeRequest
 from gpu_scheduler.core.packing.load import NEVER
 from gpu_scheduler.core.packing.node_columns import FreeColumns
+from gpu_scheduler.core.packing.shapes import ShapeRequest, ShapeScores
 
 
 class Rows:
-    """Pod kinds by nodes."""
+    """Pod shapes by nodes."""
 
-    def __init__(self, snapshot: Snapshot, scarce: Ints, kinds: list[KindScores]) -> None:
+    def __init__(self, snapshot: Snapshot, scarce: Ints, shapes: list[ShapeScores]) -> None:
         self._snapshot = snapshot
         self._scarce = scarce
-        self._kinds = kinds
-        self._nodes = len(snapshot.kind)
-        self.demands: list[Demand] = []
-        self.at: dict[Demand, int] = {}
-        self.used: dict[Demand, None] = {}  # since the last trim, those asked for last at the end
+        self._shapes = shapes
+        self._nodes = len(snapshot.node_shape)
+        self.pod_requests: list[PodRequest] = []
+        self.at: dict[PodRequest, int] = {}
+        self.used: dict[
+            PodRequest, None
+        ] = {}  # since the last trim, those asked for last at the end
         self.most_cpu = self._most_memory = self._most_ephemeral = 0
-        self._choosy = False  # whether a pod kind cannot go everywhere
+        self._choosy = False  # whether a pod shape cannot go everywhere
         self._reset(8)
 
     @property
     def count(self) -> int:
         """Rows in use."""
-        return len(self.demands)
+        return len(self.pod_requests)
 
-    def add(self, demand: Demand) -> int:
+    def add(self, pod_request: PodRequest) -> int:
         """A new row, not yet filled."""
         at = self.count
         if at == len(self.keys):
             self._grow()
-        pod_kind = demand.pod_kind
-        self.demands.append(demand)
-        self.at[demand] = at
-        self._memory[at], self._ephemeral[at] = pod_kind.memory_bytes, pod_kind.ephemeral_bytes
+        pod_shape = pod_request.pod_shape
+        self.pod_requests.append(pod_request)
+        self.at[pod_request] = at
+        self._memory[at], self._ephemeral[at] = pod_shape.memory_bytes, pod_shape.ephemeral_bytes
         self.usable[at] = False
-        self.usable[at, demand.usable] = True
-        self._choosy |= len(demand.usable) < self._nodes
-        least = self._scarce[demand.could].min() if demand.could else 0
-        self._wants[:, at] = pod_kind.cpu_milli, least
-        for number, kind in enumerate(self._kinds):
-            ask = kind.asks(demand.chooser, number)
+        self.usable[at, pod_request.usable] = True
+        self._choosy |= len(pod_request.usable) < self._nodes
+        least = self._scarce[pod_request.could].min() if pod_request.could else 0
+        self._wants[:, at] = pod_shape.cpu_milli, least
+        for number, shape in enumerate(self._shapes):
+            ask = shape.asks(pod_request.chooser, number)
             self._asks[number].append(ask)
             self._alone[number].append(ask.devices == 1 and 0 < ask.milli < NEVER)
-        self.most_cpu = max(self.most_cpu, pod_kind.cpu_milli)
-        self._most_memory = max(self._most_memory, pod_kind.memory_bytes)
-        self._most_ephemeral = max(self._most_ephemeral, pod_kind.ephemeral_bytes)
+        self.most_cpu = max(self.most_cpu, pod_shape.cpu_milli)
+        self._most_memory = max(self._most_memory, pod_shape.memory_bytes)
+        self._most_ephemeral = max(self._most_ephemeral, pod_shape.ephemeral_bytes)
         self._looks.clear()
         self._irregular.clear()
         return at
@@ -70,24 +72,24 @@ class Rows:
         used, self.used = self.used, {}
         if self.count <= most:
             return False
-        kept = [demand for demand in self.demands if demand in used]
-        old = [self.keys[self.at[demand]] for demand in kept]
-        self.demands = []
+        kept = [pod_request for pod_request in self.pod_requests if pod_request in used]
+        old = [self.keys[self.at[pod_request]] for pod_request in kept]
+        self.pod_requests = []
         self.at = {}
         self._reset(max(8, len(kept)))
-        for demand, row in zip(kept, old, strict=True):
-            self.keys[self.add(demand)] = row
+        for pod_request, row in zip(kept, old, strict=True):
+            self.keys[self.add(pod_request)] = row
         return True
 
-    def look(self, kind: int, *, irregular: bool = False) -> Classes:
+    def look(self, shape: int, *, irregular: bool = False) -> Classes:
         """All rows on a node of a kind."""
         looks = self._irregular if irregular else self._looks
-        look = looks.get(kind)
+        look = looks.get(shape)
         if look is None:
-            asks = self._asks[kind]
+            asks = self._asks[shape]
             if irregular:
-                asks = [self._kinds[kind].by_chooser(ask) for ask in asks]
-            look = looks[kind] = classify(self._kinds[kind], asks, self._wants[:, : self.count])
+                asks = [self._shapes[shape].by_chooser(ask) for ask in asks]
+            look = looks[shape] = classify(self._shapes[shape], asks, self._wants[:, : self.count])
         return look
 
     def wants(self, at: int) -> tuple[int, int]:
@@ -95,13 +97,13 @@ class Rows:
         cpu, least = self._wants[:, at].tolist()
         return cpu, least
 
-    def asks(self, kind: int, at: int) -> ShapeRequest:
+    def asks(self, shape: int, at: int) -> ShapeRequest:
         """What a row asks of a kind of node."""
-        return self._asks[kind][at]
+        return self._asks[shape][at]
 
-    def alone(self, kind: int, at: int) -> bool:
+    def alone(self, shape: int, at: int) -> bool:
         """Whether a row is a lone request of one device there that nobody need pick."""
-        return self._alone[kind][at]
+        return self._alone[shape][at]
 
     def rank_of(self, choice: Choice) -> int:
         """The mean rank of the devices of a choice; 0 unless the request is in MiB."""
@@ -111,7 +113,7 @@ class Rows:
         return min(keys.MOST_RANKS, choice.rank // devices)
 
     def admit(self, node: int, column: Ints) -> Ints:
-        """The column, blocked where the node is not the pod kind's or its memory is not enough."""
+        """The column, blocked where the node is not the pod shape's or its memory is not enough."""
         n, cluster = self.count, self._snapshot.cluster
         if cluster.free_pods[node] <= 0:
             return np.full(n, keys.BLOCKED)
@@ -136,8 +138,8 @@ class Rows:
         self.usable = np.zeros((size, self._nodes), dtype=np.bool_)
         self._memory, self._ephemeral = np.zeros((2, size), dtype=np.int64)
         self._wants = np.zeros((2, size), dtype=np.int64)
-        self._asks: list[list[ShapeRequest]] = [[] for _ in self._kinds]
-        self._alone: list[list[bool]] = [[] for _ in self._kinds]
+        self._asks: list[list[ShapeRequest]] = [[] for _ in self._shapes]
+        self._alone: list[list[bool]] = [[] for _ in self._shapes]
         self.most_cpu = self._most_memory = self._most_ephemeral = 0
         self._choosy = False
         self._looks: dict[int, Classes] = {}

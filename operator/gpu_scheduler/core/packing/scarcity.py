@@ -1,6 +1,6 @@
 """The scarcity term: nodes that the workload needs more of than there is are not given away.
 
-Spread what each pod kind of the mix wants, scaled so that all together fill the cluster, over the
+Spread what each pod shape of the mix wants, scaled so that all together fill the cluster, over the
 nodes that could run it, in proportion to their GPUs. Where more is wanted than there is, the
 excess is the scarcity of the node. Constraints of every sort count: models, GPUs per node, CPU
 and memory. Ours; docs/packing.md says what it is worth.
@@ -13,8 +13,8 @@ import numpy as np
 from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import accepts
-from gpu_scheduler.core.model.request import PodKind
-from gpu_scheduler.core.model.snapshot import NodeKind, Snapshot
+from gpu_scheduler.core.model.request import PodShape
+from gpu_scheduler.core.model.snapshot import NodeShape, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.mix import Mix
 
@@ -28,12 +28,12 @@ def scarcity_milli(mix: Mix, snapshot: Snapshot) -> Ints:
     as much as 500 milli more of fragmentation.
     """
     nodes = snapshot.cluster.nodes
-    kind = np.array(snapshot.kind, dtype=np.int64)
+    shape = np.array(snapshot.node_shape, dtype=np.int64)
     cpu = np.array([node.cpu_milli for node in nodes], dtype=np.int64)
     memory = np.array([node.memory_bytes for node in nodes], dtype=np.int64)
-    each = np.array([len(k) * DEVICE_MILLI for k in snapshot.kinds], dtype=np.int64)
-    supply = each[kind] if len(kind) else np.zeros(0, dtype=np.int64)
-    wanted, runs = _wanted(mix, snapshot.kinds, kind, cpu, memory)
+    each = np.array([len(k) * DEVICE_MILLI for k in snapshot.node_shapes], dtype=np.int64)
+    supply = each[shape] if len(shape) else np.zeros(0, dtype=np.int64)
+    wanted, runs = _wanted(mix, snapshot.node_shapes, shape, cpu, memory)
     total = sum(wanted)
     scale = float(supply.sum()) / total if total else 0.0
     pressure = np.zeros(len(nodes))
@@ -44,26 +44,26 @@ def scarcity_milli(mix: Mix, snapshot: Snapshot) -> Ints:
 
 
 def _wanted(
-    mix: Mix, kinds: Sequence[NodeKind], kind: Ints, cpu: Ints, memory: Ints
+    mix: Mix, shapes: Sequence[NodeShape], shape: Ints, cpu: Ints, memory: Ints
 ) -> tuple[list[int], list[Flags]]:
-    """Milli-GPU wanted by each pod kind that some node could run, and those nodes."""
+    """Milli-GPU wanted by each pod shape that some node could run, and those nodes."""
     wanted, runs = [], []
-    for pod_kind, count in mix.wanted:
-        if not pod_kind.devices:
+    for pod_shape, count in mix.wanted:
+        if not pod_shape.devices:
             continue
-        costs = np.array([milli_on(pod_kind, k) for k in kinds], dtype=np.int64)
-        where = (cpu >= pod_kind.cpu_milli) & (memory >= pod_kind.memory_bytes)
-        if len(kind):
-            where &= costs[kind] > 0
+        costs = np.array([milli_on(pod_shape, k) for k in shapes], dtype=np.int64)
+        where = (cpu >= pod_shape.cpu_milli) & (memory >= pod_shape.memory_bytes)
+        if len(shape):
+            where &= costs[shape] > 0
         if where.any():
-            wanted.append(int(costs[kind[where]].min()) * count)
+            wanted.append(int(costs[shape[where]].min()) * count)
             runs.append(where)
     return wanted, runs
 
 
-def milli_on(pod_kind: PodKind, kind: NodeKind) -> int:
+def milli_on(pod_shape: PodShape, shape: NodeShape) -> int:
     """Milli-GPU that a pod with one request takes on an empty node of a kind; 0 = cannot run."""
-    request = pod_kind.devices[0]
-    takes = [share(request, d.usable_mib)[0] for d in kind if accepts(pod_kind, d)]
+    request = pod_shape.devices[0]
+    takes = [share(request, d.usable_mib)[0] for d in shape if accepts(pod_shape, d)]
     takes = sorted(milli for milli in takes if milli <= DEVICE_MILLI)[: request.count]
     return sum(takes) if len(takes) == request.count else 0

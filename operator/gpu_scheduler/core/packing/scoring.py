@@ -11,7 +11,7 @@ import numpy as np
 from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.load import KindLoad
+from gpu_scheduler.core.packing.load import ShapeLoad
 from gpu_scheduler.core.packing.outcome import Described, Outcomes
 from gpu_scheduler.core.packing.policy import BUCKET_MILLI, COPIES_PERCENT, UNIT, Packing
 from gpu_scheduler.core.packing.published import SCALE, left_over, sigmoid_points
@@ -51,7 +51,7 @@ class Scoring:
         return found
 
     def keys(
-        self, load: KindLoad, described: Described | None, after: Outcomes, devices: int
+        self, load: ShapeLoad, described: Described | None, after: Outcomes, devices: int
     ) -> Ints:
         """The key of each outcome on nodes with so many devices."""
         total = after.total
@@ -86,7 +86,7 @@ class Scoring:
         return keys.MOST_LEFT - left if self.packing is Packing.SPREAD else left
 
 
-def growth(load: KindLoad, described: Described, after: Outcomes, copies_percent: int) -> Ints:
+def growth(load: ShapeLoad, described: Described, after: Outcomes, copies_percent: int) -> Ints:
     """By how much the cost of the node grows, in UNITs of a milli-GPU.
 
     What it costs is what of its free GPU is of no use; so the cost grows by what use is lost,

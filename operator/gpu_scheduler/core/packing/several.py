@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final
 
-from gpu_scheduler.core.packing.kinds import ShapeRequest, Steps
 from gpu_scheduler.core.packing.outcome import Picked
+from gpu_scheduler.core.packing.shapes import ShapeRequest, Steps
 
 Free = tuple[int, ...]  # milli of the devices of a node, rising
 
 
-# The devices for the pod kind of a row in a state, both by number; None where there are none.
+# The devices for the pod shape of a row in a state, both by number; None where there are none.
 Search = Callable[[int, int], Picked | None]
 
 

@@ -1,6 +1,6 @@
-"""A table of keys, pod kinds by nodes, in which only what changed is scored again.
+"""A table of keys, pod shapes by nodes, in which only what changed is scored again.
 
-Each pod kind that was asked about has a row. When a node changes its column is worked out for all
+Each pod shape that was asked about has a row. When a node changes its column is worked out for all
 rows at once, and remembered by the node's state: in a cluster of equal nodes most states have been
 seen before. Where nodes differ, the states that the next placements would leave are worked out
 together with one that is missing; whether they come changes no key. Invariant: after ``best`` the
@@ -14,13 +14,12 @@ from itertools import islice
 import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.column import column_of, columns_of
-from gpu_scheduler.core.packing.kinds import PICKED, KindScores
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.node_columns import FreeColumns
 from gpu_scheduler.core.packing.outcome import Picked
@@ -30,6 +29,7 @@ from gpu_scheduler.core.packing.rows import Rows
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.scoring import Scoring
 from gpu_scheduler.core.packing.several import UNSURE, best_fit, swapped
+from gpu_scheduler.core.packing.shapes import PICKED, ShapeScores
 from gpu_scheduler.core.packing.states import States
 
 _MOST_STATES = 20_000  # remembered columns
@@ -49,7 +49,7 @@ State = tuple[int, int, int, tuple[int, ...]]
 
 
 class ScoreTable:
-    """Keys of the pod kinds asked about, on all nodes of a snapshot."""
+    """Keys of the pod shapes asked about, on all nodes of a snapshot."""
 
     def __init__(self, snapshot: Snapshot, packing: Packing, mix: Mix) -> None:
         self._snapshot = snapshot
@@ -57,25 +57,27 @@ class ScoreTable:
         self._scoring = Scoring(
             packing,
             max((node.cpu_milli for node in cluster.nodes), default=0),
-            max((len(kind) for kind in snapshot.kinds), default=0) * DEVICE_MILLI,
+            max((len(shape) for shape in snapshot.node_shapes), default=0) * DEVICE_MILLI,
         )
-        self._kinds = [KindScores(kind, mix, self._scoring) for kind in snapshot.kinds]
+        self._shapes = [ShapeScores(shape, mix, self._scoring) for shape in snapshot.node_shapes]
         if packing is Packing.FRAGMENTATION:
             self._scarce = scarcity_milli(mix, snapshot)
         else:
             self._scarce = np.zeros(len(cluster.nodes), dtype=np.int64)
         self._scarce_of: list[int] = self._scarce.tolist()
-        self._mirror = FreeColumns(snapshot, [kind.alike for kind in self._kinds])
-        self._rows = Rows(snapshot, self._scarce, self._kinds)
+        self._mirror = FreeColumns(snapshot, [shape.alike for shape in self._shapes])
+        self._rows = Rows(snapshot, self._scarce, self._shapes)
         self._enough_cpu: list[int] = []  # by kind: more makes no difference to any row
         self._columns: dict[State, Ints] = {}
         self._foreseen: set[State] = set()  # worked out ahead, and not asked for yet
         self._credit = 0  # for looking ahead: earned by columns that were there, spent on others
         self._seen = len(snapshot.changed)
 
-    def best(self, demand: Demand, barred: Flags | None = None) -> tuple[int, Choice] | None:
+    def best(
+        self, pod_request: PodRequest, barred: Flags | None = None
+    ) -> tuple[int, Choice] | None:
         """The best node that is not barred and its devices; None when the pod fits nowhere now."""
-        row = self._row(demand)
+        row = self._row(pod_request)
         if not len(row):
             return None
         if barred is not None:
@@ -84,9 +86,9 @@ class ScoreTable:
         key = int(row[node])
         if key == keys.BLOCKED:
             return None
-        chooser = demand.chooser
-        at = self._rows.at[demand]
-        alone = self._rows.alone(self._snapshot.kind[node], at)
+        chooser = pod_request.chooser
+        at = self._rows.at[pod_request]
+        alone = self._rows.alone(self._snapshot.node_shape[node], at)
         if alone and node not in self._mirror.irregular:
             choice = chooser.choose(node, self._scoring.left_of(key))
         else:
@@ -94,9 +96,9 @@ class ScoreTable:
         assert choice is not None  # the key is fresh
         return node, choice
 
-    def open(self, demand: Demand) -> Flags:
+    def open(self, pod_request: PodRequest) -> Flags:
         """[nodes] Whether a pod fits on them now."""
-        found: Flags = self._row(demand) != keys.BLOCKED
+        found: Flags = self._row(pod_request) != keys.BLOCKED
         return found
 
     def renew(self) -> None:
@@ -107,16 +109,16 @@ class ScoreTable:
         self._seen = 0  # the session clears the list of changes
         self._credit = 0
 
-    def _row(self, demand: Demand) -> Ints:
+    def _row(self, pod_request: PodRequest) -> Ints:
         self._catch_up()
-        at = self._rows.at.get(demand)
+        at = self._rows.at.get(pod_request)
         if at is None:
-            at = self._rows.add(demand)
+            at = self._rows.add(pod_request)
             self._forget()
-            self._fill(at, demand)
+            self._fill(at, pod_request)
         used = self._rows.used
-        used.pop(demand, None)
-        used[demand] = None
+        used.pop(pod_request, None)
+        used[pod_request] = None
         found: Ints = self._rows.keys[at]
         return found
 
@@ -145,9 +147,9 @@ class ScoreTable:
             rows.keys[:count, node] = rows.admit(node, self._column(node, fresh=fresh))
 
     def _state(self, node: int) -> State:
-        kind, (cpu, free) = self._snapshot.kind[node], self._mirror.of(node)
-        enough = self._enough_cpu[kind]
-        return kind, self._scarce_of[node], cpu if cpu < enough else enough, free
+        shape, (cpu, free) = self._snapshot.node_shape[node], self._mirror.of(node)
+        enough = self._enough_cpu[shape]
+        return shape, self._scarce_of[node], cpu if cpu < enough else enough, free
 
     def _column(self, node: int, *, fresh: bool) -> Ints:
         """The keys of all rows on a node, whether they may go there or not."""
@@ -175,7 +177,7 @@ class ScoreTable:
     def _forget(self) -> None:
         """All columns, because there are too many or the rows are other ones."""
         most_cpu = self._rows.most_cpu
-        self._enough_cpu = [kind.enough_cpu + most_cpu for kind in self._kinds]
+        self._enough_cpu = [shape.enough_cpu + most_cpu for shape in self._shapes]
         self._columns.clear()
         self._foreseen.clear()
 
@@ -197,8 +199,8 @@ class ScoreTable:
         rows, mirror, found = self._rows, self._mirror, dict[State, int | None]()
         last = list(islice(reversed(rows.used), _AHEAD))
         each = min(_AHEAD // max(1, len(last)), len(self._scarce_of))
-        for demand in last:
-            at = rows.at.get(demand)
+        for pod_request in last:
+            at = rows.at.get(pod_request)
             if at is None:
                 continue
             row = rows.keys[at]
@@ -212,9 +214,9 @@ class ScoreTable:
 
     def _after(self, at: int, node: int) -> State | None:
         """The state of a node once a pod is there, if that can be said at once."""
-        kind, scarce, _, free = self._state(node)
-        ask, demand = self._rows.asks(kind, at), self._rows.demands[at]
-        if self._rows.alone(kind, at):
+        shape, scarce, _, free = self._state(node)
+        ask, pod_request = self._rows.asks(shape, at), self._rows.pod_requests[at]
+        if self._rows.alone(shape, at):
             left = self._scoring.left_of(int(self._rows.keys[at, node]))
             free = swapped(free, left + ask.milli, left)
         elif ask.devices:
@@ -222,17 +224,17 @@ class ScoreTable:
             if not isinstance(fit, Picked):
                 return None
             free = tuple(fit.free_milli)
-        cpu = self._snapshot.cluster.free_cpu_milli[node] - demand.pod_kind.cpu_milli
-        return kind, scarce, min(cpu, self._enough_cpu[kind]), free
+        cpu = self._snapshot.cluster.free_cpu_milli[node] - pod_request.pod_shape.cpu_milli
+        return shape, scarce, min(cpu, self._enough_cpu[shape]), free
 
     def _work_out(self, wanted: Mapping[State, int | None]) -> None:
         """Remember the columns of states; of nodes that are in them, or None: of no node yet."""
         if len(self._columns) + len(wanted) > _MOST_STATES:
             self._forget()
-        by_kind: dict[int, list[State]] = {}
+        by_shape: dict[int, list[State]] = {}
         for state in wanted:
-            by_kind.setdefault(state[0], []).append(state)
-        for kind, states in by_kind.items():
+            by_shape.setdefault(state[0], []).append(state)
+        for shape, states in by_shape.items():
             vague: set[int] = set()  # states of no node yet for which there is a search to do
             search = partial(self._picked_in, [wanted[state] for state in states], vague)
             _, scarce, cpu, free = zip(*states, strict=True)
@@ -241,7 +243,7 @@ class ScoreTable:
                 np.array(cpu, dtype=np.int64),
                 np.array(scarce, dtype=np.int64),
             )
-            found = columns_of(self._kinds[kind], self._rows.look(kind), batch, search)
+            found = columns_of(self._shapes[shape], self._rows.look(shape), batch, search)
             for number, state in enumerate(states):
                 if number not in vague:
                     self._columns[state] = found[number]
@@ -254,33 +256,33 @@ class ScoreTable:
         if node is None:
             vague.add(state)
             return None
-        return self._picked(self._rows.demands[row], node)
+        return self._picked(self._rows.pod_requests[row], node)
 
     def _column_of(self, node: int, state: State, *, irregular: bool = False) -> Ints:
-        """The column of one node; on irregular ones devices are picked one pod kind at a time."""
-        kind, scarce, cpu, free = state
-        look = self._rows.look(kind, irregular=irregular)
+        """The column of one node; on irregular ones devices are picked one pod shape at a time."""
+        shape, scarce, cpu, free = state
+        look = self._rows.look(shape, irregular=irregular)
         search = partial(self._picked_in, [node], set())
-        return column_of(self._kinds[kind], look, (free, cpu, scarce), search)
+        return column_of(self._shapes[shape], look, (free, cpu, scarce), search)
 
-    def _fill(self, at: int, demand: Demand) -> None:
+    def _fill(self, at: int, pod_request: PodRequest) -> None:
         """The new row, node by node of each kind."""
         rows, mirror = self._rows, self._mirror
         row = rows.keys[at]
         row[:] = keys.BLOCKED
         usable, regular = rows.usable[at], mirror.regular()
-        for kind, members in enumerate(mirror.members):
+        for shape, members in enumerate(mirror.members):
             members = members[usable[members] & regular[members]]
             if len(members):
-                row[members] = self._row_of(at, kind, members)
+                row[members] = self._row_of(at, shape, members)
         for node in np.flatnonzero(usable & ~regular).tolist():
             row[node] = self._column_of(node, self._state(node), irregular=True)[at]
         rows.admit_row(at, mirror)
 
-    def _row_of(self, at: int, kind: int, nodes: Ints) -> Ints:
+    def _row_of(self, at: int, shape: int, nodes: Ints) -> Ints:
         """[nodes] The keys of one row on regular nodes of a kind; those in the same state share."""
-        states = States(*self._mirror.of_many(kind, nodes), self._scarce[nodes])
-        rows, ask = self._rows, self._rows.asks(kind, at)
+        states = States(*self._mirror.of_many(shape, nodes), self._scarce[nodes])
+        rows, ask = self._rows, self._rows.asks(shape, at)
         if len(nodes) < _FEW and (ask.milli != PICKED or ask.steps):
             first = like = np.arange(len(nodes))
         else:
@@ -288,23 +290,23 @@ class ScoreTable:
         found = np.empty(len(first), dtype=np.int64)
         for begin in range(0, len(first), _ROW_CHUNK):
             chunk = first[begin : begin + _ROW_CHUNK]
-            search = partial(self._picked_of, rows.demands[at], nodes[chunk].tolist())
+            search = partial(self._picked_of, rows.pod_requests[at], nodes[chunk].tolist())
             found[begin : begin + _ROW_CHUNK] = row_of(
-                self._kinds[kind], ask, rows.wants(at), states.take(chunk), search
+                self._shapes[shape], ask, rows.wants(at), states.take(chunk), search
             )
         row: Ints = found[like]
         return row
 
     def _picked_of(
-        self, demand: Demand, nodes: Sequence[int], state: int, _row: int
+        self, pod_request: PodRequest, nodes: Sequence[int], state: int, _row: int
     ) -> Picked | None:
-        return self._picked(demand, nodes[state])
+        return self._picked(pod_request, nodes[state])
 
-    def _picked(self, demand: Demand, node: int) -> Picked | None:
-        snapshot, pod_kind = self._snapshot, demand.pod_kind
-        if not pod_kind.devices or snapshot.cluster.free_cpu_milli[node] < pod_kind.cpu_milli:
+    def _picked(self, pod_request: PodRequest, node: int) -> Picked | None:
+        snapshot, pod_shape = self._snapshot, pod_request.pod_shape
+        if not pod_shape.devices or snapshot.cluster.free_cpu_milli[node] < pod_shape.cpu_milli:
             return None
-        choice = demand.chooser.choose(node)
+        choice = pod_request.chooser.choose(node)
         if choice is None:
             return None
         base = snapshot.cluster.first[node]

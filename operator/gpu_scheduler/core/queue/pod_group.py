@@ -1,15 +1,15 @@
 """What waits, in groups of pods that start together: all members of a gang, or one pod.
 
-Every step of the plan deals with groups alone. Groups with the same ``Needs`` fit or do not fit
-alike, those of the same ``Signature`` are told apart by nothing but their age; so each signature is
-tried once, however many wait. Made by ``runs``.
+Every step of the plan deals with groups alone. Groups with the same ``GroupRequest`` fit or do not
+fit alike, those of the same ``Signature`` are told apart by nothing but their age; so each
+signature is tried once, however many wait. Made by ``batches``.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.decision import Assignment, Reason
-from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import (
     Gang,
     PodUID,
@@ -20,34 +20,34 @@ from gpu_scheduler.core.model.request import (
 )
 from gpu_scheduler.core.queue.order import job_rank
 
-Member = tuple[WaitingPod, Demand]
+Member = tuple[WaitingPod, PodRequest]
 Order = tuple[Member, ...]
 RequestKey = tuple[object, ...]
 Position = tuple[object, ...]  # in the queue of a project: smaller ones have their turn before
 
 
 @dataclass(slots=True, eq=False)
-class Needs:
+class GroupRequest:
     """What the members of a group ask for together; one object for all groups that are alike."""
 
     request_key: RequestKey  # equal from cycle to cycle, as long as the nodes stay
     gang: Gang  # of one that is alike: ``missing`` and ``size`` may be others
-    counts: Mapping[Demand, int]  # members by demand, in the order of their roles
+    counts: Mapping[PodRequest, int]  # members by pod request, in the order of their roles
     least_milli: int  # what they cost at least, together
     exact: bool = field(init=False)  # whether they cost that wherever they land
     devices: int = field(init=False)  # that they want, all together
 
     def __post_init__(self) -> None:
-        self.exact = all(demand.exact for demand in self.counts)
+        self.exact = all(pod_request.exact for pod_request in self.counts)
         self.devices = sum(
-            count * sum(request.count for request in demand.pod_kind.devices)
-            for demand, count in self.counts.items()
+            count * sum(request.count for request in pod_request.pod_shape.devices)
+            for pod_request, count in self.counts.items()
         )
 
     @property
     def usable(self) -> bool:
         """Whether there are nodes that take pods of each signature now."""
-        return all(demand.usable for demand in self.counts)
+        return all(pod_request.usable for pod_request in self.counts)
 
     @property
     def topology(self) -> Topology | None:
@@ -60,7 +60,7 @@ class Needs:
 class Signature:
     """Groups of one project that differ in nothing but their age; one object for all of them."""
 
-    needs: Needs
+    needs: GroupRequest
     priority: int
     time_limit_seconds: int | None
     never: Reason | None = None
@@ -84,7 +84,7 @@ class PodGroup:
     """Where its pods start, in the order of their indexes, once that is decided."""
 
     @property
-    def needs(self) -> Needs:
+    def needs(self) -> GroupRequest:
         """What its members ask for together."""
         return self.signature.needs
 
@@ -139,8 +139,8 @@ class PodGroup:
         if len(self.members) == 1:
             return
         tried = {tuple(pod.uid for pod, _ in self.members)}
-        demands = {pod.uid: demand for pod, demand in self.members}
-        by_index = [(pod, demands[pod.uid]) for pod in self.pods]
+        pod_requests = {pod.uid: pod_request for pod, pod_request in self.members}
+        by_index = [(pod, pod_requests[pod.uid]) for pod in self.pods]
         for key in (_choice, _cpu):
             order = ordered(by_index, key)
             uids = tuple(pod.uid for pod, _ in order)
@@ -162,20 +162,24 @@ def _follows(member: Member) -> bool:
 
 def size(member: Member) -> tuple[int, int, int, int]:
     """Sort key: large ones first, of equal ones the most picky."""
-    pod_kind = member[1].pod_kind
+    pod_shape = member[1].pod_shape
     return (
         -member[1].least_milli,
         len(member[1].could),
-        -pod_kind.cpu_milli,
-        -pod_kind.memory_bytes,
+        -pod_shape.cpu_milli,
+        -pod_shape.memory_bytes,
     )
 
 
 def _choice(member: Member) -> tuple[int, int, int]:
-    demand = member[1]
-    return (len(demand.could), -demand.least_milli, -demand.pod_kind.cpu_milli)
+    pod_request = member[1]
+    return (len(pod_request.could), -pod_request.least_milli, -pod_request.pod_shape.cpu_milli)
 
 
 def _cpu(member: Member) -> tuple[int, int, int]:
-    demand = member[1]
-    return (-demand.pod_kind.cpu_milli, -demand.pod_kind.memory_bytes, -demand.least_milli)
+    pod_request = member[1]
+    return (
+        -pod_request.pod_shape.cpu_milli,
+        -pod_request.pod_shape.memory_bytes,
+        -pod_request.least_milli,
+    )

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from gpu_scheduler.core.affinity.signatures import AffinitySignatures
-from gpu_scheduler.core.model.demand import Demands
 from gpu_scheduler.core.model.peers import AffinityTerm
+from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.queue.batches import Batch, Batches, Judge
 from gpu_scheduler.core.queue.changes import changes
 from gpu_scheduler.core.queue.order import job_rank
 from gpu_scheduler.core.queue.pod_group import PodGroup, Position, Signature
-from gpu_scheduler.core.queue.runs import Batches, Judge, Run
 
 MOST_TERMS = 1_000  # remembered, beside those in force
 MOST_SIGNATURES = 4_000  # remembered, beside two for each job
@@ -35,8 +35,8 @@ class Queue:
     """What waits of one project: its jobs in order, the groups of a job in theirs."""
 
     project: Project
-    runs: list[Run] = field(default_factory=list)
-    heads: list[Run] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
+    heads: list[Batch] = field(default_factory=list)
     """The first run of each job."""
     counts: Counter[Signature] = field(default_factory=Counter)
     """All groups by their signature, also those that are started."""
@@ -52,17 +52,17 @@ class Queue:
             passed: signatures to pass over; may grow meanwhile.
             kept: jobs of which none is passed over.
         """
-        for run in self.runs:
-            if run.signature in passed and run.job.key not in kept:
+        for batch in self.batches:
+            if batch.signature in passed and batch.job.key not in kept:
                 continue
-            for number in range(run.count):
-                group = run.group(number)
+            for number in range(batch.count):
+                group = batch.group(number)
                 if group.assignments:
                     continue
                 if self.until is not None and group.position >= self.until:
                     return
                 yield group
-                if run.signature in passed and run.job.key not in kept:
+                if batch.signature in passed and batch.job.key not in kept:
                     break
             if len(passed) == len(self.counts) and not kept:
                 return
@@ -78,21 +78,21 @@ class Queue:
         """Of a job that waits: its number in ``heads``."""
         return bisect_left(self.heads, (*job_rank(job), 0), key=_position)
 
-    def add(self, runs: Sequence[Run]) -> None:
+    def add(self, batches: Sequence[Batch]) -> None:
         """More runs, in order."""
-        for run in runs:
-            self.counts[run.signature] += run.count
-        _put_in(self.runs, runs)
-        _put_in(self.heads, [run for run in runs if run.index == 0])
+        for batch in batches:
+            self.counts[batch.signature] += batch.count
+        _put_in(self.batches, batches)
+        _put_in(self.heads, [batch for batch in batches if batch.index == 0])
 
-    def remove(self, runs: Sequence[Run]) -> None:
+    def remove(self, batches: Sequence[Batch]) -> None:
         """All runs of some jobs."""
-        for run in runs:
-            self.counts[run.signature] -= run.count
-            if not self.counts[run.signature]:
-                del self.counts[run.signature]
-        _take_out(self.runs, runs)
-        _take_out(self.heads, [run for run in runs if run.index == 0])
+        for batch in batches:
+            self.counts[batch.signature] -= batch.count
+            if not self.counts[batch.signature]:
+                del self.counts[batch.signature]
+        _take_out(self.batches, batches)
+        _take_out(self.heads, [batch for batch in batches if batch.index == 0])
 
     @property
     def waits(self) -> bool:
@@ -100,22 +100,22 @@ class Queue:
         return any(True for _ in self.groups())
 
 
-def _put_in(line: list[Run], runs: Sequence[Run]) -> None:
-    if len(runs) > FEW:
-        line += runs
+def _put_in(line: list[Batch], batches: Sequence[Batch]) -> None:
+    if len(batches) > FEW:
+        line += batches
         line.sort(key=_position)
         return
-    for run in runs:
-        insort(line, run, key=_position)
+    for batch in batches:
+        insort(line, batch, key=_position)
 
 
-def _take_out(line: list[Run], runs: Sequence[Run]) -> None:
-    if len(runs) > FEW:
-        gone = set(map(id, runs))
-        line[:] = [run for run in line if id(run) not in gone]
+def _take_out(line: list[Batch], batches: Sequence[Batch]) -> None:
+    if len(batches) > FEW:
+        gone = set(map(id, batches))
+        line[:] = [batch for batch in line if id(batch) not in gone]
         return
-    for run in runs:
-        del line[bisect_left(line, run.position, key=_position)]
+    for batch in batches:
+        del line[bisect_left(line, batch.position, key=_position)]
 
 
 class Queues:
@@ -123,39 +123,39 @@ class Queues:
 
     def __init__(
         self,
-        demands: Demands,
+        pod_requests: PodRequests,
         projects: Mapping[ProjectName, Project],
         terms: AbstractSet[AffinityTerm] = frozenset(),
     ) -> None:
         """``terms``: anti-affinity of pods that are there or may come."""
-        self._demands = demands
+        self._pod_requests = pod_requests
         self._projects = dict(projects)
         self._terms = terms
-        self._runs = Batches(demands, AffinitySignatures(terms))
+        self._runs = Batches(pod_requests, AffinitySignatures(terms))
         self._jobs: list[WaitingJob] = []
         self._orphans: dict[int, WaitingJob] = {}  # those without a project, by identity
         self._by_project: dict[ProjectName, Queue] = {}
-        self._by_job: dict[JobKey, list[Run]] = {}
+        self._by_job: dict[JobKey, list[Batch]] = {}
         self._whole = True
         self.started: list[PodGroup] = []
         """Groups that were started since the queues were lined up."""
 
     def renewed(
         self,
-        demands: Demands,
+        pod_requests: PodRequests,
         projects: Mapping[ProjectName, Project],
         terms: AbstractSet[AffinityTerm] = frozenset(),
     ) -> "Queues":
         """These, if what was made so far is of use with such nodes, projects and rules; or new."""
         if (
             self._whole
-            and demands is self._demands
+            and pod_requests is self._pod_requests
             and projects == self._projects
             and terms <= self._terms
         ):
             return self
         both = terms | self._terms  # those that went may come again, and tell apart too much
-        return Queues(demands, projects, both if len(both) <= MOST_TERMS else terms)
+        return Queues(pod_requests, projects, both if len(both) <= MOST_TERMS else terms)
 
     def line_up(
         self, jobs: Sequence[WaitingJob], judge: Judge
@@ -179,27 +179,27 @@ class Queues:
 
     def groups_of(self, job: JobKey) -> Iterator[PodGroup]:
         """Those of a job that wait, in order."""
-        for run in self._by_job.get(job, ()):
-            for number in range(run.count):
-                group = run.group(number)
+        for batch in self._by_job.get(job, ()):
+            for number in range(batch.count):
+                group = batch.group(number)
                 if not group.assignments:
                     yield group
 
     def _leave(self, gone: Sequence[WaitingJob]) -> None:
         """These wait no more, or are other objects now."""
-        left: dict[ProjectName, list[Run]] = {}
+        left: dict[ProjectName, list[Batch]] = {}
         for job in gone:
             if self._orphans.pop(id(job), None) is None:
                 left.setdefault(job.project, []).extend(self._by_job.pop(job.key))
-        for name, runs in left.items():
-            if runs:
-                self._by_project[name].remove(runs)
-                if not self._by_project[name].runs:
+        for name, batches in left.items():
+            if batches:
+                self._by_project[name].remove(batches)
+                if not self._by_project[name].batches:
                     del self._by_project[name]
 
     def _join(self, new: Sequence[WaitingJob], judge: Judge) -> None:
         """These wait from now on; in order, as the first of a signature speaks for all."""
-        joined: dict[ProjectName, list[Run]] = {}
+        joined: dict[ProjectName, list[Batch]] = {}
         for job in new:
             project = self._projects.get(job.project)
             if project is None:
@@ -207,6 +207,6 @@ class Queues:
                 continue
             self._by_job[job.key] = self._runs.of(job, project, judge)
             joined.setdefault(project.name, []).extend(self._by_job[job.key])
-        for name, runs in joined.items():
-            if runs:
-                self._by_project.setdefault(name, Queue(self._projects[name])).add(runs)
+        for name, batches in joined.items():
+            if batches:
+                self._by_project.setdefault(name, Queue(self._projects[name])).add(batches)

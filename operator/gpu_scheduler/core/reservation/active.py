@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.affinity.peer_masks import Peers
 from gpu_scheduler.core.fit.placement import Placement, milli_of
-from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationKind
+from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationReason
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
@@ -76,23 +76,25 @@ class ActiveReservations:
         self.charged_by_model: defaultdict[ProjectName, Counter[str]] = defaultdict(Counter)
         """The same by product."""
 
-    def of(self, kind: ReservationKind) -> list[ActiveReservation]:
+    def of(self, reason: ReservationReason) -> list[ActiveReservation]:
         """Those of a kind, oldest first."""
-        return [reserved for reserved in self.by_pod.values() if reserved.reservation.kind is kind]
+        return [
+            reserved for reserved in self.by_pod.values() if reserved.reservation.reason is reason
+        ]
 
     def reservations(self) -> tuple[Reservation, ...]:
         """All of them, freed room first."""
         return tuple(
             b.reservation
-            for kind in (ReservationKind.FREED, ReservationKind.RESERVED)
-            for b in self.of(kind)
+            for reason in (ReservationReason.FREED, ReservationReason.RESERVED)
+            for b in self.of(reason)
         )
 
     def keep(
         self,
         group: PodGroup,
         placement: Placement,
-        kind: ReservationKind,
+        reason: ReservationReason,
         start: float | None = None,
         *,
         new: bool = False,
@@ -101,13 +103,13 @@ class ActiveReservations:
         cluster, project = self._snapshot.cluster, group.project
         held = self._snapshot.allocated_milli(project.name) + milli_of(placement)
         for (pod, _), node, choice in placement:
-            picks, pod_kind = choice.picks, pod.pod_kind
+            picks, pod_shape = choice.picks, pod.pod_shape
             grants = tuple(Grant(c, cluster.dev_id[d], milli, mib) for c, d, milli, mib in picks)
             reservation = Reservation(
-                pod.uid, group.job.key, cluster.nodes[node].name, kind, start, grants
+                pod.uid, group.job.key, cluster.nodes[node].name, reason, start, grants
             )
             room = NodeResources(
-                pod_kind.cpu_milli, pod_kind.memory_bytes, pod_kind.ephemeral_bytes
+                pod_shape.cpu_milli, pod_shape.memory_bytes, pod_shape.ephemeral_bytes
             )
             borrowed = held > project.quota_milli
             self.by_pod.pop(pod.uid, None)
@@ -161,7 +163,7 @@ class ActiveReservations:
     def restore(self, active: Iterable[ActiveReservation]) -> None:
         """Put those in force again that are lifted; freed room that is not there any more goes."""
         active = sorted(
-            active, key=lambda reserved: reserved.reservation.kind is ReservationKind.RESERVED
+            active, key=lambda reserved: reserved.reservation.reason is ReservationReason.RESERVED
         )
         for reserved in active:
             if not reserved.in_force:
@@ -198,7 +200,8 @@ class ActiveReservations:
     def freed_for(self, group: PodGroup) -> bool:
         """Whether freed room is kept for a group."""
         return any(
-            reserved.reservation.kind is ReservationKind.FREED for reserved in self.of_group(group)
+            reserved.reservation.reason is ReservationReason.FREED
+            for reserved in self.of_group(group)
         )
 
     def open_to(self, job: WaitingJob, *, nominal: bool) -> list[ActiveReservation]:
@@ -210,7 +213,7 @@ class ActiveReservations:
         return [
             b
             for b in self.open_to(job, nominal=False)
-            if b.reservation.kind is ReservationKind.RESERVED
+            if b.reservation.reason is ReservationReason.RESERVED
         ]
 
     def may_use(self, job: WaitingJob, reserved: ActiveReservation, nominal: bool) -> bool:
@@ -246,11 +249,11 @@ class ActiveReservations:
         return started
 
     def _broken(self, reserved: ActiveReservation) -> bool:
-        return reserved.reservation.kind is ReservationKind.FREED and not reserved.whole
+        return reserved.reservation.reason is ReservationReason.FREED and not reserved.whole
 
     def _count(self, reserved: ActiveReservation, sign: int) -> None:
         """Others keep away from where room was freed for a pod; of a reservation: its charge."""
-        if reserved.reservation.kind is ReservationKind.FREED:
+        if reserved.reservation.reason is ReservationReason.FREED:
             if self._peers is not None:
                 self._peers.add(reserved.pod, reserved.node, sign, held=True)
             return

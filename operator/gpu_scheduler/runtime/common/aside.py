@@ -94,11 +94,11 @@ class Aside:
 
     def nodes(self) -> list[str]:
         """Nodes that are set aside, by name."""
-        return sorted(each.name for each in self._entries if each.kind is SuspectType.NODE)
+        return sorted(each.name for each in self._entries if each.type is SuspectType.NODE)
 
     def counts(self) -> dict[str, int]:
         """How many are set aside, by kind."""
-        return {kind.value: sum(s.kind is kind for s in self._entries) for kind in SuspectType}
+        return {kind.value: sum(s.type is kind for s in self._entries) for kind in SuspectType}
 
     def _of(self, kind: SuspectType, name: str) -> str:
         entry = self._entries.get(Suspect(kind, name))
@@ -107,23 +107,23 @@ class Aside:
     def _content(self, suspect: Suspect) -> object:
         """What of the object makes it worth another trial when it changes; None: it is gone."""
         state = self._state
-        if suspect.kind is SuspectType.JOB:
+        if suspect.type is SuspectType.JOB:
             job = state.work(JobKey(suspect.name))
             if job is not None:
                 return job.uid, job.generation
             return suspect.name if _holds_without_a_job(state, suspect.name) else None
-        if suspect.kind is SuspectType.PROJECT:
+        if suspect.type is SuspectType.PROJECT:
             record = state.projects.records.get(ProjectName(suspect.name))
             return (record.uid, record.generation) if record is not None else None
         return state.ledger.node(suspect.name)
 
     def _subject(self, suspect: Suspect) -> InvolvedObject | None:
         state = self._state
-        if suspect.kind is SuspectType.NODE:
+        if suspect.type is SuspectType.NODE:
             return InvolvedObject(
                 "Node", "", suspect.name, suspect.name
             )  # the uid that kubectl looks for
-        if suspect.kind is SuspectType.PROJECT:
+        if suspect.type is SuspectType.PROJECT:
             record = state.projects.records.get(ProjectName(suspect.name))
             uid = record.uid if record is not None else ""
             return InvolvedObject("GPUProject", "", suspect.name, uid)
@@ -140,7 +140,7 @@ class Aside:
         state = self._state
         state.replan(wake=False)
         key = JobKey(suspect.name)
-        if suspect.kind is SuspectType.JOB and state.work(key) is not None:
+        if suspect.type is SuspectType.JOB and state.work(key) is not None:
             state.touch(key)
 
 

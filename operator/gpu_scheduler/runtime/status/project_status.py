@@ -39,7 +39,7 @@ def project_status(
     models that its quota names. ``aside``: why the planner has set it aside.
     """
     jobs = list(waiting)
-    pending = sum(pod.pod_kind.nominal_milli for job in jobs for pod in job.pods)
+    pending = sum(pod.pod_shape.nominal_milli for job in jobs for pod in job.pods)
     return GPUProjectStatus(
         observed_generation=record.generation,
         allocated_gpu=gpu_from_milli(allocated_milli),

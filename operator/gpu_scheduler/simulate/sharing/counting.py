@@ -85,7 +85,7 @@ class Counting:
     def gone(self, index: Index, lost_seconds: float, now: float) -> None:
         """See ``Watcher``."""
         lost = min(lost_seconds, now - self._from)  # the rest was before counting began
-        self._lost += max(0.0, lost) * index.job.pod_kind.nominal_milli
+        self._lost += max(0.0, lost) * index.job.pod_shape.nominal_milli
 
     def finish(self, player: SharingPlayer) -> Figures:
         """The play is over."""
@@ -128,10 +128,10 @@ class Counting:
         started = [player.running[each.pod] for each in assignments]
         before = Counter(held)
         for index in started:
-            before[index.job.project] -= index.job.pod_kind.nominal_milli
+            before[index.job.project] -= index.job.pod_shape.nominal_milli
         for unit in _units(started):
             job = unit[0].job
-            before[job.project] += len(unit) * job.pod_kind.nominal_milli
+            before[job.project] += len(unit) * job.pod_shape.nominal_milli
             key = UnitKey(key_of(job), unit[0].number)
             if key in self._owed:
                 self._close(key, player.now)
@@ -153,7 +153,7 @@ class Counting:
         owed: set[UnitKey] = set()
         for unit in self._waiting(player):
             job = unit[0].job
-            name, milli = job.project, len(unit) * job.pod_kind.nominal_milli
+            name, milli = job.project, len(unit) * job.pod_shape.nominal_milli
             short.setdefault(name, 0)
             if milli <= below.get(name, 0):
                 below[name] -= milli
@@ -169,7 +169,7 @@ class Counting:
                 free[name] = room.without_borrowers(player.cluster, projects, live, name)
             known = self._owed.setdefault(key, _Owed(now, now, could_be_helped=False))
             known.pass_to(now)
-            known.could_be_helped = room.fits(player.cluster, free[name], job.pod_kind, len(unit))
+            known.could_be_helped = room.fits(player.cluster, free[name], job.pod_shape, len(unit))
         for key in [key for key in self._owed if key not in owed]:
             self._close(key, now)
         over = sum(max(0, held[name] - share) for name, share in shares.items())
@@ -191,11 +191,11 @@ class Counting:
     def _can_start(self, job: SimulatedJob) -> bool:
         """Whether a unit of the job fits on the empty cluster, inside its project's limit."""
         pods = len(job.runs) if job.gang else 1
-        key = job.project, job.pod_kind, pods
+        key = job.project, job.pod_shape, pods
         if (known := self._startable.get(key)) is None:
             empty, project = self._workload.cluster, self._workload.projects[job.project]
-            known = room.fits(empty, empty.free_milli, job.pod_kind, pods)
-            known = known and pods * job.pod_kind.nominal_milli <= ceiling_milli(project)
+            known = room.fits(empty, empty.free_milli, job.pod_shape, pods)
+            known = known and pods * job.pod_shape.nominal_milli <= ceiling_milli(project)
             self._startable[key] = known
         return known
 

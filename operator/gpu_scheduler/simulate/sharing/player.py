@@ -139,7 +139,7 @@ class SharingPlayer:
 
     def _waiting(self, key: JobKey, indexes: dict[int, Index]) -> WaitingJob:
         pods = tuple(
-            WaitingPod(index.uid, index.name, index.job.pod_kind, since=index.since)
+            WaitingPod(index.uid, index.name, index.job.pod_shape, since=index.since)
             for _, index in sorted(indexes.items())
         )
         return replace(self.known[key], pods=pods)
@@ -164,7 +164,7 @@ class SharingPlayer:
         del indexes[index.number]
         if not indexes:
             del self.waiting[assignment.job]
-        job, kind = index.job, index.job.pod_kind
+        job, kind = index.job, index.job.pod_shape
         index.waited += self.now - index.since
         index.since = self.now
         index.run = RunningPod(
@@ -182,7 +182,7 @@ class SharingPlayer:
             self.now,
             self.now + index.left if job.limited else None,
             gang=job.gang,
-            pod_kind=kind,
+            pod_shape=kind,
             lost_to=index.lost_to,
         )
         self.running[index.uid] = index

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.request import JobKey, PodKind, Project, ProjectName
+from gpu_scheduler.core.model.request import JobKey, PodShape, Project, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
 
 
-def fits(cluster: Cluster, free_milli: Sequence[int], kind: PodKind, pods: int) -> bool:
+def fits(cluster: Cluster, free_milli: Sequence[int], kind: PodShape, pods: int) -> bool:
     """Whether so many pods would fit if so much were free on the devices of the cluster."""
     for request in kind.devices:
         found = 0

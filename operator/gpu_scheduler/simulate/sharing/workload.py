@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.request import PodKind, Project, ProjectName
+from gpu_scheduler.core.model.request import PodShape, Project, ProjectName
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class SimulatedJob:
 
     name: str
     project: ProjectName
-    pod_kind: PodKind
+    pod_shape: PodShape
     runs: tuple[float, ...]
     arrives: float = 0.0
     priority: int = 50

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from gpu_scheduler.api import validate
 from gpu_scheduler.api.model import ApiModel
-from gpu_scheduler.core.model.request import DeviceRequest, PodKind, Project, ProjectName
+from gpu_scheduler.core.model.request import DeviceRequest, PodShape, Project, ProjectName
 from gpu_scheduler.core.model.units import milli_from_gpu
 from gpu_scheduler.simulate.arrivals import cluster_of
 from gpu_scheduler.simulate.sharing import workload
@@ -145,7 +145,7 @@ def _job(job: _Job) -> workload.SimulatedJob:
     return workload.SimulatedJob(
         job.name,
         ProjectName(job.project),
-        PodKind(devices=devices, cpu_milli=1000),
+        PodShape(devices=devices, cpu_milli=1000),
         (job.seconds,) * job.pods,
         job.arrives,
         job.priority,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from random import Random
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.request import DeviceRequest, PodKind, Project, ProjectName
+from gpu_scheduler.core.model.request import DeviceRequest, PodShape, Project, ProjectName
 from gpu_scheduler.simulate.arrivals import cluster_of
 from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
 from gpu_scheduler.simulate.trace import TraceNode
@@ -19,8 +19,8 @@ HOUR = 3600.0
 PRIORITIES = (50, 50, 50, 50, 10, 30, 70, 90)
 
 
-def _kind(milli: int, count: int = 1) -> PodKind:
-    return PodKind(devices=(DeviceRequest(0, count, milli),), cpu_milli=1000)
+def _kind(milli: int, count: int = 1) -> PodShape:
+    return PodShape(devices=(DeviceRequest(0, count, milli),), cpu_milli=1000)
 
 
 KINDS = {
@@ -187,7 +187,7 @@ def trace_work(
     seed: int,
     load: float,
     machines: Sequence[TraceNode],
-    pods: Sequence[PodKind],
+    pods: Sequence[PodShape],
     *,
     hours: float = 1.0,
 ) -> Workload:

@@ -7,7 +7,7 @@ ended; so one that the kubelet rejected holds nothing. Called by ``state`` for e
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.nodes.ledger import Charge, Ledger
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
-from gpu_scheduler.state.pods.pod_kind import pod_resources
+from gpu_scheduler.state.pods.pod_shape import pod_resources
 
 
 def charge(ledger: Ledger, new: PodRecord, pod: Pod) -> bool:

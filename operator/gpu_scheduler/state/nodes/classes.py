@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUJobSpec
-from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -127,7 +127,7 @@ class ClassBook(OwnerBook[str, ClassRecord]):
         usable = [record for record in self.in_order() if not record.problem]
         self._by_name = {record.name.lower(): record for record in usable}
         self.catalogue = Catalogue(
-            tuple(GPUKind(r.name, r.match, r.cost_micro, r.counts) for r in usable)
+            tuple(GPUType(r.name, r.match, r.cost_micro, r.counts) for r in usable)
         )
 
 

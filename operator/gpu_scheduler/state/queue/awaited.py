@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.decision import Assignment
-from gpu_scheduler.core.model.request import JobKey, PodKind, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodShape, PodUID
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class AwaitedPod:
     role: str
     index: int
     width: int
-    pod_kind: PodKind
+    pod_shape: PodShape
     asked: bool = False
 
     @property

@@ -10,33 +10,33 @@ from dataclasses import replace
 from gpu_scheduler.api.moved import Mark
 from gpu_scheduler.api.names import SCHEDULER_NAME
 from gpu_scheduler.core.actions.consolidation import REST_SECONDS
-from gpu_scheduler.core.model.request import PodKind, PodUID
+from gpu_scheduler.core.model.request import PodShape, PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
-from gpu_scheduler.state.pods.pod_kind import pod_kind_of, unpinned
+from gpu_scheduler.state.pods.pod_shape import pod_shape_of, unpinned
 
 _MOST_SHAPES = 10_000
 Index = tuple[str, int]  # uid of the Job, and the pod's index in it
 
 
 class Moves:
-    """Pod kinds by pod, and moves by Job and index."""
+    """Pod shapes by pod, and moves by Job and index."""
 
     def __init__(self, *, on: bool) -> None:
         """Start knowing nothing; without ``on`` nothing is kept."""
         self._on = on
-        self._own: dict[PodUID, PodKind] = {}  # what a pod itself says: no devices
+        self._own: dict[PodUID, PodShape] = {}  # what a pod itself says: no devices
         self._decided: dict[Index, Mark] = {}
-        self._interned: dict[PodKind, PodKind] = {}
+        self._interned: dict[PodShape, PodShape] = {}
 
     def see(self, record: PodRecord, pod: Pod) -> None:
         """Take over what a pod asks for: as it waits, or else less the pin that placed it."""
         if not self._on or record.uid in self._own or not record.job_uid:
             return
-        own = pod_kind_of(pod, (), (), (0, 0))
+        own = pod_shape_of(pod, (), (), (0, 0))
         if record.stage is not Stage.WAITING and pod.spec.scheduler_name != SCHEDULER_NAME:
             own = replace(own, where=unpinned(own.where, record.node))
         self._own[record.uid] = self._intern(own)
@@ -60,12 +60,12 @@ class Moves:
         marks = (self._decided.get((own.uid, pod.index)), own.moves.get(pod.index))
         moved = max((m.at for m in marks if m is not None and m.pod != pod.uid), default=0.0)
         return replace(
-            running_pod, pod_kind=self._pod_kind(pod, job.asks.get(own.role), job), moved=moved
+            running_pod, pod_shape=self._pod_shape(pod, job.asks.get(own.role), job), moved=moved
         )
 
-    def _pod_kind(
+    def _pod_shape(
         self, pod: PodRecord, ask: RoleRequest | None, job: GPUJobRecord
-    ) -> PodKind | None:
+    ) -> PodShape | None:
         """What the pod would ask for if it came again."""
         own = self._own.get(pod.uid)
         if own is None or ask is None:
@@ -73,7 +73,7 @@ class Moves:
         asked = {"devices": ask.devices, "models": ask.models, "min_compute": job.min_compute}
         return self._intern(replace(own, **asked))  # type: ignore[arg-type]
 
-    def _intern(self, pod_kind: PodKind) -> PodKind:
+    def _intern(self, pod_shape: PodShape) -> PodShape:
         if len(self._interned) > _MOST_SHAPES:
             self._interned.clear()  # only costs memory
-        return self._interned.setdefault(pod_kind, pod_kind)
+        return self._interned.setdefault(pod_shape, pod_shape)

@@ -12,7 +12,7 @@ from gpu_scheduler.core.model.peers import PodPeers
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
-    PodKind,
+    PodShape,
     PodUID,
     ProjectName,
     WaitingJob,
@@ -28,13 +28,13 @@ from gpu_scheduler.state.jobs.failed_nodes import FailedNodes
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.jobs.looked import Looked
 from gpu_scheduler.state.pods.pod import PodRecord
-from gpu_scheduler.state.pods.pod_kind import pod_kind_of, pod_resources
+from gpu_scheduler.state.pods.pod_shape import pod_resources, pod_shape_of
 from gpu_scheduler.state.pods.shares import Share
 from gpu_scheduler.state.pods.slim import slim
-from gpu_scheduler.state.queue.template_kinds import TemplateKinds
+from gpu_scheduler.state.queue.template_shapes import TemplateShapes
 from gpu_scheduler.state.queue.unmade import UnmadePod
 
-_BYTES_PER_CHAR = 8  # of a pod kind, by what it says
+_BYTES_PER_CHAR = 8  # of a pod shape, by what it says
 _SEEN_BYTES = 4 << 20  # of what pods became that were planned as another kind
 _PlaceInLine = tuple[int, str, str]  # rank, creation time, name
 _NOTHING = RoleRequest((), (), 0, 0)  # a Job of a role that the spec does not have
@@ -46,7 +46,7 @@ class _Entry:
     pod: Pod
     since: float  # epoch seconds
     peers: PodPeers
-    pod_kind: PodKind | None = None  # known once the GPUJob is
+    pod_shape: PodShape | None = None  # known once the GPUJob is
 
     @property
     def namespace(self) -> str:
@@ -78,9 +78,9 @@ class PendingPods:
         self._failed = FailedNodes()
         self.doubts = Doubts(self._beginnings.now)
         self.looked = Looked()
-        self._interned: Shared[PodKind] = Shared()
-        self._kinds = TemplateKinds()
-        self._seen_as: Bounded[tuple[str, PodKind], PodKind] = Bounded(_SEEN_BYTES)
+        self._interned: Shared[PodShape] = Shared()
+        self._shapes = TemplateShapes()
+        self._seen_as: Bounded[tuple[str, PodShape], PodShape] = Bounded(_SEEN_BYTES)
 
     def __len__(self) -> int:
         """Pods that exist and wait."""
@@ -105,7 +105,7 @@ class PendingPods:
     def set_open(self, key: JobKey, may: bool) -> None:
         """Note whether a GPUJob may have unmade pods."""
         self._ready.pop(key, None)
-        self._kinds.forget(key)
+        self._shapes.forget(key)
         if may:
             self._open[key] = None
         elif key in self._open:
@@ -122,11 +122,11 @@ class PendingPods:
         since = self._beginnings.of_pod(record.uid, record.created)
         peers, pod = peers_of(pod), slim(pod)
         same = known is not None and known.pod.spec == pod.spec
-        pod_kind = known.pod_kind if known else None
-        self._entries[record.uid] = _Entry(record, pod, since, peers, pod_kind)
+        pod_shape = known.pod_shape if known else None
+        self._entries[record.uid] = _Entry(record, pod, since, peers, pod_shape)
         if known is not None and same and known.peers == peers:
             return False
-        self._entries[record.uid].pod_kind = None
+        self._entries[record.uid].pod_shape = None
         self._by_job.setdefault(record.job_uid, {})[record.uid] = None
         if job is not None:
             self._link(job)
@@ -171,11 +171,11 @@ class PendingPods:
         return True
 
     def forget_job(self, key: JobKey) -> None:
-        """The GPUJob changed: its pods' pod kinds are worked out again."""
+        """The GPUJob changed: its pods' pod shapes are worked out again."""
         self._ready.pop(key, None)
         for job_uid in self._jobs.get(key, ()):
             for uid in self._by_job.get(job_uid, ()):
-                self._entries[uid].pod_kind = None
+                self._entries[uid].pod_shape = None
 
     def is_open(self, key: JobKey) -> bool:
         """Whether a GPUJob may have unmade pods."""
@@ -194,24 +194,24 @@ class PendingPods:
         """A waiting pod, made or unmade."""
         return self._entries.get(uid) or self._unmade[uid]
 
-    def kind(self, uid: PodUID, job: GPUJobRecord) -> PodKind:
+    def kind(self, uid: PodUID, job: GPUJobRecord) -> PodShape:
         """What a waiting pod asks for; an unmade one by its template alone."""
         unmade = self._unmade.get(uid)
         if unmade is not None:
             pod, ask = unmade.pod, job.asks[unmade.role]
             asked = ask, job.min_compute
-            return self._kinds.of(job.key, pod.spec, asked, lambda: self._kind_of(pod, ask, job))
-        return self._pod_kind(self._entries[uid], job)
+            return self._shapes.of(job.key, pod.spec, asked, lambda: self._shape_of(pod, ask, job))
+        return self._pod_shape(self._entries[uid], job)
 
     def resources(self, uid: PodUID) -> tuple[int, int, int]:
         """Milli-CPU, memory and ephemeral storage in bytes of a waiting pod."""
         entry = self.entry(uid)
-        kind = entry.pod_kind if isinstance(entry, _Entry) else None
+        kind = entry.pod_shape if isinstance(entry, _Entry) else None
         if kind is None:
             return pod_resources(entry.pod)
         return kind.cpu_milli, kind.memory_bytes, kind.ephemeral_bytes
 
-    def learn(self, namespace: str, planned: PodKind, made: PodKind) -> None:
+    def learn(self, namespace: str, planned: PodShape, made: PodShape) -> None:
         """What was planned as one kind became another when the API server made it.
 
         A LimitRange, a RuntimeClass or a webhook adds to pods: the next of that kind are planned
@@ -308,7 +308,7 @@ class PendingPods:
                 WaitingPod(
                     e.record.uid,
                     e.record.name,
-                    self._pod_kind(e, job),
+                    self._pod_shape(e, job),
                     avoided,
                     e.since,
                     self._role(e),
@@ -350,7 +350,7 @@ class PendingPods:
         if since is None:
             since = job.created_seconds if unmade[0].first else self._beginnings.now()
             since = self._unmade_since[job.key] = self._beginnings.since(since)
-        kinds: dict[str, PodKind] = {}
+        kinds: dict[str, PodShape] = {}
         for each in unmade:
             self._unmade[each.uid] = each
             if each.role not in kinds:
@@ -388,12 +388,12 @@ class PendingPods:
         rank += self._owner[entry.record.job_uid].first_trial
         return (rank, entry.record.created, entry.record.name)
 
-    def _pod_kind(self, entry: _Entry, job: GPUJobRecord) -> PodKind:
-        if entry.pod_kind is None:
+    def _pod_shape(self, entry: _Entry, job: GPUJobRecord) -> PodShape:
+        if entry.pod_shape is None:
             ask = entry.record.share or job.asks.get(self._role(entry), _NOTHING)
-            entry.pod_kind = self._kind_of(entry.pod, ask, job)
-        return entry.pod_kind
+            entry.pod_shape = self._shape_of(entry.pod, ask, job)
+        return entry.pod_shape
 
-    def _kind_of(self, pod: Pod, ask: RoleRequest | Share, job: GPUJobRecord) -> PodKind:
-        pod_kind = pod_kind_of(pod, ask.devices, ask.models, job.min_compute)
-        return self._interned.same(pod_kind)
+    def _shape_of(self, pod: Pod, ask: RoleRequest | Share, job: GPUJobRecord) -> PodShape:
+        pod_shape = pod_shape_of(pod, ask.devices, ask.models, job.min_compute)
+        return self._interned.same(pod_shape)

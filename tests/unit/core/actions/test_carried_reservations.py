@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.test_gang_play import members
 
@@ -13,12 +13,12 @@ from gpu_scheduler.core.model.decision import (
     Grant,
     Reason,
     Reservation,
-    ReservationKind,
+    ReservationReason,
 )
 from gpu_scheduler.core.model.request import Topology
 
-ONE, TWO = pod_kind(1000), pod_kind(1000, count=2)
-SERVER = pod_kind(cpu_milli=1000)
+ONE, TWO = pod_shape(1000), pod_shape(1000, count=2)
+SERVER = pod_shape(cpu_milli=1000)
 
 
 def single(name: str, team: str, what: object = ONE, **about: object) -> Pod:
@@ -29,7 +29,7 @@ def running(play: Play, pods: list[Pod], *devices: str) -> Play:
     """Put pods on devices one after the other; those without GPUs on the first node."""
     free = list(devices)
     for pod in pods:
-        count = sum(request.count for request in pod.pod_kind.devices)
+        count = sum(request.count for request in pod.pod_shape.devices)
         play.place(
             pod, *[free.pop(0) for _ in range(count)] or ["n0/0"], milli=1000 if count else 0
         )
@@ -65,7 +65,9 @@ def test_a_gang_below_its_fair_share_gets_room_for_all_of_its_members_at_once():
     assert len(result.evicts) == 3
     assert {evict.beneficiary for evict in result.evicts} == {"ns/g"}
     assert not any(evict.whole_job for evict in result.evicts)
-    assert [reservation.kind for reservation in result.reservations] == [ReservationKind.FREED] * 4
+    assert [reservation.reason for reservation in result.reservations] == [
+        ReservationReason.FREED
+    ] * 4
     (wait,) = result.waits
     assert wait.reason is Reason.WAITING_FOR_GPU
     assert wait.message.startswith("needs 3 GPUs; room on n0, n1 is kept for it")
@@ -178,7 +180,9 @@ def test_a_gang_that_waits_long_gets_room_on_several_nodes_reserved():
     play.wait(*members("g", ONE, ONE, ONE, project="p", created=0.0))
     play.wait(*[single(f"s{i}", "p", created=1.0 + i, seconds=50) for i in range(30)])
     result = play.plan()
-    assert {reservation.kind for reservation in result.reservations} == {ReservationKind.RESERVED}
+    assert {reservation.reason for reservation in result.reservations} == {
+        ReservationReason.RESERVED
+    }
     assert len({reservation.node for reservation in result.reservations}) == 2
     assert {reservation.start for reservation in result.reservations} == {play.now + 30}
     message = next(wait.message for wait in result.waits if wait.job == "ns/g")
@@ -211,7 +215,7 @@ def test_reserved_room_goes_to_a_gang_that_ranks_before():
     play.wait(*members("g", ONE, ONE, project="p", created=1.0))
     assert {reservation.job for reservation in play.cycle().reservations} == {"ns/g"}
     play.wait(
-        *members("first", pod_kind(500), pod_kind(500), distinct=False, project="p", priority=90)
+        *members("first", pod_shape(500), pod_shape(500), distinct=False, project="p", priority=90)
     )
     assert {place.job for place in play.cycle().assignments} == {"ns/first"}
 
@@ -235,10 +239,10 @@ def workloads(draw: st.DrawFn) -> Play:
     for i in range(draw(st.integers(1, 6))):
         about = {"project": draw(st.sampled_from("pq")), "created": float(i)}
         about |= {"seconds": draw(st.integers(1, 20)), "limit": draw(st.booleans())}
-        pod_kinds = draw(
+        pod_shapes = draw(
             st.sampled_from([[ONE], [ONE] * 3, [ONE] * 4, [TWO, TWO], [TWO, ONE, SERVER]])
         )
-        play.wait(*members(f"g{i}", *pod_kinds, **about))
+        play.wait(*members(f"g{i}", *pod_shapes, **about))
     play.reserve_after_seconds = draw(st.sampled_from([0.0, 60.0]))
     return play
 
@@ -256,20 +260,20 @@ def test_every_gang_of_a_finite_workload_runs_in_the_end(play: Play):
 def test_who_is_first_takes_what_is_free_and_who_is_later_waits_for_what_comes() -> None:
     """Both are promised a half of one GPU; one half of it is free, the other is being freed."""
     play = Play((3,), projects(project("a", 3000), project("b", 0)))
-    going = {name: Pod(name, "b", pod_kind(500)) for name in ("v0", "v2")}
+    going = {name: Pod(name, "b", pod_shape(500)) for name in ("v0", "v2")}
     for device, pod in zip(("n0/0", "n0/2"), going.values(), strict=True):
         play.place(pod, device, milli=500)
     for device in ("n0/1", "n0/2"):
-        play.place(Pod(f"stays-{device[-1]}", "b", pod_kind(500)), device, milli=500)
+        play.place(Pod(f"stays-{device[-1]}", "b", pod_shape(500)), device, milli=500)
     play.going = {pod.uid: 9 for pod in going.values()}
-    first, later = (Pod(n, "a", pod_kind(500, count=2), job="w") for n in ("first", "later"))
+    first, later = (Pod(n, "a", pod_shape(500, count=2), job="w") for n in ("first", "later"))
     play.wait(first, later)
     play.reservations = tuple(
         Reservation(
             pod.uid,
             pod.key,
             "n0",
-            ReservationKind.FREED,
+            ReservationReason.FREED,
             None,
             tuple(Grant(0, device, 500, 20224) for device in devices),
         )

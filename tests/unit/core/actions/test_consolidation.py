@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.test_gang_play import members
 from tests.unit.parts import in_parts
 
-from gpu_scheduler.core.model.decision import EvictReason, ReservationKind
-from gpu_scheduler.core.model.request import PodKind, PodUID, ProjectName
+from gpu_scheduler.core.model.decision import EvictReason, ReservationReason
+from gpu_scheduler.core.model.request import PodShape, PodUID, ProjectName
 
-HALF, ONE, PAIR = pod_kind(500), pod_kind(1000), pod_kind(1000, count=2)
+HALF, ONE, PAIR = pod_shape(500), pod_shape(1000), pod_shape(1000, count=2)
 
 
 def scattered(*, consolidate: bool = True, quota: int = 4000) -> Play:
@@ -42,8 +42,8 @@ def test_a_half_moves_to_the_other_node_so_that_a_pair_of_gpus_is_free():
         "ns/pair",
     )
     assert evict.message == "a moves from n0 and fits on n1: ns/pair needs 2 GPUs in 1 pod"
-    assert [(reservation.node, reservation.kind) for reservation in result.reservations] == [
-        ("n0", ReservationKind.FREED)
+    assert [(reservation.node, reservation.reason) for reservation in result.reservations] == [
+        ("n0", ReservationReason.FREED)
     ]
     play.cycle()
     where = {uid: running_pod.node for uid, (_, running_pod) in play.running.items()}
@@ -59,7 +59,13 @@ def test_nothing_moves_unless_it_is_switched_on():
 
 @pytest.mark.parametrize(
     "about",
-    [{"interactive": True}, {"gang": True}, {"spared": True}, {"pod_kind": None}, {"moved": 900.0}],
+    [
+        {"interactive": True},
+        {"gang": True},
+        {"spared": True},
+        {"pod_shape": None},
+        {"moved": 900.0},
+    ],
 )
 def test_what_may_not_move_stays(about: dict[str, object]):
     play = scattered()
@@ -129,8 +135,8 @@ def test_pods_with_whole_gpus_do_not_move():
 
 def test_nothing_moves_where_one_of_the_pods_has_no_other_place():
     play = scattered()
-    play.place(Pod("c", "q", pod_kind(600)), "n0/1", milli=600)
-    play.place(Pod("d", "q", pod_kind(600)), "n1/1", milli=600)
+    play.place(Pod("c", "q", pod_shape(600)), "n0/1", milli=600)
+    play.place(Pod("d", "q", pod_shape(600)), "n1/1", milli=600)
     play.wait(Pod("pair", "p", PAIR))
     assert not play.plan().evicts
 
@@ -146,7 +152,7 @@ def test_pods_of_projects_that_borrow_stay():
 def test_pods_move_together_for_a_gang():
     play = Play((2, 2, 2), projects(project("p", 4000), project("q", 4000)), consolidate=True)
     for n in range(3):
-        play.place(Pod(f"a{n}", "q", pod_kind(300)), f"n{n}/0", milli=300)
+        play.place(Pod(f"a{n}", "q", pod_shape(300)), f"n{n}/0", milli=300)
     play.wait(*members("g", PAIR, PAIR, project="p"))
     result = play.cycle()
     assert len(result.evicts) == 2
@@ -157,7 +163,7 @@ def test_pods_move_together_for_a_gang():
 def test_a_pod_moves_to_another_gpu_of_its_node():
     play = Play((3,), projects(project("p", 4000), project("q", 4000)), consolidate=True)
     play.place(Pod("a", "q", HALF), "n0/0", milli=500)
-    play.place(Pod("b", "q", pod_kind(400)), "n0/1", milli=400)
+    play.place(Pod("b", "q", pod_shape(400)), "n0/1", milli=400)
     play.wait(Pod("pair", "p", PAIR))
     (evict,) = play.cycle().evicts
     assert "another GPU there" in evict.message
@@ -165,9 +171,9 @@ def test_a_pod_moves_to_another_gpu_of_its_node():
     assert not play.waiting
 
 
-PARTS = (pod_kind(300), HALF, pod_kind(700), pod_kind(200, cpu_milli=60_000))
+PARTS = (pod_shape(300), HALF, pod_shape(700), pod_shape(200, cpu_milli=60_000))
 HELD = st.sampled_from((None, *PARTS, ONE))
-WANTED = st.sampled_from([[PAIR], [PAIR, PAIR], [ONE, ONE, HALF], [pod_kind(1000, count=3)]])
+WANTED = st.sampled_from([[PAIR], [PAIR, PAIR], [ONE, ONE, HALF], [pod_shape(1000, count=3)]])
 GPUS = st.lists(st.integers(1, 3), min_size=2, max_size=4)
 
 
@@ -180,16 +186,16 @@ def scenes(draw: st.DrawFn) -> Play:
     for n, count in enumerate(gpus):
         cpu = 128_000
         for d in range(count):
-            what: PodKind | None = draw(HELD)
+            what: PodShape | None = draw(HELD)
             if what is not None and what.cpu_milli <= cpu:
                 cpu -= what.cpu_milli
                 pod = Pod(f"a{n}x{d}", "q", what, interactive=draw(st.integers(0, 5)) == 0)
                 play.place(pod, f"n{n}/{d}", milli=what.nominal_milli)
-    pod_kinds = draw(WANTED)
-    if len(pod_kinds) == 1:
-        play.wait(Pod("big", "p", pod_kinds[0]))
+    pod_shapes = draw(WANTED)
+    if len(pod_shapes) == 1:
+        play.wait(Pod("big", "p", pod_shapes[0]))
     else:
-        play.wait(*members("big", *pod_kinds, project="p"))
+        play.wait(*members("big", *pod_shapes, project="p"))
     return play
 
 

@@ -1,12 +1,12 @@
 """Room for those who have waited long although it is their turn."""
 
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.properties.play import Play, Pod
 
-from gpu_scheduler.core.model.decision import Plan, Reason, ReservationKind
+from gpu_scheduler.core.model.decision import Plan, Reason, ReservationReason
 from gpu_scheduler.core.model.request import NodeFilter
 
-WHOLE, PAIR = pod_kind(1000), pod_kind(1000, count=2)
+WHOLE, PAIR = pod_shape(1000), pod_shape(1000, count=2)
 
 
 def started(result: Plan) -> list[str]:
@@ -27,8 +27,8 @@ def stream(*, limit: int | None = None) -> Play:
 def test_nobody_takes_what_a_long_waiting_head_needs():
     play = stream()
     (reservation,) = play.cycle().reservations
-    assert (reservation.kind, reservation.node, reservation.start) == (
-        ReservationKind.RESERVED,
+    assert (reservation.reason, reservation.node, reservation.start) == (
+        ReservationReason.RESERVED,
         "n0",
         1100.0,
     )
@@ -84,7 +84,7 @@ def test_the_node_where_it_fits_soonest_is_taken():
 
 def test_without_time_limits_the_node_with_the_least_to_free_is_taken():
     play = Play((2, 2), projects(project("a", 2000), project("b", 6000)))
-    play.place(Pod("x", "b", WHOLE), "n0/0").place(Pod("y", "b", pod_kind(300)), "n1/0", milli=300)
+    play.place(Pod("x", "b", WHOLE), "n0/0").place(Pod("y", "b", pod_shape(300)), "n1/0", milli=300)
     play.wait(Pod("pair", "a", PAIR, created=0.0))
     (reservation,) = play.plan().reservations
     assert (reservation.node, reservation.start) == ("n1", None)
@@ -111,11 +111,11 @@ def test_a_reserved_pod_still_gets_gpus_back():
     play = Play((2,), projects(project("a", 2000), project("b", 2000)))
     play.place(Pod("x", "b", WHOLE), "n0/0")
     play.wait(Pod("pair", "a", PAIR, created=0.0))
-    assert play.cycle().reservations[0].kind is ReservationKind.RESERVED
+    assert play.cycle().reservations[0].reason is ReservationReason.RESERVED
     play.projects = projects(project("a", 2000), project("b", 0))
     result = play.cycle()
     assert [evict.job for evict in result.evicts] == ["ns/x"]
-    assert [reservation.kind for reservation in result.reservations] == [ReservationKind.FREED]
+    assert [reservation.reason for reservation in result.reservations] == [ReservationReason.FREED]
     assert started(play.cycle()) == ["pair"]
 
 
@@ -158,13 +158,13 @@ def test_room_that_is_only_reserved_cannot_be_taken():
     play = Play((2, 2, 1, 1), known)
     play.place(Pod("runs", "a", WHOLE), "n0/0")
     play.place(Pod("stays", "b", WHOLE), "n0/1")
-    play.place(Pod("stays-2", "b", pod_kind(900)), "n2/0", milli=900)
-    play.place(Pod("ends", "c", pod_kind(100), seconds=100, limit=True), "n1/0", milli=100)
+    play.place(Pod("stays-2", "b", pod_shape(900)), "n2/0", milli=900)
+    play.place(Pod("ends", "c", pod_shape(100), seconds=100, limit=True), "n1/0", milli=100)
     play.wait(Pod("pair", "a", PAIR, created=900.0))
     assert [reservation.node for reservation in play.cycle().reservations] == ["n1"]
     play.wait(Pod("first", "a", WHOLE, created=990.0))  # a holds two GPUs then, and two are kept
     in_z0 = NodeFilter(selector=(("zone", "z0"),))
-    play.wait(Pod("more", "b", pod_kind(1000, where=in_z0), created=995.0))
+    play.wait(Pod("more", "b", pod_shape(1000, where=in_z0), created=995.0))
     result = play.plan()
     assert (started(result), result.evicts) == (["first"], ())
 

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.properties.play import Play, Pod
 
-from gpu_scheduler.core.model.decision import EvictReason, Plan, Reason, ReservationKind
+from gpu_scheduler.core.model.decision import EvictReason, Plan, Reason, ReservationReason
 from gpu_scheduler.core.model.request import Project
 
-WHOLE, HALF, PAIR = pod_kind(1000), pod_kind(500), pod_kind(1000, count=2)
+WHOLE, HALF, PAIR = pod_shape(1000), pod_shape(500), pod_shape(1000, count=2)
 
 
 def evicted(result: Plan) -> list[str]:
@@ -56,7 +56,7 @@ def test_the_sentence_says_who_holds_what_of_which_share():
 
 
 def test_what_can_never_fit_its_project_asks_for_no_share():
-    never = Pod("never", "a", pod_kind(1000, count=2))
+    never = Pod("never", "a", pod_shape(1000, count=2))
     play = full(4, project("a", 0, 1000), project("b", 0), project("c", 0))
     alone = play.wait(Pod("w", "c", PAIR)).plan()
     play.wait(never)
@@ -75,7 +75,7 @@ def test_a_guarantee_is_met_where_what_was_lent_cannot_be_divided():
     """The borrower is left below its fair share: its one pod holds more than that exceeds it."""
     owner, borrower = project("a", 4000), project("b", 0)
     play = Play((4,), projects(owner, borrower))
-    play.place(Pod("big", "b", pod_kind(1000, count=4)), "n0/0", "n0/1", "n0/2", "n0/3")
+    play.place(Pod("big", "b", pod_shape(1000, count=4)), "n0/0", "n0/1", "n0/2", "n0/3")
     play.wait(*(Pod(f"w{i}", "a", WHOLE, created=i) for i in range(3)))
     assert evicted(play.cycle()) == ["big"]
     assert sorted(started(play.cycle())) == ["w0", "w1", "w2"]
@@ -89,7 +89,7 @@ def test_a_quota_is_not_taken_for_a_guarantee_and_a_share_not_for_a_borrower():
         (project("a", 0), project("b", 0)),
     ):
         play = Play((4,), projects(owner, borrower))
-        play.place(Pod("big", "b", pod_kind(1000, count=4)), "n0/0", "n0/1", "n0/2", "n0/3")
+        play.place(Pod("big", "b", pod_shape(1000, count=4)), "n0/0", "n0/1", "n0/2", "n0/3")
         play.wait(Pod("w", "a", WHOLE))
         assert play.plan().evicts == ()
 
@@ -97,7 +97,7 @@ def test_a_quota_is_not_taken_for_a_guarantee_and_a_share_not_for_a_borrower():
 def test_who_can_give_and_keep_its_share_gives_first():
     those = project("a", 2000), project("b", 0, weight=2), project("c", 0)
     play = Play((4, 3), projects(*those))
-    play.place(Pod("big", "b", pod_kind(1000, count=4)), "n0/0", "n0/1", "n0/2", "n0/3")
+    play.place(Pod("big", "b", pod_shape(1000, count=4)), "n0/0", "n0/1", "n0/2", "n0/3")
     for i in range(3):
         play.now = 100.0 + i
         play.place(Pod(f"c{i}", "c", WHOLE), f"n1/{i}")
@@ -146,7 +146,7 @@ def test_a_guarantee_is_met_where_the_first_victim_would_use_up_what_can_be_take
     play = Play((1, 2), projects(project("a", 2000), project("b", 2000), project("c", 1000)))
     for i, milli in enumerate((300, 250, 250)):  # the youngest would go first, and is too small
         play.now = 100.0 + i
-        play.place(Pod(f"v{i}", "b", pod_kind(milli)), "n0/0", milli=milli)
+        play.place(Pod(f"v{i}", "b", pod_shape(milli)), "n0/0", milli=milli)
     play.place(Pod("v3", "b", WHOLE, interactive=True), "n1/0")
     play.place(Pod("v4", "b", HALF, interactive=True), "n1/1", milli=500)
     play.place(Pod("own", "c", HALF), "n1/1", milli=500)
@@ -183,7 +183,7 @@ def test_a_whole_pair_moves_when_the_share_allows_it():
 
 def test_cpu_is_made_room_for_too():
     play = Play((2,), projects(*EVEN))
-    big = pod_kind(500, cpu_milli=100_000)
+    big = pod_shape(500, cpu_milli=100_000)
     play.place(Pod("big", "b", big), "n0/0", milli=500)
     play.place(Pod("v", "b", WHOLE), "n0/1")
     play.wait(Pod("w", "a", big), Pod("more", "a", WHOLE, created=1.0))
@@ -208,9 +208,9 @@ def test_a_restarted_planner_waits_for_the_victims_of_the_one_before():
     play.reservations = ()
     result = play.cycle()
     assert result.evicts == ()
-    assert [reservation.kind for reservation in result.reservations] == [
-        ReservationKind.FREED,
-        ReservationKind.FREED,
+    assert [reservation.reason for reservation in result.reservations] == [
+        ReservationReason.FREED,
+        ReservationReason.FREED,
     ]
 
 

@@ -1,19 +1,19 @@
 """Who gets what, and in which order: quota, limit, borrowing, order of jobs."""
 
 import pytest
-from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
+from tests.unit.builders import ClusterBuilder, job, pod_shape, project, projects
 
 from gpu_scheduler.core.model.decision import Plan, Reason
 from gpu_scheduler.core.model.request import (
     DeviceRequest,
-    PodKind,
+    PodShape,
     Project,
     WaitingJob,
     WaitingPod,
 )
 from gpu_scheduler.core.plan import plan
 
-HALF, WHOLE = pod_kind(500), pod_kind(1000)
+HALF, WHOLE = pod_shape(500), pod_shape(1000)
 
 
 def run(gpus: int, jobs: list[WaitingJob], *those: Project) -> Plan:
@@ -64,14 +64,14 @@ def test_what_pods_hold_already_is_charged():
 def test_a_quota_is_exact_to_the_milli(milli: int, starts: bool):
     cluster = ClusterBuilder().node("a", 8).allocated("team-a", 800).obj()
     for team in (project(quota_milli=1000, weight=0), project(quota_milli=0, limit_milli=1000)):
-        result = plan(cluster, projects(team), [job("j", pod_kind(milli))])
+        result = plan(cluster, projects(team), [job("j", pod_shape(milli))])
         assert bool(result.assignments) is starts
 
 
 def test_borrowers_leave_nodes_alone_for_which_pods_inside_quota_wait():
     builder = ClusterBuilder().node("a", 2).held("a/0", 100).node("t4", 1, "Tesla-T4")
     jobs = [
-        job("pair", pod_kind(1000, count=2), project="owner"),
+        job("pair", pod_shape(1000, count=2), project="owner"),
         job("borrow", HALF, 3, project="guest"),
     ]
     result = plan(builder.obj(), projects(project("owner", 2000), project("guest", 0)), jobs)
@@ -90,9 +90,9 @@ def test_a_pod_whose_quota_others_have_used_up_meanwhile_keeps_nobody_away():
         cluster,
         projects(project("owner", 2000), project("borrower", 0)),
         [
-            job("pair", pod_kind(1000, count=2), project="owner", created=0),
-            job("half", pod_kind(500), project="owner", created=1),
-            job("last", pod_kind(400), project="borrower", created=2),
+            job("pair", pod_shape(1000, count=2), project="owner", created=0),
+            job("half", pod_shape(500), project="owner", created=1),
+            job("last", pod_shape(400), project="borrower", created=2),
         ],
     )
     assert {place.job for place in result.assignments} == {"ns/half", "ns/last"}
@@ -100,7 +100,7 @@ def test_a_pod_whose_quota_others_have_used_up_meanwhile_keeps_nobody_away():
 
 def test_a_pod_that_can_never_run_keeps_nobody_away():
     jobs = [
-        job("five", pod_kind(1000, count=5), project="owner"),
+        job("five", pod_shape(1000, count=5), project="owner"),
         job("borrow", HALF, project="guest"),
     ]
     result = run(2, jobs, project("owner", 9000), project("guest", 0))
@@ -108,7 +108,7 @@ def test_a_pod_that_can_never_run_keeps_nobody_away():
 
 
 def test_pods_without_a_gpu_keep_nobody_away_and_need_no_quota():
-    cpu = pod_kind(cpu_milli=100_000)
+    cpu = pod_shape(cpu_milli=100_000)
     jobs = [job("cpu", cpu, 2, project="owner"), job("borrow", HALF, project="guest")]
     result = run(2, jobs, project("owner", 0, weight=0), project("guest", 0))
     assert started(result) == ["cpu-0", "borrow-0"]
@@ -134,7 +134,7 @@ def test_an_equal_younger_job_does_not_overtake():
 
 
 def test_a_blocked_head_does_not_block_what_fits():
-    jobs = [job("pair", pod_kind(1000, count=2)), job("half", HALF, created=1)]
+    jobs = [job("pair", pod_shape(1000, count=2)), job("half", HALF, created=1)]
     builder = ClusterBuilder().node("a", 2).held("a/0", 100)
     result = plan(builder.obj(), projects(), jobs)
     assert started(result) == ["half-0"]
@@ -148,7 +148,7 @@ def test_a_smaller_job_inside_quota_starts_while_a_larger_one_would_borrow():
 
 
 def test_pods_of_another_pod_kind_in_the_same_job_still_start():
-    pods = job("mixed", pod_kind(1000, count=2), 2).pods + job("rest", HALF).pods
+    pods = job("mixed", pod_shape(1000, count=2), 2).pods + job("rest", HALF).pods
     mixed = WaitingJob(job("mixed", HALF).key, project().name, pods)
     result = run(1, [mixed])
     assert started(result) == ["rest-0"]
@@ -173,7 +173,7 @@ def test_avoided_and_closed_nodes_take_nothing():
 def test_memory_is_charged_with_the_milli_of_the_device_it_lands_on():
     # 20,224 MiB are 500 milli of an A100-40 and 841 of an A30-24, which is smaller and so preferred
     builder = ClusterBuilder().node("a30", 1, "NVIDIA-A30").node("a100", 1)
-    what = pod_kind(mib=20_224)
+    what = pod_shape(mib=20_224)
     result = plan(builder.obj(), projects(project(quota_milli=841, weight=0)), [job("j", what)])
     assert [(p.node, p.grants[0].milli) for p in result.assignments] == [("a30", 841)]
     result = plan(builder.obj(), projects(project(quota_milli=840, weight=0)), [job("j", what)])
@@ -185,7 +185,7 @@ def test_memory_is_charged_with_the_milli_of_the_device_it_lands_on():
 def test_memory_that_would_cost_more_than_the_quota_on_what_is_free_waits_for_quota():
     builder = ClusterBuilder().node("a30", 1, "NVIDIA-A30").node("a100", 1).held("a100/0", 900)
     team = project(quota_milli=840, weight=0)
-    result = plan(builder.obj(), projects(team), [job("j", pod_kind(mib=20_224))])
+    result = plan(builder.obj(), projects(team), [job("j", pod_shape(mib=20_224))])
     assert waiting(result) == {"ns/j": Reason.WAITING_FOR_QUOTA}
     assert result.waits[0].message == (
         "needs 20224 MiB of a GPU, 0.841 on a30; project team-a holds 0 of its quota 0.84"
@@ -202,7 +202,7 @@ def test_a_job_of_an_unknown_project_is_invalid():
 
 
 def test_each_container_gets_its_own_share():
-    both = pod_kind(containers=[DeviceRequest(0, 1, 500), DeviceRequest(2, 2, 250)])
+    both = pod_shape(containers=[DeviceRequest(0, 1, 500), DeviceRequest(2, 2, 250)])
     result = run(2, [job("j", both)])
     assert [(g.container, g.device, g.milli, g.mib) for g in result.assignments[0].grants] == [
         (0, "a/0", 500, 20224),
@@ -212,8 +212,8 @@ def test_each_container_gets_its_own_share():
 
 
 def test_equal_pod_kinds_that_are_different_objects_are_one_demand():
-    def fresh() -> PodKind:
-        return pod_kind(1000, models=("a100",))
+    def fresh() -> PodShape:
+        return pod_shape(1000, models=("a100",))
 
     assert fresh() is not fresh()
     jobs = [job("a", fresh()), job("b", fresh(), created=1), job("c", fresh(), created=2)]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.unit.builders import job, pod_kind
+from tests.unit.builders import job, pod_shape
 from tests.unit.core.actions.test_new_reservations import stream
 from tests.unit.core.peer_builders import Standing, near, peers
 
@@ -10,7 +10,7 @@ from gpu_scheduler.core.model.peers import PodPeers
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.plan import plan
 
-HALF = pod_kind(500)
+HALF = pod_shape(500)
 
 
 def short(name: str, who: PodPeers, created: float) -> WaitingJob:

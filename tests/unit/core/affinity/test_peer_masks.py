@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
+from tests.unit.builders import ClusterBuilder, job, pod_shape, project, projects
 from tests.unit.core.peer_builders import HOST, ZONE, Standing, apart, near, peers, selector, spread
 
 from gpu_scheduler.core.model.cluster import Cluster, Taint
@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
     NodeFilter,
-    PodKind,
+    PodShape,
     PodUID,
     Project,
     ProjectName,
@@ -24,8 +24,8 @@ from gpu_scheduler.core.model.running_pods import Roll, RunningPod
 from gpu_scheduler.core.plan import plan
 
 
-def ruled(name: str, who: PodPeers, pods: int = 1, what: PodKind | None = None) -> WaitingJob:
-    made = job(name, what or pod_kind(1000), pods)
+def ruled(name: str, who: PodPeers, pods: int = 1, what: PodShape | None = None) -> WaitingJob:
+    made = job(name, what or pod_shape(1000), pods)
     each = tuple(replace(pod, peers=who) for pod in made.pods)
     return replace(made, pods=each, ruled=who.rules is not None)
 
@@ -49,7 +49,7 @@ def where(result: Plan) -> list[str]:
 
 @pytest.mark.parametrize("gang", [False, True])
 def test_five_pods_that_keep_apart_take_five_hosts_at_once(gang: bool) -> None:
-    five = ruled("five", peers(apart(app="five"), app="five"), 5, pod_kind(500))
+    five = ruled("five", peers(apart(app="five"), app="five"), 5, pod_shape(500))
     if gang:
         five = replace(five, gang=Gang(5, 5, distinct=False))
     assert where(planned(hosts(5), Standing(), five)) == [f"n{n}" for n in range(5)]
@@ -57,7 +57,7 @@ def test_five_pods_that_keep_apart_take_five_hosts_at_once(gang: bool) -> None:
 
 @pytest.mark.parametrize("gang", [False, True])
 def test_maximal_skew_one_over_four_hosts_puts_one_on_each(gang: bool) -> None:
-    four = ruled("four", peers(spread(app="four"), app="four"), 4, pod_kind(250))
+    four = ruled("four", peers(spread(app="four"), app="four"), 4, pod_shape(250))
     if gang:
         four = replace(four, gang=Gang(4, 4, distinct=False))
     assert where(planned(hosts(4), Standing(), four)) == ["n0", "n1", "n2", "n3"]
@@ -73,7 +73,7 @@ def test_spread_over_zones_counts_the_pods_that_are_there() -> None:
 
 def test_pods_that_end_are_not_counted_for_spread_and_still_are_for_affinity() -> None:
     ending = Standing().on("n0", peers(app="x"), ending=True)
-    level = ruled("level", peers(spread(app="x"), app="x"), 2, pod_kind(500))
+    level = ruled("level", peers(spread(app="x"), app="x"), 2, pod_shape(500))
     assert where(planned(hosts(2), ending, level)) == ["n0", "n1"]
     away = ruled("away", peers(apart(app="x")), 1)
     assert where(planned(hosts(2), ending, away)) == ["n1"]
@@ -86,7 +86,7 @@ def only_here(**more: object) -> PodPeers:
 
 def test_nodes_that_the_pod_may_not_use_do_not_count_unless_it_says_so() -> None:
     builder = ClusterBuilder().node("n0", labels={"gpu": "yes"}).node("cpu", 0)
-    on_gpus = pod_kind(500, where=NodeFilter(selector=(("gpu", "yes"),)))
+    on_gpus = pod_shape(500, where=NodeFilter(selector=(("gpu", "yes"),)))
     counted = ruled("counted", only_here(), 2, on_gpus)
     assert where(planned(builder, Standing(), counted)) == ["n0", "n0"]
     ignored = ruled("ignored", only_here(by_affinity=False), 2, on_gpus)
@@ -96,8 +96,8 @@ def test_nodes_that_the_pod_may_not_use_do_not_count_unless_it_says_so() -> None
 def test_tainted_nodes_count_unless_the_pod_says_otherwise() -> None:
     taint = (Taint("reserved", "", "NoSchedule"),)
     builder = ClusterBuilder().node("n0").node("n1", taints=taint)
-    assert where(planned(builder, Standing(), ruled("a", only_here(), 2, pod_kind(500)))) == ["n0"]
-    honours = ruled("b", only_here(by_taints=True), 2, pod_kind(500))
+    assert where(planned(builder, Standing(), ruled("a", only_here(), 2, pod_shape(500)))) == ["n0"]
+    honours = ruled("b", only_here(by_taints=True), 2, pod_shape(500))
     assert where(planned(builder, Standing(), honours)) == ["n0", "n0"]
     cordoned = ClusterBuilder().node("n0").node("n1", closed="is cordoned").obj()
     cordoned.nodes = [replace(n, tainted=bool(n.closed)) for n in cordoned.nodes]
@@ -118,8 +118,8 @@ def test_the_first_of_a_group_may_go_anywhere_and_the_others_follow() -> None:
 
 
 def test_a_gang_that_comes_before_those_it_wants_to_be_near_starts_in_the_next_plan() -> None:
-    gang = replace(ruled("gang", peers(near(app="db")), 2, pod_kind(500)), gang=Gang(2, 2))
-    db = replace(ruled("db", peers(app="db"), 1, pod_kind(500)), created=1.0)
+    gang = replace(ruled("gang", peers(near(app="db")), 2, pod_shape(500)), gang=Gang(2, 2))
+    db = replace(ruled("db", peers(app="db"), 1, pod_shape(500)), created=1.0)
     result = planned(hosts(2), Standing(), gang, db)
     assert [place.job for place in result.assignments] == [db.key]
     assert [wait.job for wait in result.waits] == [gang.key]
@@ -136,14 +136,14 @@ def test_who_wants_others_goes_where_they_are_or_waits() -> None:
 
 def test_a_pod_that_is_there_keeps_others_away_though_they_have_no_rules() -> None:
     standing = Standing().on("n0", peers(apart(app="noisy"), app="quiet"))
-    noisy = ruled("noisy", peers(app="noisy"), 3, pod_kind(500))
+    noisy = ruled("noisy", peers(app="noisy"), 3, pod_shape(500))
     assert "n0" not in where(planned(hosts(2), standing, noisy))
     assert where(planned(hosts(1), standing, ruled("calm", peers(app="calm")))) == ["n0"]
 
 
 def test_pods_of_one_plan_keep_each_other_away() -> None:
-    first = ruled("first", peers(apart(app="second")), 1, pod_kind(500))
-    second = replace(ruled("second", peers(app="second"), 1, pod_kind(500)), created=1.0)
+    first = ruled("first", peers(apart(app="second")), 1, pod_shape(500))
+    second = replace(ruled("second", peers(app="second"), 1, pod_shape(500)), created=1.0)
     assert where(planned(hosts(2), Standing(), first, second)) == ["n0", "n1"]
     assert len(where(planned(hosts(1), Standing(), first, second))) == 1
 
@@ -151,7 +151,7 @@ def test_pods_of_one_plan_keep_each_other_away() -> None:
 def test_pods_with_no_rules_and_no_rules_about_them_cost_no_mask() -> None:
     builder = hosts(2)
     builder.obj().neighbours = Standing()
-    result = plan(builder.obj(), projects(), [job("plain", pod_kind(500), 4)])
+    result = plan(builder.obj(), projects(), [job("plain", pod_shape(500), 4)])
     assert Counter(where(result)) == {"n0": 4}
 
 
@@ -160,7 +160,7 @@ def test_who_can_go_nowhere_keeps_no_nodes_from_borrowers() -> None:
     standing = Standing().on("n0", peers(app="x")).on("n1", peers(app="x"))
     cluster.neighbours = standing
     stuck = ruled("stuck", peers(apart(app="x"), app="x"))
-    borrower = replace(job("borrower", pod_kind(1000), 4), project=ProjectName("poor"))
+    borrower = replace(job("borrower", pod_shape(1000), 4), project=ProjectName("poor"))
     teams = projects() | {
         ProjectName("poor"): replace(
             projects()[ProjectName("team-a")], name=ProjectName("poor"), quota_milli=0

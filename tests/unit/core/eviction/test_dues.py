@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import inf
 
 import pytest
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.properties.play import Play, Pod
 
@@ -12,7 +12,7 @@ from gpu_scheduler.core.eviction.dues import WORTH, Due
 from gpu_scheduler.core.model.promises import FAIR, PlannerMemory, Promises
 from gpu_scheduler.core.model.request import ProjectName
 
-WHOLE = pod_kind(1000)
+WHOLE = pod_shape(1000)
 A, B = ProjectName("a"), ProjectName("b")
 
 
@@ -121,7 +121,7 @@ def test_a_priority_waits_for_its_patience_and_then_for_what_is_worth_it():
 def test_a_priority_takes_what_began_after_it_as_soon_as_patience_is_over():
     case = play(project("a", 2000))
     case.place(Pod("old", "a", WHOLE, priority=10), "n0/0")
-    case.wait(Pod("w", "a", pod_kind(1000, count=2), priority=90, created=case.now))
+    case.wait(Pod("w", "a", pod_shape(1000, count=2), priority=90, created=case.now))
     later(case, 50.0)
     case.place(Pod("small", "a", WHOLE, priority=10), "n0/1")
     case.wait(Pod("one", "a", WHOLE, priority=80, created=case.now - 50.0))

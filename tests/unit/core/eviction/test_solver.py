@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, project, projects
+from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_shape, project, projects
 from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.fairness.test_budget import MixedPlay, team
 from tests.unit.core.gang_builders import gang, only_wait
@@ -10,13 +10,13 @@ from tests.unit.core.peer_builders import ZONE, Standing, near, peers
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.test_gang_play import members
 
-from gpu_scheduler.core.model.decision import EvictReason, Reason, ReservationKind
+from gpu_scheduler.core.model.decision import EvictReason, Reason, ReservationReason
 from gpu_scheduler.core.model.request import Topology
 from gpu_scheduler.core.plan import plan
 
-WHOLE, HALF, QUARTER = pod_kind(1000), pod_kind(500), pod_kind(250)
-HALVES = pod_kind(500, count=2)
-ON_A100 = pod_kind(1000, models=("a100",))
+WHOLE, HALF, QUARTER = pod_shape(1000), pod_shape(500), pod_shape(250)
+HALVES = pod_shape(500, count=2)
+ON_A100 = pod_shape(1000, models=("a100",))
 
 
 def test_a_gang_that_can_never_start_asks_for_nothing_of_a_model():
@@ -76,7 +76,7 @@ def test_of_victims_of_the_same_rank_a_gang_takes_the_fewest():
         for i in range(2):
             for half in range(1000 // milli):
                 play.now += 1
-                pod = Pod(f"v{n}{i}{half}", "p", pod_kind(milli), priority=10)
+                pod = Pod(f"v{n}{i}{half}", "p", pod_shape(milli), priority=10)
                 play.place(pod, f"n{n}/{i}", milli=milli)
     zone = Topology("zone")
     play.wait(*members("gang", WHOLE, WHOLE, project="p", priority=90, topology=zone))
@@ -88,7 +88,7 @@ def test_a_gang_that_can_run_on_one_model_only_is_judged_by_that_models_shares()
     teams = team("a", 9000, a100=1000), project("b", 0)
     play = MixedPlay((), projects(*teams))
     play.place(Pod("b0", "b", WHOLE), "a0/0").place(Pod("b1", "b", WHOLE), "a1/0")
-    half = pod_kind(500, models=("a100",))
+    half = pod_shape(500, models=("a100",))
     play.wait(*members("gang", half, half, project="a", distinct=False))
     result = play.plan()
     assert [evict.reason for evict in result.evicts] == [EvictReason.RECLAIM]
@@ -106,7 +106,7 @@ def test_nobody_starts_before_its_turn_into_room_that_an_earlier_one_gets_by_an_
     assert {
         reservation.pod
         for reservation in result.reservations
-        if reservation.kind is ReservationKind.FREED
+        if reservation.reason is ReservationReason.FREED
     } == {"pair-0"}
 
 

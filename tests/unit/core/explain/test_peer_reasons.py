@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.builders import ClusterBuilder, pod_kind
+from tests.unit.builders import ClusterBuilder, pod_shape
 from tests.unit.core.affinity.test_peer_masks import hosts, planned, ruled
 from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
 
@@ -11,7 +11,7 @@ from gpu_scheduler.core.model.decision import Plan, Reason
 from gpu_scheduler.core.model.peers import PodRules
 from gpu_scheduler.core.model.request import Gang, WaitingJob
 
-HALF = pod_kind(500)
+HALF = pod_shape(500)
 S = "kubernetes.io/hostname"
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, project, projects
+from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_shape, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.parts import in_parts
 
@@ -18,8 +18,8 @@ from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
 
-ON_A100 = pod_kind(1000, models=("a100",))
-ANYWHERE = pod_kind(1000)
+ON_A100 = pod_shape(1000, models=("a100",))
+ANYWHERE = pod_shape(1000)
 
 
 def team(name: str = "team-a", milli: int = 4000, *, weight: int = 1, **models: int) -> Project:
@@ -59,7 +59,7 @@ def test_what_a_model_can_never_give_is_said_at_once():
 
 def test_what_none_of_several_models_can_ever_give_is_said_at_once():
     builder = ClusterBuilder().node("a", 2, A100).node("b", 2, A30)
-    pair = job("j", pod_kind(1000, count=2))
+    pair = job("j", pod_shape(1000, count=2))
     result = plan(builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [pair])
     assert result.waits[0].reason is Reason.EXCEEDS_QUOTA
     assert result.waits[0].message == (
@@ -83,14 +83,14 @@ def test_on_a_node_with_several_models_the_one_that_is_left_is_taken():
     builder = ClusterBuilder().node("x", models=[A100, A30, A100, A30])
     builder.held("x/0", 1000, "team-a").held("x/2", 500)  # the best fit is an A100
     result = plan(
-        builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [job("j", pod_kind(500))]
+        builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [job("j", pod_shape(500))]
     )
     assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
 
 
 def test_on_a_node_with_several_models_the_one_that_a_limit_allows_is_taken():
     builder = ClusterBuilder().node("x", models=[A30, A100])
-    ten_gib = job("j", pod_kind(mib=10_240))  # 0.426 of an A30, 0.254 of an A100
+    ten_gib = job("j", pod_shape(mib=10_240))  # 0.426 of an A30, 0.254 of an A100
     result = plan(builder.obj(), projects(project(limit_milli=300)), [ten_gib])
     assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
 
@@ -237,8 +237,8 @@ POD_KINDS = (
     ON_A100,
     ON_A100,
     ANYWHERE,
-    pod_kind(1000, models=("a30",)),
-    pod_kind(500, models=("a100",)),
+    pod_shape(1000, models=("a30",)),
+    pod_shape(500, models=("a100",)),
 )
 QUOTAS = st.sampled_from([0, 500, 1000, 2000])
 MODEL_QUOTAS = st.dictionaries(st.sampled_from(["a100", "a30"]), QUOTAS, max_size=2)
@@ -330,19 +330,19 @@ ASKS = st.lists(
 def test_shares_of_a_model_sum_to_what_there_is_and_keep_what_is_promised(
     capacity: int, asks: list[tuple[int, int | None, int, int]]
 ):
-    known, demand = {}, {}
+    known, pod_request = {}, {}
     for i, (any_gpu, named, weight, wanted) in enumerate(asks):
         name = ProjectName(f"p{i}")
         models = {} if named is None else {"a100": named}
         known[name] = Project(name, any_gpu, None, weight, models)
-        demand[name] = wanted
-    found = model_shares("a100", capacity, known, demand)
+        pod_request[name] = wanted
+    found = model_shares("a100", capacity, known, pod_request)
     asked = {}
     for name, each in known.items():
         most = quota.ceiling_milli(each)
         if each.weight == 0 and "a100" in each.quota_by_model:
             most = min(most, each.quota_by_model["a100"])
-        asked[name] = min(demand[name], most)
+        asked[name] = min(pod_request[name], most)
         assert 0 <= found[name] <= asked[name]
     assert sum(found.values()) == min(capacity, sum(asked.values()))
     promised = {n: min(asked[n], p.quota_by_model.get("a100", 0)) for n, p in known.items()}

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
-from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, projects
+from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_shape, projects
 from tests.unit.core.fairness.test_budget import (
     ANYWHERE,
     ON_A100,
@@ -22,12 +22,12 @@ from tests.unit.core.properties.test_gang_play import check_whole, members
 from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.model.decision import Plan, Reason
-from gpu_scheduler.core.model.request import PodKind
+from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.plan import plan
 
-ON_A30 = pod_kind(1000, models=("a30",))
-EITHER = pod_kind(1000, models=("a100", "a30"))
-HALF = pod_kind(500, models=("a100", "a30"))
+ON_A30 = pod_shape(1000, models=("a30",))
+EITHER = pod_shape(1000, models=("a100", "a30"))
+HALF = pod_shape(500, models=("a100", "a30"))
 
 
 def models(result: Plan) -> Counter[str]:
@@ -65,7 +65,7 @@ def test_who_has_no_choice_gets_the_model_that_others_could_do_without():
 def test_large_members_leave_to_small_ones_what_these_need():
     """The pair is tried first and must not use up the A100s of the one that has no choice."""
     builder = ClusterBuilder().node("a0", 3, A100).node("b0", 2, A30)
-    pair = pod_kind(1000, count=2, models=("a100", "a30"))
+    pair = pod_shape(1000, count=2, models=("a100", "a30"))
     result = plan(
         builder.obj(),
         projects(team(weight=0, a100=2000, a30=2000)),
@@ -120,9 +120,9 @@ def test_a_gang_that_waits_for_its_quota_of_a_model_keeps_no_borrower_away():
 MEMBERS = st.lists(st.sampled_from([ON_A100, ON_A30, EITHER]), min_size=1, max_size=4)
 
 
-def starts(pod_kinds: list[PodKind], free: Counter[str], left: dict[str, int]) -> bool:
+def starts(pod_shapes: list[PodShape], free: Counter[str], left: dict[str, int]) -> bool:
     """Whether some way to give each member a model stays within devices and quota."""
-    options = [[m for m in ("a100", "a30") if m in each.models] for each in pod_kinds]
+    options = [[m for m in ("a100", "a30") if m in each.models] for each in pod_shapes]
     return any(
         all(count <= min(free[m], left.get(m, 9000) // 1000) for m, count in Counter(way).items())
         for way in product(*options)
@@ -135,7 +135,7 @@ def starts(pod_kinds: list[PodKind], free: Counter[str], left: dict[str, int]) -
     MEMBERS, st.dictionaries(st.sampled_from(["a100", "a30"]), QUOTAS), st.sets(st.integers(0, 3))
 )
 def test_a_gang_starts_if_any_choice_of_models_lets_it(
-    pod_kinds: list[PodKind], quota: dict[str, int], taken: set[int]
+    pod_shapes: list[PodShape], quota: dict[str, int], taken: set[int]
 ):
     builder, names = mixed(), ("a0/0", "a1/0", "b0/0", "b1/0")
     for device in taken:
@@ -144,9 +144,9 @@ def test_a_gang_starts_if_any_choice_of_models_lets_it(
     result = plan(
         builder.obj(),
         projects(team(milli=9000, weight=0, **quota)),
-        [gang("g", *((each, 1) for each in pod_kinds))],
+        [gang("g", *((each, 1) for each in pod_shapes))],
     )
-    assert bool(result.assignments) == starts(pod_kinds, free, quota)
+    assert bool(result.assignments) == starts(pod_shapes, free, quota)
     for model, count in models(result).items():
         assert count * 1000 <= quota.get(model, 9000)
 
@@ -176,12 +176,12 @@ def plays(draw: st.DrawFn) -> tuple[MixedPlay, list[Pod]]:
     waves: dict[str, list[Pod]] = {"old": [], "new": []}
     for wave, pods in waves.items():
         for i in range(draw(st.integers(1, 4))):
-            pod_kinds = draw(KINDS)
+            pod_shapes = draw(KINDS)
             about = {
                 "project": draw(PROJECT),
                 "created": 500.0 * (wave == "new") + i,
             }
-            pods += members(f"{wave}{i}", *pod_kinds, **about)
+            pods += members(f"{wave}{i}", *pod_shapes, **about)
     scene = Whole((1, 1, 1, 1), projects(*teams), reserve_after_seconds=1e9)
     scene.wait(*waves["old"])
     return scene, waves["new"]

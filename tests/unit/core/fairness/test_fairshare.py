@@ -16,8 +16,8 @@ A, B, C = (ProjectName(name) for name in "abc")
 
 
 def shares(capacity: int, *those: tuple[Project, int]) -> dict[str, int]:
-    demand = {team.name: milli for team, milli in those}
-    return dict(fair_shares(capacity, projects(*(team for team, _ in those)), demand))
+    pod_request = {team.name: milli for team, milli in those}
+    return dict(fair_shares(capacity, projects(*(team for team, _ in those)), pod_request))
 
 
 def test_the_surplus_goes_by_weight():
@@ -89,9 +89,9 @@ def test_shares_sum_to_what_there_is_or_to_what_is_asked_for(
     capacity: int, teams: list[tuple[int, int | None, int, int]]
 ):
     known = projects(project("z", 0), *(project(f"p{i}", *t[:3]) for i, t in enumerate(teams)))
-    demand = {ProjectName(f"p{i}"): t[3] for i, t in enumerate(teams)}
-    found = fair_shares(capacity, known, demand)
-    asked = {n: min(demand.get(n, 0), ceiling_milli(p)) for n, p in known.items()}
+    pod_request = {ProjectName(f"p{i}"): t[3] for i, t in enumerate(teams)}
+    found = fair_shares(capacity, known, pod_request)
+    asked = {n: min(pod_request.get(n, 0), ceiling_milli(p)) for n, p in known.items()}
     assert sum(found.values()) == min(capacity, sum(asked.values()))
     guaranteed = {n: min(asked[n], p.quota_milli) for n, p in known.items()}
     for name in known:

@@ -1,21 +1,21 @@
-from tests.unit.builders import A30, A100, ClusterBuilder, pod_kind
+from tests.unit.builders import A30, A100, ClusterBuilder, pod_shape
 
 from gpu_scheduler.core.fit.scores import Candidates
-from gpu_scheduler.core.model.demand import Demand
-from gpu_scheduler.core.model.request import PodKind
+from gpu_scheduler.core.model.pod_request import PodRequest
+from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.table import ScoreTable
 
-Ask = tuple[Candidates, Demand]
+Ask = tuple[Candidates, PodRequest]
 
 
-def candidates(builder: ClusterBuilder, what: PodKind) -> Ask:
+def candidates(builder: ClusterBuilder, what: PodShape) -> Ask:
     snapshot = Snapshot(builder.obj())
-    demand = Demand(what, snapshot)
+    pod_request = PodRequest(what, snapshot)
     table = ScoreTable(snapshot, Packing.FRAGMENTATION, History().mix)
-    return Candidates(snapshot, table), demand
+    return Candidates(snapshot, table), pod_request
 
 
 def named(ask: Ask, *avoid: str, most_milli: int | None = None) -> int | None:
@@ -25,11 +25,11 @@ def named(ask: Ask, *avoid: str, most_milli: int | None = None) -> int | None:
 
 def test_equal_scores_go_to_the_node_with_the_least_free_then_to_the_first():
     builder = ClusterBuilder().node("a").node("b").node("c").held("b/0", 1000).held("c/0", 1000)
-    assert named(candidates(builder, pod_kind(500))) == 1
+    assert named(candidates(builder, pod_shape(500))) == 1
 
 
 def test_avoided_nodes_are_passed_over_and_come_back():
-    table = candidates(ClusterBuilder().node("a").node("b").node("c"), pod_kind(500))
+    table = candidates(ClusterBuilder().node("a").node("b").node("c"), pod_shape(500))
     assert named(table, "a", "b") == 2
     assert named(table, "a") == 1
     assert named(table) == 0
@@ -38,7 +38,7 @@ def test_avoided_nodes_are_passed_over_and_come_back():
 
 def test_nodes_where_the_pod_would_be_charged_too_much_are_passed_over():
     builder = ClusterBuilder().node("small", 1, A30).node("large", 1, A100)
-    table = candidates(builder, pod_kind(mib=12_000))
+    table = candidates(builder, pod_shape(mib=12_000))
     assert named(table) == 0
     assert named(table, most_milli=300) == 1
     assert named(table, most_milli=200) is None
@@ -46,5 +46,5 @@ def test_nodes_where_the_pod_would_be_charged_too_much_are_passed_over():
 
 def test_a_pod_without_a_gpu_goes_where_the_least_gpu_is_free():
     builder = ClusterBuilder().node("a").node("b").held("b/0", 500)
-    assert named(candidates(builder, pod_kind(cpu_milli=1000))) == 1
-    assert named(candidates(builder.node("bare", 0), pod_kind(cpu_milli=1000))) == 2
+    assert named(candidates(builder, pod_shape(cpu_milli=1000))) == 1
+    assert named(candidates(builder.node("bare", 0), pod_shape(cpu_milli=1000))) == 2

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, projects
+from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_shape, projects
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
@@ -15,13 +15,13 @@ from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.plan import plan
 
 POD_KINDS = [
-    pod_kind(500, cpu_milli=1000),
-    pod_kind(300),
-    pod_kind(1000),
-    pod_kind(1000, count=2),
-    pod_kind(mib=12_000),
-    pod_kind(400, models=("a30",)),
-    pod_kind(cpu_milli=2000),
+    pod_shape(500, cpu_milli=1000),
+    pod_shape(300),
+    pod_shape(1000),
+    pod_shape(1000, count=2),
+    pod_shape(mib=12_000),
+    pod_shape(400, models=("a30",)),
+    pod_shape(cpu_milli=2000),
 ]
 MIX = History().mix
 
@@ -74,7 +74,7 @@ def test_a_plan_with_a_session_is_the_plan_without(turns: list[list[int]]):
 def test_nodes_that_come_are_seen():
     session = PlannerCache()
     small = ClusterBuilder().node("a", 1).obj()
-    jobs = [job("pair", pod_kind(1000, count=2))]
+    jobs = [job("pair", pod_shape(1000, count=2))]
     assert plan(small, projects(), jobs, session=session).assignments == ()
     large = ClusterBuilder().node("a", 1).node("b", 2).obj()
     assert plan(large, projects(), jobs, session=session).assignments[0].node == "b"
@@ -84,11 +84,11 @@ def test_nodes_that_come_are_seen():
 def test_the_session_learns_what_is_typical_from_what_it_places():
     state = ClusterBuilder().node("a", 64, cpu_milli=1 << 40, pods=1000).obj()
     session = PlannerCache()
-    plan(state, projects(), [job("few", pod_kind(330), 20)], session=session)
+    plan(state, projects(), [job("few", pod_shape(330), 20)], session=session)
     before = session.table
-    plan(state, projects(), [job("few-more", pod_kind(330), 20)], session=session)
+    plan(state, projects(), [job("few-more", pod_shape(330), 20)], session=session)
     assert session.table is before
-    plan(state, projects(), [job("many", pod_kind(100), 600)], session=session)
+    plan(state, projects(), [job("many", pod_shape(100), 600)], session=session)
     assert session.table is not before  # the mix is a new one
 
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from tests.unit.builders import A30, A100, GIB, ClusterBuilder, pod_kind, project, projects
+from tests.unit.builders import A30, A100, GIB, ClusterBuilder, pod_shape, project, projects
 from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.fit.session import PlannerCache
-from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.cluster import Cluster, Taint
 from gpu_scheduler.core.model.decision import EvictReason, Grant, Plan
 from gpu_scheduler.core.model.peers import PodPeers
@@ -24,7 +24,7 @@ from gpu_scheduler.core.model.request import (
     Gang,
     NodeFilter,
     NodeSelectorTerm,
-    PodKind,
+    PodShape,
     Project,
     Toleration,
     Topology,
@@ -41,9 +41,9 @@ ZONE = "zone"
 DEDICATED = Taint("dedicated", "train", "NoSchedule")
 CATALOGUE = Catalogue(
     (
-        GPUKind("big", "a100", 3_000_000),
-        GPUKind("middle", "a30", 1_000_000, (1, 2, 4)),
-        GPUKind("small", "t4", 500_000),
+        GPUType("big", "a100", 3_000_000),
+        GPUType("middle", "a30", 1_000_000, (1, 2, 4)),
+        GPUType("small", "t4", 500_000),
     )
 )
 ANYWHERE = NodeFilter()
@@ -53,25 +53,25 @@ WHERES = (
     NodeFilter(tolerations=(Toleration("dedicated", "Exists"),)),
 )
 POD_KINDS = (
-    (pod_kind(125), 2),
-    (pod_kind(300), 2),
-    (pod_kind(500), 6),
-    (pod_kind(500, cpu_milli=6_000, memory_bytes=20 * GIB), 2),
-    (pod_kind(1000), 8),
-    (pod_kind(1000, cpu_milli=20_000), 2),
-    (pod_kind(1000, count=2), 4),
-    (pod_kind(1000, count=4), 2),
-    (pod_kind(250, count=2), 2),
-    (pod_kind(mib=9_000), 2),
-    (pod_kind(mib=12_000, count=2), 1),
-    (pod_kind(700, models=("a100",)), 2),
-    (pod_kind(1000, models=("a30",)), 2),
-    (pod_kind(1000, models=("a100", "a30")), 2),
-    (pod_kind(600, min_compute=(8, 0)), 1),
-    (pod_kind(containers=[DeviceRequest(0, 1, 600), DeviceRequest(1, 1, 300)]), 1),
-    (pod_kind(containers=[DeviceRequest(0, 1, 500), DeviceRequest(1, 1, 0, 8_000)]), 1),
-    (pod_kind(containers=[DeviceRequest(0, 2, 1000), DeviceRequest(1, 1, 200)]), 1),
-    (pod_kind(cpu_milli=8_000, memory_bytes=GIB), 2),
+    (pod_shape(125), 2),
+    (pod_shape(300), 2),
+    (pod_shape(500), 6),
+    (pod_shape(500, cpu_milli=6_000, memory_bytes=20 * GIB), 2),
+    (pod_shape(1000), 8),
+    (pod_shape(1000, cpu_milli=20_000), 2),
+    (pod_shape(1000, count=2), 4),
+    (pod_shape(1000, count=4), 2),
+    (pod_shape(250, count=2), 2),
+    (pod_shape(mib=9_000), 2),
+    (pod_shape(mib=12_000, count=2), 1),
+    (pod_shape(700, models=("a100",)), 2),
+    (pod_shape(1000, models=("a30",)), 2),
+    (pod_shape(1000, models=("a100", "a30")), 2),
+    (pod_shape(600, min_compute=(8, 0)), 1),
+    (pod_shape(containers=[DeviceRequest(0, 1, 600), DeviceRequest(1, 1, 300)]), 1),
+    (pod_shape(containers=[DeviceRequest(0, 1, 500), DeviceRequest(1, 1, 0, 8_000)]), 1),
+    (pod_shape(containers=[DeviceRequest(0, 2, 1000), DeviceRequest(1, 1, 200)]), 1),
+    (pod_shape(cpu_milli=8_000, memory_bytes=GIB), 2),
 )
 FRACTIONS = (1, 2, 4, 6, 7)  # and who needs several GPUs: consolidation has something to do
 PRIORITIES = (50, 50, 50, 50, 10, 90)
@@ -143,7 +143,7 @@ class History(Play):
             if random.random() < 0.5 or device in self._strangers:
                 continue
             milli, name = random.choice((300, 500)), f"s{d}"
-            pod = Pod(name, random.choice(sorted(self.projects)), pod_kind(milli))
+            pod = Pod(name, random.choice(sorted(self.projects)), pod_shape(milli))
             if self._rules:
                 self.who[name] = PEERS[0]
             grants = (Grant(0, device, milli, milli * c.dev_usable_mib[d] // 1000),)
@@ -298,14 +298,14 @@ class History(Play):
             "created": self.now,
             "limit": random.random() < 0.4,
         }
-        first = self._pod_kind()
-        pod_kinds = [first] * count
+        first = self._pod_shape()
+        pod_shapes = [first] * count
         if gang:
             topology = random.choice((None, None, Topology(ZONE), Topology(ZONE, required=False)))
             about |= {"gang": name, "size": count, "distinct": random.random() < 0.7}
             about |= {"topology": topology}
             seconds = seconds[:1] * count
-            pod_kinds = random.choice((pod_kinds, [first, *[self._pod_kind()] * (count - 1)]))
+            pod_shapes = random.choice((pod_shapes, [first, *[self._pod_shape()] * (count - 1)]))
         else:
             about["job"] = name
         who, spared = random.choice(PEERS), random.random() < 0.05
@@ -314,12 +314,12 @@ class History(Play):
                 self.who[f"{name}-{i}"] = who
             if spared:
                 self.spared.add(f"{name}-{i}")
-        found = zip(pod_kinds, seconds, strict=True)
+        found = zip(pod_shapes, seconds, strict=True)
         return [
-            Pod(f"{name}-{i}", pod_kind=w, seconds=s, **about) for i, (w, s) in enumerate(found)
+            Pod(f"{name}-{i}", pod_shape=w, seconds=s, **about) for i, (w, s) in enumerate(found)
         ]  # type: ignore[arg-type]
 
-    def _pod_kind(self) -> PodKind:
+    def _pod_shape(self) -> PodShape:
         found = self._random.choice(self._pod_kinds)
         if self._random.random() < 0.15:
             return replace(found, where=self._random.choice(WHERES))

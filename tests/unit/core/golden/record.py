@@ -50,7 +50,7 @@ def decisions(plan: Plan) -> Iterator[str]:
         yield f"evict {evict.job} {evict.pod} {evict.beneficiary} {evict.reason.value} {whole}"
     for kept in plan.reservations:
         grants = " ".join(f"{g.container}:{g.device}:{g.milli}:{g.mib}" for g in kept.grants)
-        yield f"hold {kept.job} {kept.pod} {kept.node} {kept.kind.value} {kept.start} {grants}"
+        yield f"hold {kept.job} {kept.pod} {kept.node} {kept.reason.value} {kept.start} {grants}"
     for wait in plan.waits:
         yield f"wait {wait.job} {wait.position}"
     yield f"shares {_shares(plan.shares_milli.items())}"
@@ -87,7 +87,7 @@ def features(seeds: Iterable[int]) -> Counter[str]:
                 found[f"evict {whole}: {evict.reason.value}"] += 1
             for reservation in plan.reservations:
                 of = "a member of a gang" if waiting[reservation.pod].gang else "a pod"
-                found[f"hold for {of}: {reservation.kind.value}"] += 1
+                found[f"hold for {of}: {reservation.reason.value}"] += 1
             for wait in plan.waits:
                 found[f"wait: {wait.reason.value}"] += 1
             found["share of a model"] += bool(plan.shares_by_model_milli)

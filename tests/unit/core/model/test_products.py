@@ -1,10 +1,10 @@
 """Which products a model means."""
 
 import pytest
-from tests.unit.builders import A100, ClusterBuilder, job, pod_kind, project, projects
+from tests.unit.builders import A100, ClusterBuilder, job, pod_shape, project, projects
 
 from gpu_scheduler.core.fairness.flavors import by_length, flavor_of
-from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.plan import plan
@@ -68,7 +68,7 @@ def test_a_model_is_shown_as_the_product_spells_it(model: str, product: str, sho
 def test_a_job_for_an_a10_does_not_start_on_an_a100() -> None:
     cluster = ClusterBuilder().node("a", 2, A100).obj()
     teams = projects(project("team-a", 4000))
-    result = plan(cluster, teams, [job("j", pod_kind(500, models=("a10",)))])
+    result = plan(cluster, teams, [job("j", pod_shape(500, models=("a10",)))])
     assert result.assignments == ()
     assert result.waits[0].reason is Reason.UNSATISFIABLE
     assert result.waits[0].message == (
@@ -78,7 +78,7 @@ def test_a_job_for_an_a10_does_not_start_on_an_a100() -> None:
 
 
 def test_classes_and_quotas_compare_models_alike() -> None:
-    classes = Catalogue((GPUKind("a10", "a10"), GPUKind("other", "")))
+    classes = Catalogue((GPUType("a10", "a10"), GPUType("other", "")))
     found = [kind.name if (kind := classes.of(p)) else "" for p in (SXM, "NVIDIA-A10")]
     assert found == ["other", "a10"]
     models = by_length(["a10", "a100", "a100-sxm4"])

@@ -2,7 +2,7 @@ from copy import deepcopy
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import A30, ClusterBuilder, dell_selfhosted, pod_kind
+from tests.unit.builders import A30, ClusterBuilder, dell_selfhosted, pod_shape
 
 from gpu_scheduler.core.model.devices import Chooser
 from gpu_scheduler.core.model.request import ProjectName
@@ -13,7 +13,7 @@ TEAM = ProjectName("team-a")
 
 def test_taking_charges_devices_node_and_project():
     snapshot = Snapshot(dell_selfhosted().obj())
-    what = pod_kind(500, cpu_milli=4000, memory_bytes=1 << 30)
+    what = pod_shape(500, cpu_milli=4000, memory_bytes=1 << 30)
     snapshot.take(0, what, ((0, 1, 500, 20224),), TEAM)
     cluster = snapshot.cluster
     assert (cluster.free_milli[1], cluster.free_mib[1]) == (500, 20224)
@@ -26,7 +26,7 @@ def test_taking_charges_devices_node_and_project():
 def test_the_cluster_it_was_made_from_stays():
     cluster = ClusterBuilder().node("a", unhealthy=[0]).obj()
     before = deepcopy(cluster)
-    Snapshot(cluster).take(0, pod_kind(500), ((0, 1, 500, 20224),), TEAM)
+    Snapshot(cluster).take(0, pod_shape(500), ((0, 1, 500, 20224),), TEAM)
     assert cluster == before
 
 
@@ -42,9 +42,9 @@ def test_rolling_back_restores_every_number(takes: list[tuple[int, int]]):
     for node, milli in takes:
         marks.append(snapshot.mark())
         states.append((deepcopy(snapshot.cluster), list(snapshot.node_free_milli)))
-        choice = Chooser(pod_kind(milli), snapshot).choose(node)
+        choice = Chooser(pod_shape(milli), snapshot).choose(node)
         if choice is not None:
-            snapshot.take(node, pod_kind(milli, cpu_milli=1000), choice.picks, TEAM)
+            snapshot.take(node, pod_shape(milli, cpu_milli=1000), choice.picks, TEAM)
     for mark, state in reversed(list(zip(marks, states, strict=True))):
         snapshot.rollback(mark)
         assert (snapshot.cluster, snapshot.node_free_milli) == state

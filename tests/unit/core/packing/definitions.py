@@ -3,27 +3,27 @@
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.assign import share
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import accepts
-from gpu_scheduler.core.model.request import PodKind
-from gpu_scheduler.core.model.snapshot import DeviceKind, Snapshot
+from gpu_scheduler.core.model.pod_request import PodRequest
+from gpu_scheduler.core.model.request import PodShape
+from gpu_scheduler.core.model.snapshot import DeviceType, Snapshot
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.policy import COPIES_PERCENT, UNIT, WEIGHT
 
 FAR = 10**9
 
 
-def needs(pod_kind: PodKind, device: DeviceKind) -> int:
+def needs(pod_shape: PodShape, device: DeviceType) -> int:
     """Milli of one device, more than there is where it does not serve."""
-    milli = share(pod_kind.devices[0], device.usable_mib)[0]
-    return milli if accepts(pod_kind, device) and milli <= 1000 else FAR
+    milli = share(pod_shape.devices[0], device.usable_mib)[0]
+    return milli if accepts(pod_shape, device) and milli <= 1000 else FAR
 
 
 @dataclass(frozen=True)
 class State:
     """A node: its devices, their free milli and the free CPU."""
 
-    kind: tuple[DeviceKind, ...]
+    kind: tuple[DeviceType, ...]
     free: tuple[int, ...]
     cpu: int
 
@@ -32,35 +32,35 @@ class State:
         return sum(self.free)
 
 
-def fragmentation_of(state: State, pod_kind: PodKind) -> int:
+def fragmentation_of(state: State, pod_shape: PodShape) -> int:
     """F_n(m)."""
-    if not pod_kind.devices or state.cpu < pod_kind.cpu_milli:
+    if not pod_shape.devices or state.cpu < pod_shape.cpu_milli:
         return state.total
-    fits = [f >= needs(pod_kind, d) for f, d in zip(state.free, state.kind, strict=True)]
-    if sum(fits) < pod_kind.devices[0].count:
+    fits = [f >= needs(pod_shape, d) for f, d in zip(state.free, state.kind, strict=True)]
+    if sum(fits) < pod_shape.devices[0].count:
         return state.total
     return sum(f for f, fit in zip(state.free, fits, strict=True) if not fit)
 
 
 def fragmentation(state: State, mix: Mix) -> int:
     """F_n times WEIGHT."""
-    return sum(weight * fragmentation_of(state, pod_kind) for pod_kind, weight in mix.typical)
+    return sum(weight * fragmentation_of(state, pod_shape) for pod_shape, weight in mix.typical)
 
 
-def unused_of(state: State, pod_kind: PodKind) -> int:
+def unused_of(state: State, pod_shape: PodShape) -> int:
     """Free GPU left when the node is filled with copies of one pod."""
-    if not pod_kind.devices:
+    if not pod_shape.devices:
         return state.total
-    count = pod_kind.devices[0].count
-    asked = [needs(pod_kind, device) for device in state.kind]
+    count = pod_shape.devices[0].count
+    asked = [needs(pod_shape, device) for device in state.kind]
     copies = sum(f // n for f, n in zip(state.free, asked, strict=True)) // count
-    copies = min(copies, state.cpu // max(1, pod_kind.cpu_milli))
+    copies = min(copies, state.cpu // max(1, pod_shape.cpu_milli))
     return state.total - copies * count * min(asked, default=0) if copies else state.total
 
 
 def unused(state: State, mix: Mix) -> int:
     """The copies term times WEIGHT."""
-    return sum(weight * unused_of(state, pod_kind) for pod_kind, weight in mix.typical)
+    return sum(weight * unused_of(state, pod_shape) for pod_shape, weight in mix.typical)
 
 
 def cost(state: State, mix: Mix) -> int:
@@ -71,13 +71,15 @@ def cost(state: State, mix: Mix) -> int:
 
 def excess(mix: Mix, snapshot: Snapshot) -> list[float]:
     """Scarcity of each node: wanted over there, minus one, at least 0."""
-    nodes = range(len(snapshot.kind))
-    size = [len(snapshot.kinds[snapshot.kind[n]]) * 1000 for n in nodes]
+    nodes = range(len(snapshot.node_shape))
+    size = [len(snapshot.node_shapes[snapshot.node_shape[n]]) * 1000 for n in nodes]
     wanted = []
-    for pod_kind, count in mix.wanted:
-        if not pod_kind.devices:
+    for pod_shape, count in mix.wanted:
+        if not pod_shape.devices:
             continue
-        could = {n: least for n in nodes if (least := _milli_on(pod_kind, n, snapshot)) is not None}
+        could = {
+            n: least for n in nodes if (least := _milli_on(pod_shape, n, snapshot)) is not None
+        }
         if could:
             wanted.append((min(could.values()) * count, list(could)))
     everything = sum(milli for milli, _ in wanted)
@@ -89,19 +91,21 @@ def excess(mix: Mix, snapshot: Snapshot) -> list[float]:
     return [max(0.0, p / size[n] - 1) if size[n] else 0.0 for n, p in enumerate(pressure)]
 
 
-def _milli_on(pod_kind: PodKind, n: int, snapshot: Snapshot) -> int | None:
+def _milli_on(pod_shape: PodShape, n: int, snapshot: Snapshot) -> int | None:
     node = snapshot.cluster.nodes[n]
-    if node.cpu_milli < pod_kind.cpu_milli or node.memory_bytes < pod_kind.memory_bytes:
+    if node.cpu_milli < pod_shape.cpu_milli or node.memory_bytes < pod_shape.memory_bytes:
         return None
-    asked = sorted(needs(pod_kind, device) for device in snapshot.kinds[snapshot.kind[n]])
-    asked = [milli for milli in asked if milli < FAR][: pod_kind.devices[0].count]
-    return sum(asked) if len(asked) == pod_kind.devices[0].count else None
+    asked = sorted(
+        needs(pod_shape, device) for device in snapshot.node_shapes[snapshot.node_shape[n]]
+    )
+    asked = [milli for milli in asked if milli < FAR][: pod_shape.devices[0].count]
+    return sum(asked) if len(asked) == pod_shape.devices[0].count else None
 
 
 def state_of(snapshot: Snapshot, node: int) -> State:
     cluster = snapshot.cluster
     a, b = cluster.first[node], cluster.first[node + 1]
-    kind = snapshot.kinds[snapshot.kind[node]]
+    kind = snapshot.node_shapes[snapshot.node_shape[node]]
     return State(kind, tuple(cluster.free_milli[a:b]), cluster.free_cpu_milli[node])
 
 
@@ -111,21 +115,23 @@ def without(state: State, taken: dict[int, int], cpu: int) -> State:
     return State(state.kind, free, state.cpu - cpu)
 
 
-def placements(demand: Demand, node: int, snapshot: Snapshot) -> list[tuple[dict[int, int], int]]:
+def placements(
+    pod_request: PodRequest, node: int, snapshot: Snapshot
+) -> list[tuple[dict[int, int], int]]:
     """Ways to put a pod on a node: milli by offset, and what is left on the devices.
 
     All devices for a lone request of one on alike devices, else the choice of ``Chooser``.
     """
-    if not snapshot.has_room(node, demand.pod_kind):
+    if not snapshot.has_room(node, pod_request.pod_shape):
         return []
-    choice = demand.chooser.choose(node)
+    choice = pod_request.chooser.choose(node)
     if choice is None:
         return []
-    base, requests = snapshot.cluster.first[node], demand.pod_kind.devices
-    kind = snapshot.kinds[snapshot.kind[node]]
+    base, requests = snapshot.cluster.first[node], pod_request.pod_shape.devices
+    kind = snapshot.node_shapes[snapshot.node_shape[node]]
     if len(requests) == 1 and requests[0].count == 1 and len(set(kind)) == 1:
         free = state_of(snapshot, node).free
-        milli = needs(demand.pod_kind, kind[0])
+        milli = needs(pod_request.pod_shape, kind[0])
         return [({o: milli}, f - milli) for o, f in enumerate(free) if f >= milli]
     taken: dict[int, int] = {}
     for _, device, milli, _ in choice.picks:

@@ -1,28 +1,28 @@
 """Mixes and states for property tests."""
 
 from hypothesis import strategies as st
-from tests.unit.builders import A30, A100, COMPUTE, USABLE_MIB, pod_kind
+from tests.unit.builders import A30, A100, COMPUTE, USABLE_MIB, pod_shape
 
-from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodKind
-from gpu_scheduler.core.model.snapshot import DeviceKind
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodShape
+from gpu_scheduler.core.model.snapshot import DeviceType
 from gpu_scheduler.core.packing.mix import Mix, mix_of
 
 PODS = [
-    pod_kind(1000, cpu_milli=8000),
-    pod_kind(500, cpu_milli=2000),
-    pod_kind(330),
-    pod_kind(810, cpu_milli=7000, memory_bytes=3 << 30),
-    pod_kind(125, cpu_milli=500),
-    pod_kind(1000, count=2, cpu_milli=16_000),
-    pod_kind(1000, count=4, cpu_milli=32_000),
-    pod_kind(250, count=2, cpu_milli=1000),
-    pod_kind(mib=10_000, cpu_milli=3000),
-    pod_kind(400, models=("a30",), cpu_milli=1000),
-    pod_kind(700, min_compute=(9, 0)),
-    pod_kind(containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)], cpu_milli=2000),
-    pod_kind(cpu_milli=4000),
-    pod_kind(330, where=NodeFilter(selector=(("zone", "b"),))),
-    pod_kind(
+    pod_shape(1000, cpu_milli=8000),
+    pod_shape(500, cpu_milli=2000),
+    pod_shape(330),
+    pod_shape(810, cpu_milli=7000, memory_bytes=3 << 30),
+    pod_shape(125, cpu_milli=500),
+    pod_shape(1000, count=2, cpu_milli=16_000),
+    pod_shape(1000, count=4, cpu_milli=32_000),
+    pod_shape(250, count=2, cpu_milli=1000),
+    pod_shape(mib=10_000, cpu_milli=3000),
+    pod_shape(400, models=("a30",), cpu_milli=1000),
+    pod_shape(700, min_compute=(9, 0)),
+    pod_shape(containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)], cpu_milli=2000),
+    pod_shape(cpu_milli=4000),
+    pod_shape(330, where=NodeFilter(selector=(("zone", "b"),))),
+    pod_shape(
         containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)],
         where=NodeFilter(selector=(("zone", "b"),)),
     ),
@@ -34,11 +34,11 @@ def mixes() -> st.SearchStrategy[Mix]:
     return counts.map(mix_of)
 
 
-def device(model: str) -> DeviceKind:
-    return DeviceKind(model, USABLE_MIB[model], COMPUTE[model])
+def device(model: str) -> DeviceType:
+    return DeviceType(model, USABLE_MIB[model], COMPUTE[model])
 
 
-KINDS: list[tuple[DeviceKind, ...]] = [
+KINDS: list[tuple[DeviceType, ...]] = [
     (device(A100),) * 4,
     (device(A30),),
     (device(A100), device(A30)),
@@ -51,6 +51,6 @@ def free_milli(count: int) -> st.SearchStrategy[tuple[int, ...]]:
     return st.tuples(*[amounts] * count)
 
 
-def pods() -> st.SearchStrategy[list[PodKind | None]]:
+def pods() -> st.SearchStrategy[list[PodShape | None]]:
     """Pods one after the other; None = half of them leave."""
     return st.lists(st.one_of(st.sampled_from(PODS), st.none()), max_size=30)

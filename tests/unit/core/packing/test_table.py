@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import A30, A100, ClusterBuilder, pod_kind
+from tests.unit.builders import A30, A100, ClusterBuilder, pod_shape
 from tests.unit.core.packing import definitions
 from tests.unit.core.packing.mixes import PODS, mixes, pods
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
-from gpu_scheduler.core.model.request import PodKind, ProjectName
+from gpu_scheduler.core.model.pod_request import PodRequest
+from gpu_scheduler.core.model.request import PodShape, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.mix import Mix, mix_of
 from gpu_scheduler.core.packing.policy import BUCKET_MILLI, UNIT, WEIGHT, Packing
@@ -43,38 +43,38 @@ class Scan:
         self._scarce = scarcity_milli(mix, snapshot).tolist()
         self._most_cpu = max(node.cpu_milli for node in snapshot.cluster.nodes)
 
-    def best(self, demand: Demand) -> tuple[int, int] | None:
+    def best(self, pod_request: PodRequest) -> tuple[int, int] | None:
         """The node and what is left on the devices."""
         ranked = [
-            (*self._rank(demand, node, taken, left), node, left)
-            for node in demand.usable
-            for taken, left in self._placements(demand, node)
+            (*self._rank(pod_request, node, taken, left), node, left)
+            for node in pod_request.usable
+            for taken, left in self._placements(pod_request, node)
         ]
         return min(ranked)[-2:] if ranked else None
 
-    def _placements(self, demand: Demand, node: int) -> list[tuple[dict[int, int], int]]:
-        if self._snapshot.cluster.nodes[node].name == "forged" and demand.pod_kind.devices:
-            choice = demand.chooser.choose(node)
-            if choice is None or not self._snapshot.has_room(node, demand.pod_kind):
+    def _placements(self, pod_request: PodRequest, node: int) -> list[tuple[dict[int, int], int]]:
+        if self._snapshot.cluster.nodes[node].name == "forged" and pod_request.pod_shape.devices:
+            choice = pod_request.chooser.choose(node)
+            if choice is None or not self._snapshot.has_room(node, pod_request.pod_shape):
                 return []
             base = self._snapshot.cluster.first[node]
             taken: dict[int, int] = {}
             for _, device, milli, _ in choice.picks:
                 taken[device - base] = taken.get(device - base, 0) + milli
             return [(taken, choice.left_milli)]
-        return definitions.placements(demand, node, self._snapshot)
+        return definitions.placements(pod_request, node, self._snapshot)
 
     def _rank(
-        self, demand: Demand, node: int, taken: dict[int, int], left: int
+        self, pod_request: PodRequest, node: int, taken: dict[int, int], left: int
     ) -> tuple[int, int, int, int]:
-        snapshot, pod_kind_ = self._snapshot, demand.pod_kind
+        snapshot, pod_kind_ = self._snapshot, pod_request.pod_shape
         before = definitions.state_of(snapshot, node)
         after = definitions.without(before, taken, pod_kind_.cpu_milli)
         size = sum(before.kind[o].rank for o in taken) // max(1, len(taken))
-        size = size if demand.chooser.by_size else 0
+        size = size if pod_request.chooser.by_size else 0
         if self._packing is Packing.FRAGMENTATION:
             growth = definitions.cost(after, self._mix) - definitions.cost(before, self._mix)
-            least = min(self._scarce[n] for n in demand.could)
+            least = min(self._scarce[n] for n in pod_request.could)
             paid = growth + (self._scarce[node] - least) * UNIT
             return size, paid // (BUCKET_MILLI * UNIT) if taken else 0, left, after.total
         if self._packing is Packing.FGD:
@@ -92,17 +92,17 @@ class Scan:
 @settings(deadline=None, max_examples=40)
 @given(steps=pods(), mix=mixes())
 def test_the_table_names_the_node_and_the_device_that_a_scan_would(
-    packing: Packing, steps: list[PodKind | None], mix: Mix
+    packing: Packing, steps: list[PodShape | None], mix: Mix
 ):
     snapshot = Snapshot(cluster())
-    demands = {each: Demand(each, snapshot) for each in PODS}
+    pod_requests = {each: PodRequest(each, snapshot) for each in PODS}
     table, scan = ScoreTable(snapshot, packing, mix), Scan(snapshot, packing, mix)
     for step in steps:
         if step is None:
             snapshot.rollback(snapshot.mark() // 2)
             continue
-        found = table.best(demands[step])
-        expected = scan.best(demands[step])
+        found = table.best(pod_requests[step])
+        expected = scan.best(pod_requests[step])
         assert (found and (found[0], found[1].left_milli)) == expected
         if found is not None:
             snapshot.take(found[0], step, found[1].picks, TEAM)
@@ -114,15 +114,15 @@ POD = st.sampled_from([pod for pod in PODS if not pod.where.selector])
 @settings(deadline=None, max_examples=100)
 @given(steps=st.lists(POD, max_size=60), mix=mixes(), seed=st.integers(0, 9))
 def test_looking_ahead_changes_nothing_on_nodes_that_all_differ(
-    steps: list[PodKind], mix: Mix, seed: int
+    steps: list[PodShape], mix: Mix, seed: int
 ):
     def places(look_from: int) -> list[tuple[int, Choice] | None]:
         snapshot = Snapshot(differing(12, Random(seed)))
-        demands = {each: Demand(each, snapshot) for each in steps}
+        pod_requests = {each: PodRequest(each, snapshot) for each in steps}
         table, found = ScoreTable(snapshot, Packing.FRAGMENTATION, mix), []
         with patch("gpu_scheduler.core.packing.table._LOOK_FROM", look_from):
             for step in steps:
-                found.append(table.best(demands[step]))
+                found.append(table.best(pod_requests[step]))
                 if found[-1] is not None:
                     snapshot.take(found[-1][0], step, found[-1][1].picks, TEAM)
         return found
@@ -142,9 +142,9 @@ def differing(nodes: int, random: Random) -> Cluster:
     return state
 
 
-def best(builder: ClusterBuilder, pod: PodKind, packing: Packing, mix: Mix) -> tuple[str, str]:
+def best(builder: ClusterBuilder, pod: PodShape, packing: Packing, mix: Mix) -> tuple[str, str]:
     snapshot = Snapshot(builder.obj())
-    found = ScoreTable(snapshot, packing, mix).best(Demand(pod, snapshot))
+    found = ScoreTable(snapshot, packing, mix).best(PodRequest(pod, snapshot))
     assert found is not None
     devices = [snapshot.cluster.dev_id[pick[1]] for pick in found[1].picks]
     return snapshot.cluster.nodes[found[0]].name, ",".join(devices)
@@ -152,40 +152,40 @@ def best(builder: ClusterBuilder, pod: PodKind, packing: Packing, mix: Mix) -> t
 
 def test_a_fraction_goes_where_it_leaves_the_least_that_others_cannot_use():
     builder = ClusterBuilder().node("a").held("a/0", 300).held("a/1", 600)
-    mix = mix_of({pod_kind(700): 1})
+    mix = mix_of({pod_shape(700): 1})
     # Best fit would break up a/0, the last device that serves the typical pod.
-    assert best(builder, pod_kind(300), Packing.FRAGMENTATION, mix) == ("a", "a/1")
-    mix = mix_of({pod_kind(400): 1})
-    assert best(builder, pod_kind(300), Packing.FRAGMENTATION, mix) == ("a", "a/0")
+    assert best(builder, pod_shape(300), Packing.FRAGMENTATION, mix) == ("a", "a/1")
+    mix = mix_of({pod_shape(400): 1})
+    assert best(builder, pod_shape(300), Packing.FRAGMENTATION, mix) == ("a", "a/0")
 
 
 def test_spreading_takes_the_emptiest_node_and_device():
     builder = ClusterBuilder().node("a").node("b").held("a/0", 100).held("b/0", 50)
-    mix = mix_of({pod_kind(500): 1})
-    assert best(builder, pod_kind(300), Packing.SPREAD, mix) == ("b", "b/1")
-    assert best(builder, pod_kind(300), Packing.BEST_FIT, mix) == ("a", "a/0")
+    mix = mix_of({pod_shape(500): 1})
+    assert best(builder, pod_shape(300), Packing.SPREAD, mix) == ("b", "b/1")
+    assert best(builder, pod_shape(300), Packing.BEST_FIT, mix) == ("a", "a/0")
 
 
 def test_a_model_that_others_must_have_is_left_alone():
     builder = ClusterBuilder().node("a30", 2, A30).node("a100", 2).node("spare", 2)
-    mix = mix_of({pod_kind(1000, models=("a30",)): 5, pod_kind(1000): 5})
-    assert best(builder, pod_kind(1000), Packing.FRAGMENTATION, mix)[0] == "a100"
-    assert best(builder, pod_kind(1000, models=("a30",)), Packing.FRAGMENTATION, mix)[0] == "a30"
+    mix = mix_of({pod_shape(1000, models=("a30",)): 5, pod_shape(1000): 5})
+    assert best(builder, pod_shape(1000), Packing.FRAGMENTATION, mix)[0] == "a100"
+    assert best(builder, pod_shape(1000, models=("a30",)), Packing.FRAGMENTATION, mix)[0] == "a30"
 
 
 def test_the_only_node_for_rare_large_pods_is_left_alone():
     builder = ClusterBuilder().node("large", 8).node("small", 8, cpu_milli=64_000)
-    large = pod_kind(1000, count=8, cpu_milli=120_000)
-    mix = mix_of({pod_kind(1000, cpu_milli=1000): 99, large: 1})
-    assert best(builder, pod_kind(1000), Packing.FRAGMENTATION, mix)[0] == "small"
-    assert best(builder, pod_kind(1000), Packing.FGD, mix)[0] == "large"  # too rare to be typical
+    large = pod_shape(1000, count=8, cpu_milli=120_000)
+    mix = mix_of({pod_shape(1000, cpu_milli=1000): 99, large: 1})
+    assert best(builder, pod_shape(1000), Packing.FRAGMENTATION, mix)[0] == "small"
+    assert best(builder, pod_shape(1000), Packing.FGD, mix)[0] == "large"  # too rare to be typical
 
 
 def test_between_nodes_of_equal_points_fgd_takes_the_first_and_the_default_the_fullest():
     builder = ClusterBuilder().node("empty", 4).node("fuller", 4).held("fuller/0", 1000)
-    mix = mix_of({pod_kind(1000): 1})
-    assert best(builder, pod_kind(1000), Packing.FGD, mix)[0] == "empty"
-    assert best(builder, pod_kind(1000), Packing.FRAGMENTATION, mix)[0] == "fuller"
+    mix = mix_of({pod_shape(1000): 1})
+    assert best(builder, pod_shape(1000), Packing.FGD, mix)[0] == "empty"
+    assert best(builder, pod_shape(1000), Packing.FRAGMENTATION, mix)[0] == "fuller"
 
 
 def test_the_sigmoid_of_the_published_program_makes_whole_points():
@@ -197,7 +197,7 @@ def test_the_sigmoid_of_the_published_program_makes_whole_points():
 @given(st.integers(0, 3), st.booleans())
 def test_barred_nodes_are_passed_over(number: int, all_of_them: bool):
     snapshot = Snapshot(ClusterBuilder().node("a").node("b").node("c").node("d").obj())
-    table = ScoreTable(snapshot, Packing.FRAGMENTATION, mix_of({pod_kind(500): 1}))
+    table = ScoreTable(snapshot, Packing.FRAGMENTATION, mix_of({pod_shape(500): 1}))
     barred = np.array([all_of_them or n <= number for n in range(4)])
-    found = table.best(Demand(pod_kind(500), snapshot), barred)
+    found = table.best(PodRequest(pod_shape(500), snapshot), barred)
     assert (found and found[0]) == (None if barred.all() else number + 1)

@@ -3,19 +3,19 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import pod_kind
+from tests.unit.builders import pod_shape
 from tests.unit.core.packing import definitions
 from tests.unit.core.packing.definitions import State
 from tests.unit.core.packing.mixes import KINDS, device, free_milli, mixes
 
-from gpu_scheduler.core.model.snapshot import NodeKind
-from gpu_scheduler.core.packing.load import KindLoad
+from gpu_scheduler.core.model.snapshot import NodeShape
+from gpu_scheduler.core.packing.load import ShapeLoad
 from gpu_scheduler.core.packing.mix import Mix, mix_of
 from gpu_scheduler.core.packing.policy import WEIGHT
 
 
 @st.composite
-def described(draw: st.DrawFn) -> tuple[Mix, NodeKind, list[State]]:
+def described(draw: st.DrawFn) -> tuple[Mix, NodeShape, list[State]]:
     kind = draw(st.sampled_from(KINDS))
     cpu = st.sampled_from([0, 499, 500, 2000, 7999, 8000, 33_000])
     one = st.tuples(free_milli(len(kind)), cpu)
@@ -25,9 +25,9 @@ def described(draw: st.DrawFn) -> tuple[Mix, NodeKind, list[State]]:
 
 @settings(deadline=None)
 @given(described())
-def test_fragmentation_is_what_its_definition_says(case: tuple[Mix, NodeKind, list[State]]):
+def test_fragmentation_is_what_its_definition_says(case: tuple[Mix, NodeShape, list[State]]):
     mix, kind, states = case
-    load = KindLoad(kind, mix)
+    load = ShapeLoad(kind, mix)
     nodes = np.stack([load.base(list(state.free)) for state in states])
     allowed = load.allowed(np.array([state.cpu for state in states]))
     found = load.usable(nodes, allowed.weight).tolist()
@@ -37,10 +37,10 @@ def test_fragmentation_is_what_its_definition_says(case: tuple[Mix, NodeKind, li
 @settings(deadline=None)
 @given(described())
 def test_what_copies_leave_unused_is_what_its_definition_says(
-    case: tuple[Mix, NodeKind, list[State]],
+    case: tuple[Mix, NodeShape, list[State]],
 ):
     mix, kind, states = case
-    load = KindLoad(kind, mix)
+    load = ShapeLoad(kind, mix)
     nodes = np.stack([load.base(list(state.free)) for state in states])
     allowed = load.allowed(np.array([state.cpu for state in states]))
     found = load.used(nodes, allowed.copies).tolist()
@@ -48,8 +48,8 @@ def test_what_copies_leave_unused_is_what_its_definition_says(
 
 
 def test_half_a_device_is_useless_to_who_wants_a_whole_one():
-    mix = mix_of({pod_kind(1000, cpu_milli=1000): 1})
-    load = KindLoad((device("Tesla-T4"),) * 2, mix)
+    mix = mix_of({pod_shape(1000, cpu_milli=1000): 1})
+    load = ShapeLoad((device("Tesla-T4"),) * 2, mix)
     nodes = np.stack([load.base([500, 1000]), load.base([1000, 1000]), load.base([500, 500])])
     enough, too_little = load.allowed(np.array([1000] * 3)), load.allowed(np.array([999] * 3))
     assert (load.usable(nodes, enough.weight) // WEIGHT).tolist() == [1000, 2000, 0]
@@ -57,8 +57,8 @@ def test_half_a_device_is_useless_to_who_wants_a_whole_one():
 
 
 def test_copies_see_the_cpu_run_out_before_the_gpu():
-    mix = mix_of({pod_kind(1000, cpu_milli=6000): 1})
-    load = KindLoad((device("Tesla-T4"),) * 4, mix)
+    mix = mix_of({pod_shape(1000, cpu_milli=6000): 1})
+    load = ShapeLoad((device("Tesla-T4"),) * 4, mix)
     nodes = np.stack([load.base([1000] * 4)] * 2)
     allowed = load.allowed(np.array([24_000, 12_000]))
     assert (load.usable(nodes, allowed.weight) // WEIGHT).tolist() == [4000, 4000]

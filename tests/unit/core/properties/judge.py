@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.workload import NO_LIMIT, most_milli
 
-from gpu_scheduler.core.model.decision import Evict, Grant, Plan, Reservation, ReservationKind
+from gpu_scheduler.core.model.decision import Evict, Grant, Plan, Reservation, ReservationReason
 
 Picks = list[tuple[int, int]]  # device, milli
 
@@ -44,9 +44,9 @@ class Room:
 
     def choose(self, node: str, pod: Pod, apart: Iterable[int] = ()) -> Picks | None:
         """Devices for a pod on a node, the fullest that hold it."""
-        if self.cpu[node] < pod.pod_kind.cpu_milli:
+        if self.cpu[node] < pod.pod_shape.cpu_milli:
             return None
-        (ask,) = pod.pod_kind.devices
+        (ask,) = pod.pod_shape.devices
         free, without = self.devices[node], set(apart)
         order = sorted((m, d) for d, m in enumerate(free) if m >= ask.milli and d not in without)
         return [(d, ask.milli) for _, d in order[: ask.count]] if len(order) >= ask.count else None
@@ -54,7 +54,7 @@ class Room:
     def take(self, node: str, pod: Pod, picks: Picks) -> None:
         for device, milli in picks:
             self.devices[node][device] -= milli
-        self.cpu[node] -= pod.pod_kind.cpu_milli
+        self.cpu[node] -= pod.pod_shape.cpu_milli
         self.held[pod.project] += sum(milli for _, milli in picks)
 
     def places(self, pods: Sequence[Pod], nodes: Sequence[str]) -> list[tuple[str, Picks]] | None:
@@ -86,7 +86,7 @@ def rank(pod: Pod) -> tuple[bool, int, float, str]:
 
 
 def need(pods: Iterable[Pod]) -> int:
-    return sum(pod.pod_kind.nominal_milli for pod in pods)
+    return sum(pod.pod_shape.nominal_milli for pod in pods)
 
 
 @dataclass
@@ -147,12 +147,12 @@ class Judge:
         promised = {reservation.pod for reservation in self.play.reservations}
         room.give(self.play, self.play.going)
         for reservation in result.reservations:
-            if reservation.kind is ReservationKind.FREED and reservation not in new:
+            if reservation.reason is ReservationReason.FREED and reservation not in new:
                 self._take(room, waiting[reservation.pod], reservation.node, reservation.grants)
         reserved = [
             reservation
             for reservation in result.reservations
-            if reservation.kind is ReservationKind.RESERVED
+            if reservation.reason is ReservationReason.RESERVED
         ]
         candidates = self._parties(result.evicts)
         together: dict[str, list[Reservation]] = {}
@@ -208,7 +208,7 @@ class Judge:
             if not self._later(waiting[place.pod], pods[0]):
                 self._take(room, waiting[place.pod], place.node, place.grants)
         for reservation in result.reservations:
-            if reservation.kind is ReservationKind.FREED and reservation not in reservations:
+            if reservation.reason is ReservationReason.FREED and reservation not in reservations:
                 self._take(room, waiting[reservation.pod], reservation.node, reservation.grants)
         return self._allowed(room, pods) and room.places(pods, nodes) is not None
 
@@ -233,7 +233,7 @@ class Judge:
         freed = [
             reservation
             for reservation in result.reservations
-            if reservation.kind is ReservationKind.FREED
+            if reservation.reason is ReservationReason.FREED
         ]
         new = {h.job if h.job in gangs else h.pod for h in freed if h not in self.play.reservations}
         return [
@@ -340,7 +340,7 @@ class Judge:
         self, room: Room, pods: Sequence[Pod], kept: Sequence[Reservation], waiting: dict[str, Pod]
     ) -> bool:
         reserved = [
-            reservation for reservation in kept if reservation.kind is ReservationKind.RESERVED
+            reservation for reservation in kept if reservation.reason is ReservationReason.RESERVED
         ]
         nodes = [n for n in room.devices if self._may_use(n, pods[0], reserved, waiting)]
         if room.places(pods, nodes) is None:
@@ -349,7 +349,7 @@ class Judge:
         coming.give(self.play, self.play.going)
         left = room.copy()
         for reservation in kept:
-            if reservation.kind is not ReservationKind.FREED:
+            if reservation.reason is not ReservationReason.FREED:
                 continue
             for grant in reservation.grants:
                 device = number(grant.device)

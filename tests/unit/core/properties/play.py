@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.promises import NOTHING, STRICT, PlannerMemory, Pr
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
-    PodKind,
+    PodShape,
     PodUID,
     Project,
     ProjectName,
@@ -41,7 +41,7 @@ class Pod:
 
     name: str
     project: str
-    pod_kind: PodKind
+    pod_shape: PodShape
     interactive: bool = False
     priority: int = 50
     created: float = 0.0
@@ -212,15 +212,15 @@ class Play:
             ProjectName(pod.project),
             node,
             tuple(grants),
-            pod.pod_kind.cpu_milli,
-            pod.pod_kind.memory_bytes,
-            pod.pod_kind.ephemeral_bytes,
+            pod.pod_shape.cpu_milli,
+            pod.pod_shape.memory_bytes,
+            pod.pod_shape.ephemeral_bytes,
             pod.interactive,
             pod.priority,
             self.now,
             self.now + pod.seconds if pod.limit and pod.seconds is not None else None,
             gang=bool(pod.gang),
-            pod_kind=pod.pod_kind,
+            pod_shape=pod.pod_shape,
             moved=self.moved.get(pod.uid, 0.0),
             lost_to=self.lost_to.get(pod.name),
         )
@@ -228,4 +228,4 @@ class Play:
 
 def _waiting(pod: Pod) -> WaitingPod:
     since = pod.created if pod.since is None else pod.since
-    return WaitingPod(pod.uid, pod.name, pod.pod_kind, since=since)
+    return WaitingPod(pod.uid, pod.name, pod.pod_shape, since=since)

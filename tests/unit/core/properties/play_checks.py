@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.model import quota
-from gpu_scheduler.core.model.decision import EvictReason, Plan, ReservationKind
+from gpu_scheduler.core.model.decision import EvictReason, Plan, ReservationReason
 from gpu_scheduler.core.model.request import ProjectName
 
 TEAMS = ("a", "b", "c")
@@ -16,9 +16,9 @@ def able(play: Play, pods: Iterable[Pod]) -> set[str]:
     return {
         pod.name
         for pod in pods
-        if pod.pod_kind.nominal_milli
+        if pod.pod_shape.nominal_milli
         <= quota.ceiling_milli(play.projects[ProjectName(pod.project)])
-        and max(request.count for request in pod.pod_kind.devices) <= max(play.gpus)
+        and max(request.count for request in pod.pod_shape.devices) <= max(play.gpus)
     }
 
 
@@ -46,14 +46,14 @@ def placed(play: Play, result: Plan, name: str) -> int:
 def promised(play: Play, result: Plan, name: str, job: str = "") -> int:
     """What freed room is kept for a project, or a job of it: it gets that once others are gone."""
     mine = {
-        pod.uid: pod.pod_kind.nominal_milli
+        pod.uid: pod.pod_shape.nominal_milli
         for pod in play.waiting
         if pod.project == name and job in ("", pod.key)
     }
     freed = [
         reservation.pod
         for reservation in result.reservations
-        if reservation.kind is ReservationKind.FREED
+        if reservation.reason is ReservationReason.FREED
     ]
     return sum(mine.get(uid, 0) for uid in freed)
 
@@ -128,9 +128,9 @@ def check_winners(play: Play, result: Plan) -> set[str]:
     judged = {name for name in helped - kept_before if not preempted[name]}
     for name in judged:
         kept = sum(
-            waiting[reservation.pod].pod_kind.nominal_milli
+            waiting[reservation.pod].pod_shape.nominal_milli
             for reservation in result.reservations
-            if reservation.kind is ReservationKind.FREED and owner[reservation.job] == name
+            if reservation.reason is ReservationReason.FREED and owner[reservation.job] == name
         )
         after = play.held(name, staying=True) + placed(play, result, name) + kept
         assert after <= result.shares_milli[ProjectName(name)]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import (
     TEAMS,
@@ -19,11 +19,11 @@ from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.model.decision import EvictReason, Plan
 from gpu_scheduler.core.model.promises import Promises
-from gpu_scheduler.core.model.request import PodKind
+from gpu_scheduler.core.model.request import PodShape
 
-WHOLE, HALF, PAIR = pod_kind(1000), pod_kind(500), pod_kind(1000, count=2)
-MUCH_CPU = pod_kind(500, cpu_milli=70_000)
-POD_KINDS = (WHOLE, WHOLE, HALF, pod_kind(300), PAIR, pod_kind(250, count=2), MUCH_CPU)
+WHOLE, HALF, PAIR = pod_shape(1000), pod_shape(500), pod_shape(1000, count=2)
+MUCH_CPU = pod_shape(500, cpu_milli=70_000)
+POD_KINDS = (WHOLE, WHOLE, HALF, pod_shape(300), PAIR, pod_shape(250, count=2), MUCH_CPU)
 
 # Strategies are made once: hypothesis takes a tenth of a history's time to make them for each draw.
 TEAM, KIND, WEIGHT = (
@@ -81,7 +81,7 @@ def check_need(play: Play, result: Plan) -> None:
         return
     if any(evict.reason is EvictReason.PRIORITY for evict in result.evicts):
         return  # may be needed for the project's own room
-    (pod_kind_,) = {pod.pod_kind for pod in play.waiting if pod.key in winners}
+    (pod_kind_,) = {pod.pod_shape for pod in play.waiting if pod.key in winners}
     gone = [play.running[evict.pod][1] for evict in result.evicts]
     (name,) = {running_pod.node for running_pod in gone}
     c = play.cluster()
@@ -103,10 +103,10 @@ def check_need(play: Play, result: Plan) -> None:
 def preempting_and_reclaiming() -> tuple[Play, list[Pod]]:
     """One plan makes room inside a project for what is urgent, and beside it takes a GPU back."""
     teams = project("a", 0), project("b", 0), project("c", 1500)
-    there = [Pod("old0", "c", pod_kind(1000)), Pod("old1", "a", pod_kind(1000), interactive=True)]
+    there = [Pod("old0", "c", pod_shape(1000)), Pod("old1", "a", pod_shape(1000), interactive=True)]
     later = [
-        Pod("new0", "c", pod_kind(1000), interactive=True, priority=90, created=500.0),
-        Pod("new1", "c", pod_kind(500), interactive=True, created=501.0),
+        Pod("new0", "c", pod_shape(1000), interactive=True, priority=90, created=500.0),
+        Pod("new1", "c", pod_shape(500), interactive=True, created=501.0),
     ]
     return Play((2,), projects(*teams), there), later
 
@@ -114,7 +114,7 @@ def preempting_and_reclaiming() -> tuple[Play, list[Pod]]:
 def guaranteed_and_borrowing() -> tuple[Play, list[Pod]]:
     """A plan takes for a pod inside its quota, and then starts one that borrows for its project."""
     teams = project("a", 0), project("b", 0), project("c", 1500)
-    kinds = (WHOLE, pod_kind(300), PAIR, PAIR, PAIR, MUCH_CPU)
+    kinds = (WHOLE, pod_shape(300), PAIR, PAIR, PAIR, MUCH_CPU)
     there = [Pod(f"old{i}", "a", kind, True, created=float(i)) for i, kind in enumerate(kinds)]
     there.append(Pod("old6", "c", WHOLE, True, priority=0, created=6.0))
     later = [
@@ -171,7 +171,7 @@ def borrowed_beside_cpu_that_is_used_up() -> tuple[Play, list[Pod]]:
 
 
 def full_of_one_project(
-    old: Sequence[PodKind], new: Sequence[tuple[str, PodKind]]
+    old: Sequence[PodShape], new: Sequence[tuple[str, PodShape]]
 ) -> tuple[Play, list[Pod]]:
     """Three GPUs full of pods of one of three projects, the last one urgent; and who comes then."""
     there = [

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import TEAMS, check_limits, check_losers, check_winners
 from tests.unit.parts import in_parts
@@ -17,13 +17,13 @@ from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
 
 POD_KINDS = (
-    pod_kind(1000),
-    pod_kind(1000),
-    pod_kind(500),
-    pod_kind(300),
-    pod_kind(1000, count=2),
-    pod_kind(cpu_milli=20_000),
-    pod_kind(500, cpu_milli=70_000),
+    pod_shape(1000),
+    pod_shape(1000),
+    pod_shape(500),
+    pod_shape(300),
+    pod_shape(1000, count=2),
+    pod_shape(cpu_milli=20_000),
+    pod_shape(500, cpu_milli=70_000),
 )
 TOPOLOGIES = (None, None, Topology("zone"), Topology("zone", required=False))
 TEAM, WEIGHT = st.sampled_from(TEAMS), st.sampled_from([1, 1, 2, 0])
@@ -39,11 +39,11 @@ KINDS = {n: st.lists(st.sampled_from(POD_KINDS), min_size=n, max_size=n) for n i
 PHASES = (Phase.explicit, Phase.generate)
 
 
-def members(name: str, *pod_kinds: object, **about: object) -> list[Pod]:
+def members(name: str, *pod_shapes: object, **about: object) -> list[Pod]:
     """The pods of a gang."""
     return [
-        Pod(f"{name}-{i}", pod_kind=what, gang=name, size=len(pod_kinds), **about)  # type: ignore[arg-type]
-        for i, what in enumerate(pod_kinds)
+        Pod(f"{name}-{i}", pod_shape=what, gang=name, size=len(pod_shapes), **about)  # type: ignore[arg-type]
+        for i, what in enumerate(pod_shapes)
     ]
 
 
@@ -53,9 +53,9 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
     found: list[Pod] = []
     for i in range(draw(st.integers(1, most))):
         count = draw(SIZE)
-        pod_kinds = draw(KINDS[count])
+        pod_shapes = draw(KINDS[count])
         if draw(st.booleans()):
-            pod_kinds = pod_kinds[:1] * count
+            pod_shapes = pod_shapes[:1] * count
         about = {
             "project": draw(TEAM),
             "interactive": draw(st.integers(0, 5)) == 0,
@@ -65,13 +65,13 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
             "limit": draw(st.booleans()),
         }
         if draw(st.integers(0, 3)) == 0:
-            found.append(Pod(f"{wave}{i}", pod_kind=pod_kinds[0], **about))  # type: ignore[arg-type]
+            found.append(Pod(f"{wave}{i}", pod_shape=pod_shapes[0], **about))  # type: ignore[arg-type]
         else:
             about |= {
                 "distinct": draw(DISTINCT),
                 "topology": draw(TOPOLOGY),
             }
-            found += members(f"{wave}{i}", *pod_kinds, **about)
+            found += members(f"{wave}{i}", *pod_shapes, **about)
     return found
 
 
@@ -207,18 +207,25 @@ def test_a_gang_takes_room_beyond_its_share_for_a_higher_priority_alone() -> Non
     play = Play((1, 3), projects(*teams), grace=3)
     play.reserve_after_seconds = 60.0
     play.wait(
-        Pod("low", project="a", pod_kind=pod_kind(500), priority=0, created=2.0),
-        Pod("middle", project="b", pod_kind=pod_kind(300), created=3.0),
-        *members("victim", pod_kind(300), pod_kind(300), pod_kind(300), project="c", created=4.0),
+        Pod("low", project="a", pod_shape=pod_shape(500), priority=0, created=2.0),
+        Pod("middle", project="b", pod_shape=pod_shape(300), created=3.0),
+        *members(
+            "victim", pod_shape(300), pod_shape(300), pod_shape(300), project="c", created=4.0
+        ),
     )
     play.cycle()
     play.wait(
-        *members("first", pod_kind(1000), project="b", created=500.0),
+        *members("first", pod_shape(1000), project="b", created=500.0),
         *members(
-            "big", pod_kind(500), pod_kind(500), pod_kind(1000, count=2), project="a", created=501.0
+            "big",
+            pod_shape(500),
+            pod_shape(500),
+            pod_shape(1000, count=2),
+            project="a",
+            created=501.0,
         ),
-        Pod("high", project="b", pod_kind=pod_kind(1000), priority=90, created=502.0),
-        *members("last", pod_kind(1000), project="b", created=503.0),
+        Pod("high", project="b", pod_shape=pod_shape(1000), priority=90, created=502.0),
+        *members("last", pod_shape(1000), project="b", created=503.0),
     )
     result = play.plan()
     assert {evict.beneficiary for evict in result.evicts} == {"ns/high"}

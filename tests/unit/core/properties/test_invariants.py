@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, project, projects
+from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_shape, project, projects
 
 from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.cluster import Cluster
@@ -14,28 +14,28 @@ from gpu_scheduler.core.model.decision import Assignment, Plan, Reason
 from gpu_scheduler.core.model.devices import accepts, share
 from gpu_scheduler.core.model.request import (
     DeviceRequest,
-    PodKind,
+    PodShape,
     Project,
     ProjectName,
     WaitingJob,
 )
-from gpu_scheduler.core.model.snapshot import DeviceKind
+from gpu_scheduler.core.model.snapshot import DeviceType
 from gpu_scheduler.core.plan import plan
 
 TEAMS = ("a", "b", "c")
 POD_KINDS = (
-    pod_kind(500),
-    pod_kind(300, cpu_milli=4000),
-    pod_kind(1000),
-    pod_kind(1000, count=2),
-    pod_kind(250, count=2),
-    pod_kind(mib=12_000),
-    pod_kind(mib=30_000, cpu_milli=1000),
-    pod_kind(400, models=("a30",)),
-    pod_kind(700, min_compute=(8, 0), models=("a100", "a30")),
-    pod_kind(containers=[DeviceRequest(0, 1, 600), DeviceRequest(1, 1, 0, 8_000)]),
-    pod_kind(1000, count=3),
-    pod_kind(cpu_milli=6000),
+    pod_shape(500),
+    pod_shape(300, cpu_milli=4000),
+    pod_shape(1000),
+    pod_shape(1000, count=2),
+    pod_shape(250, count=2),
+    pod_shape(mib=12_000),
+    pod_shape(mib=30_000, cpu_milli=1000),
+    pod_shape(400, models=("a30",)),
+    pod_shape(700, min_compute=(8, 0), models=("a100", "a30")),
+    pod_shape(containers=[DeviceRequest(0, 1, 600), DeviceRequest(1, 1, 0, 8_000)]),
+    pod_shape(1000, count=3),
+    pod_shape(cpu_milli=6000),
 )
 
 
@@ -107,11 +107,11 @@ def allocations(scene: Scene, result: Plan) -> list[tuple[Assignment, Project, i
     return found
 
 
-def could_use(scene: Scene, what: PodKind, node: int) -> bool:
-    """Whether a node has devices that suit a pod kind of one request, and the rest of it."""
+def could_use(scene: Scene, what: PodShape, node: int) -> bool:
+    """Whether a node has devices that suit a pod shape of one request, and the rest of it."""
     c, (request,) = scene.cluster, what.devices
     serving = sum(
-        accepts(what, DeviceKind(c.dev_model[d], c.dev_usable_mib[d], c.dev_compute[d]))
+        accepts(what, DeviceType(c.dev_model[d], c.dev_usable_mib[d], c.dev_compute[d]))
         and share(request, c.dev_usable_mib[d])[0] <= 1000
         for d in range(c.first[node], c.first[node + 1])
     )
@@ -124,11 +124,11 @@ def could_use(scene: Scene, what: PodKind, node: int) -> bool:
 def test_no_device_and_no_node_is_given_more_than_it_has(scene: Scene):
     c = deepcopy(scene.cluster)
     names = [node.name for node in c.nodes]
-    pod_kinds = {pod.uid: pod.pod_kind for job in scene.jobs for pod in job.pods}
+    pod_shapes = {pod.uid: pod.pod_shape for job in scene.jobs for pod in job.pods}
     for place in scene.plan().assignments:
         node = names.index(place.node)
         c.free_pods[node] -= 1
-        c.free_cpu_milli[node] -= pod_kinds[place.pod].cpu_milli
+        c.free_cpu_milli[node] -= pod_shapes[place.pod].cpu_milli
         for grant in place.grants:
             d = c.dev_id.index(grant.device)
             assert c.first[node] <= d < c.first[node + 1]
@@ -148,14 +148,14 @@ def test_each_pod_gets_what_it_asked_for_where_it_may_run(scene: Scene):
     for place in scene.plan().assignments:
         pod = pods.pop(place.pod)  # a second placement of the same pod fails here
         assert place.node not in closed | pod.avoid
-        for request in pod.pod_kind.devices:
+        for request in pod.pod_shape.devices:
             mine = [g for g in place.grants if g.container == request.container]
             assert len({g.device for g in mine}) == len(mine) == request.count
             for grant in mine:
                 d = c.dev_id.index(grant.device)
                 assert (grant.milli, grant.mib) == share(request, c.dev_usable_mib[d])
-                kind = DeviceKind(c.dev_model[d], c.dev_usable_mib[d], c.dev_compute[d])
-                assert accepts(pod.pod_kind, kind)
+                kind = DeviceType(c.dev_model[d], c.dev_usable_mib[d], c.dev_compute[d])
+                assert accepts(pod.pod_shape, kind)
 
 
 @settings(max_examples=80, deadline=None)
@@ -172,8 +172,8 @@ def test_no_project_grows_past_its_ceiling(scene: Scene):
 def test_a_borrower_never_takes_what_a_pod_inside_its_quota_waits_for(scene: Scene):
     result = scene.plan()
     lone = {
-        job.key: job.pods[0] for job in scene.jobs if len(job.pods[0].pod_kind.devices) == 1
-    }  # jobs have pods of one pod kind here
+        job.key: job.pods[0] for job in scene.jobs if len(job.pods[0].pod_shape.devices) == 1
+    }  # jobs have pods of one pod shape here
     held = Counter(scene.cluster.allocated_milli)
     borrowed = set()
     for place, team, before in allocations(scene, result):
@@ -187,11 +187,11 @@ def test_a_borrower_never_takes_what_a_pod_inside_its_quota_waits_for(scene: Sce
         if wait.job not in lone or wait.reason not in unmet:
             continue
         pod = lone[wait.job]
-        least = pod.pod_kind.nominal_milli or 1000  # of a request in MiB: at most a whole device
+        least = pod.pod_shape.nominal_milli or 1000  # of a request in MiB: at most a whole device
         if held[team.name] + least > min(team.quota_milli, quota.limit_milli(team)):
             continue
         for n, node in enumerate(scene.cluster.nodes):
-            if node.name not in pod.avoid and could_use(scene, pod.pod_kind, n):
+            if node.name not in pod.avoid and could_use(scene, pod.pod_shape, n):
                 assert node.name not in borrowed
 
 
@@ -228,12 +228,12 @@ def test_every_job_starts_whole_or_waits_once_with_a_sentence(scene: Scene):
 def test_carrying_a_plan_out_leaves_nothing_to_start_and_the_same_sentences(scene: Scene):
     first = scene.plan()
     c = scene.cluster
-    pod_kinds = {pod.uid: pod.pod_kind for job in scene.jobs for pod in job.pods}
+    pod_shapes = {pod.uid: pod.pod_shape for job in scene.jobs for pod in job.pods}
     names = [node.name for node in c.nodes]
     for place, team, _ in allocations(scene, first):
         node = names.index(place.node)
         c.free_pods[node] -= 1
-        c.free_cpu_milli[node] -= pod_kinds[place.pod].cpu_milli
+        c.free_cpu_milli[node] -= pod_shapes[place.pod].cpu_milli
         for grant in place.grants:
             d = c.dev_id.index(grant.device)
             c.free_milli[d] -= grant.milli

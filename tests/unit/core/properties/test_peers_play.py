@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.peer_builders import HOST, ZONE, Standing
 from tests.unit.core.peer_reference import may
 from tests.unit.core.properties.play import Play, Pod
@@ -69,14 +69,14 @@ class RuledPlay(Play):
         for place in result.assignments:
             pod = waiting[place.pod]
             who = self.who[pod.name]
-            assert may(who, pod.pod_kind.where, by_name[place.node], nodes, standing.seats), place
+            assert may(who, pod.pod_shape.where, by_name[place.node], nodes, standing.seats), place
             standing.on(place.node, who)
 
 
 APP, KEY = st.sampled_from(["x", "y"]), st.sampled_from([HOST, ZONE])
 RULES = st.sampled_from(["none", "near", "apart", "spread"])
 TEAM, QUOTA = st.sampled_from(TEAMS), st.sampled_from([0, 1000, 2000, 4000])
-KIND = st.sampled_from([pod_kind(milli) for milli in (500, 1000, 1000)])
+KIND = st.sampled_from([pod_shape(milli) for milli in (500, 1000, 1000)])
 PRIORITY, RESERVE_AFTER = st.sampled_from([50, 50, 90]), st.sampled_from([0.0, 60.0])
 GPUS = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 
@@ -147,11 +147,11 @@ def test_room_that_is_held_for_a_pod_draws_no_other_pod_near() -> None:
     near_x = PodRules(affinity=(AffinityTerm(HOST, PodSelector(("ns",), (IS_X,))),))
     play = RuledPlay((2,), projects(project("a", 0, None, 1), project("b", 2000, None, 1)), grace=1)
     old = [
-        Pod(f"old{i}", "b" if i == 2 else "a", pod_kind(500), created=float(i)) for i in range(4)
+        Pod(f"old{i}", "b" if i == 2 else "a", pod_shape(500), created=float(i)) for i in range(4)
     ]
     new = [
-        Pod("near", "b", pod_kind(500), created=500.0),
-        Pod("x", "b", pod_kind(1000), created=501.0),
+        Pod("near", "b", pod_shape(500), created=500.0),
+        Pod("x", "b", pod_shape(1000), created=501.0),
     ]
     play.who = {pod.name: PodPeers("ns", (("app", "x"),), None) for pod in (*old, *new)}
     play.who["old2"] = PodPeers("ns", (("app", "y"),), None)
@@ -173,7 +173,7 @@ def test_no_start_is_taken_back_that_another_one_leans_on() -> None:
     play = RuledPlay((1, 1, 2), projects(*teams), grace=1)
     owners, whole = "aaaaabbc", (3, 7)
     pods = [
-        Pod(f"pod{i}", owner, pod_kind(1000 if i in whole else 500), created=float(i))
+        Pod(f"pod{i}", owner, pod_shape(1000 if i in whole else 500), created=float(i))
         for i, owner in enumerate(owners)
     ]
     for i, pod in enumerate(pods):

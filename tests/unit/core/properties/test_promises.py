@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.properties.judge import rank
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import TEAMS, able, check_limits
@@ -14,10 +14,10 @@ from tests.unit.parts import in_parts
 from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.promises import Promises
-from gpu_scheduler.core.model.request import PodKind, ProjectName
+from gpu_scheduler.core.model.request import PodShape, ProjectName
 
-WHOLE = pod_kind(1000)
-POD_KINDS = (WHOLE, WHOLE, pod_kind(500), pod_kind(300), pod_kind(1000, count=2))
+WHOLE = pod_shape(1000)
+POD_KINDS = (WHOLE, WHOLE, pod_shape(500), pod_shape(300), pod_shape(1000, count=2))
 KINDS = {kinds: st.sampled_from(kinds) for kinds in ((WHOLE,), POD_KINDS)}
 TEAM, WEIGHT = st.sampled_from(TEAMS), st.sampled_from([1, 1, 2, 4])
 PRIORITY = st.sampled_from([50, 50, 50, 10, 90])
@@ -29,7 +29,7 @@ PROMISES = Promises(10.0, 5.0, 20.0, 60.0)
 
 
 @st.composite
-def work(draw: st.DrawFn, kinds: tuple[PodKind, ...], *, most: int = 10) -> tuple[Play, list[Pod]]:
+def work(draw: st.DrawFn, kinds: tuple[PodShape, ...], *, most: int = 10) -> tuple[Play, list[Pod]]:
     """A cluster whose quotas are no more than it has, jobs that fill it, and those that come."""
     gpus = tuple(draw(GPUS))
     left, teams = sum(gpus), []
@@ -64,7 +64,7 @@ def owed(play: Play) -> set[str]:
     }
     found = set()
     for pod in sorted(play.waiting, key=rank):
-        name, milli = ProjectName(pod.project), pod.pod_kind.nominal_milli
+        name, milli = ProjectName(pod.project), pod.pod_shape.nominal_milli
         if milli <= room[name]:
             room[name] -= milli
             found.add(pod.name)
@@ -132,4 +132,4 @@ def check_protection(play: Play, result: Plan) -> None:
             continue
         team = play.projects[ProjectName(winner.project)]
         held = play.held(winner.project, staying=True)
-        assert held + winner.pod_kind.nominal_milli <= team.quota_milli
+        assert held + winner.pod_shape.nominal_milli <= team.quota_milli

@@ -10,14 +10,14 @@ import os
 from collections import Counter
 
 import pytest
-from tests.unit.builders import pod_kind, project, projects
+from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.properties.judge import Judge, Verdict
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.workload import Work
 from tests.unit.parts import EXPLORE_SEED
 
-from gpu_scheduler.core.model.decision import ReservationKind
+from gpu_scheduler.core.model.decision import ReservationReason
 from gpu_scheduler.core.model.promises import STRICT, Promises
 
 PLANS = int(os.environ.get("PLANS", "6000"))
@@ -25,7 +25,7 @@ SEED = int(os.environ.get("PLANS_SEED", "1")) if EXPLORE_SEED is None else EXPLO
 EACH = 300  # plans of one history
 PARTS = 5
 FAIR = Promises(5.0, 5.0, 30.0, 60.0)  # short, so that much becomes due
-WHOLE, HALF, PAIR = pod_kind(1000), pod_kind(500), pod_kind(1000, count=2)
+WHOLE, HALF, PAIR = pod_shape(1000), pod_shape(500), pod_shape(1000, count=2)
 
 
 def judged(seed: int, promises: Promises) -> tuple[Verdict, int]:
@@ -76,7 +76,7 @@ def test_a_higher_priority_takes_nothing_from_its_project_while_it_fits_beside()
     play.place(Pod("k", "keeps", HALF), "n0/0", milli=500)
     play.place(Pod("v", "lent", HALF, priority=10), "n0/1", milli=500)
     play.wait(Pod("pair", "own", PAIR, created=990.0))
-    play.wait(*(Pod(f"w{i}", "lent", pod_kind(125), priority=90, created=i) for i in range(4)))
+    play.wait(*(Pod(f"w{i}", "lent", pod_shape(125), priority=90, created=i) for i in range(4)))
     for _ in range(3):
         result = play.cycle()
         assert (evicted(result), started(result)) == ([], [])
@@ -119,8 +119,8 @@ def test_room_is_promised_on_the_devices_where_it_comes():
     first = play.wait(Pod("w", "a", WHOLE)).cycle()
     (reservation,) = first.reservations
     (evict,) = first.evicts
-    assert (reservation.kind, reservation.grants[0].device) == (
-        ReservationKind.FREED,
+    assert (reservation.reason, reservation.grants[0].device) == (
+        ReservationReason.FREED,
         f"n0/{evict.job[-1]}",
     )
 

@@ -1,12 +1,12 @@
-from tests.unit.builders import ClusterBuilder, job, pod_kind, project
+from tests.unit.builders import ClusterBuilder, job, pod_shape, project
 
-from gpu_scheduler.core.model.demand import Demands
+from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.queue.order import job_rank, project_rank
 from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.core.queue.queues import Queues
 
-S = pod_kind(500)
+S = pod_shape(500)
 
 
 class Anything:
@@ -50,8 +50,8 @@ def test_queues_hold_the_pods_of_each_project_in_order():
         job("other", S, project="team-b"),
         job("orphan", S, project="gone"),
     ]
-    demands = Demands(Snapshot(ClusterBuilder().node("a").obj()))
-    queues, orphans = Queues(demands, {b.name: b, a.name: a}).line_up(jobs, Anything())
+    pod_requests = PodRequests(Snapshot(ClusterBuilder().node("a").obj()))
+    queues, orphans = Queues(pod_requests, {b.name: b, a.name: a}).line_up(jobs, Anything())
     assert [[pod.name for group in q.groups() for pod in group.pods] for q in queues] == [
         ["first-0", "second-0", "second-1"],
         ["other-0"],

@@ -5,18 +5,18 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
+from tests.unit.builders import ClusterBuilder, job, pod_shape, project, projects
 
 from gpu_scheduler.core.model.decision import Assignment, Reason
-from gpu_scheduler.core.model.demand import Demands
 from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodRules, PodSelector
+from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.request import Gang, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.core.queue.queues import FEW, Queue, Queues
 
-HALF, WHOLE = pod_kind(500), pod_kind(1000)
+HALF, WHOLE = pod_shape(500), pod_shape(1000)
 
 
 class Counting:
@@ -30,8 +30,8 @@ class Counting:
         return Reason.UNSATISFIABLE if group.needs.least_milli > 1000 else None
 
 
-def demands() -> Demands:
-    return Demands(Snapshot(ClusterBuilder().node("a", 4).obj()))
+def pod_requests() -> PodRequests:
+    return PodRequests(Snapshot(ClusterBuilder().node("a", 4).obj()))
 
 
 def shown(queues: list[Queue]) -> list[object]:
@@ -82,7 +82,7 @@ def cycles(draw: st.DrawFn) -> list[tuple[dict[ProjectName, Project], list[Waiti
 @settings(max_examples=200, deadline=None)
 @given(cycles(), st.randoms(use_true_random=False))
 def test_they_are_those_that_would_be_made_anew(played, random):
-    known = demands()
+    known = pod_requests()
     kept = Queues(known, {})
     for teams, jobs in played:
         kept = kept.renewed(known, teams)
@@ -99,7 +99,7 @@ def test_they_are_those_that_would_be_made_anew(played, random):
 
 
 def test_of_jobs_that_stay_nothing_is_made_again():
-    queues, judge = Queues(demands(), projects()), Counting()
+    queues, judge = Queues(pod_requests(), projects()), Counting()
     jobs = [job(f"j{i}", HALF, 2, created=i) for i in range(5)]
     before = queues.line_up(jobs, judge)[0][0]
     groups = list(before.groups())
@@ -112,17 +112,17 @@ def test_of_jobs_that_stay_nothing_is_made_again():
 
 
 def test_they_hold_as_long_as_nodes_and_projects_stay():
-    known = demands()
+    known = pod_requests()
     queues = Queues(known, projects())
     queues.line_up([job("j", HALF)], Counting())
     assert queues.renewed(known, projects()) is queues
-    assert queues.renewed(demands(), projects()) is not queues
+    assert queues.renewed(pod_requests(), projects()) is not queues
     assert queues.renewed(known, projects(project(quota_milli=1))) is not queues
 
 
 def test_sorts_that_nobody_waits_for_are_not_remembered_for_ever(monkeypatch):
     monkeypatch.setattr("gpu_scheduler.core.queue.queues.MOST_SORTS", 5)
-    known = demands()
+    known = pod_requests()
     queues = Queues(known, projects())
     held = [
         queues.line_up([job("j", HALF, avoid=(f"n{n}",))], Counting())
@@ -134,7 +134,7 @@ def test_sorts_that_nobody_waits_for_are_not_remembered_for_ever(monkeypatch):
 
 @pytest.mark.parametrize("count", [3, FEW + 1])
 def test_many_that_come_and_go_find_their_places_as_few_do(count: int):
-    queues = Queues(demands(), projects())
+    queues = Queues(pod_requests(), projects())
     jobs = [job(f"j{i}", HALF, created=-i) for i in range(3 * count)]
     (queue,) = queues.line_up(jobs[count:], Counting())[0]
     queues.line_up(jobs[: 2 * count], Counting())
@@ -148,7 +148,7 @@ def test_a_plan_that_raised_leaves_nothing_half_made():
         def never(self, group: PodGroup) -> None:
             raise RuntimeError
 
-    known = demands()
+    known = pod_requests()
     queues = Queues(known, projects())
     queues.line_up([job("a", HALF)], Counting())
     with pytest.raises(RuntimeError):
@@ -167,7 +167,7 @@ def labelled(name: str, app: str, rules: PodRules | None = None) -> WaitingJob:
 
 def test_labels_tell_pods_apart_only_where_a_rule_asks_for_them():
     jobs = [labelled(f"j{n}", "web" if n < 2 else "train") for n in range(6)]
-    known = demands()
+    known = pod_requests()
     queues = Queues(known, projects())
     (queue,) = queues.line_up(jobs, Counting())[0]
     assert sorted(queue.counts.values()) == [6]
@@ -182,7 +182,7 @@ def test_labels_tell_pods_apart_only_where_a_rule_asks_for_them():
 
 def test_terms_that_are_gone_are_not_remembered_for_ever(monkeypatch):
     monkeypatch.setattr("gpu_scheduler.core.queue.queues.MOST_TERMS", 3)
-    queues = Queues(known := demands(), projects())
+    queues = Queues(known := pod_requests(), projects())
     for n in range(5):
         queues = queues.renewed(known, projects(), {replace(AWAY, bearer=f"ns-{n}")})
     two = {replace(AWAY, bearer=f"ns-{n}") for n in (2, 4)}
@@ -191,7 +191,7 @@ def test_terms_that_are_gone_are_not_remembered_for_ever(monkeypatch):
 
 def test_sorts_can_be_passed_over_but_for_jobs_for_which_room_is_kept():
     jobs = [job("a", HALF, 2), job("b", WHOLE), job("c", HALF, 2), job("d", HALF, 2)]
-    queue = Queues(demands(), projects()).line_up(jobs, Counting())[0][0]
+    queue = Queues(pod_requests(), projects()).line_up(jobs, Counting())[0][0]
     passed = {next(queue.groups()).signature}
     assert [g.first_uid for g in queue.groups(passed)] == ["b-0"]
     assert [g.first_uid for g in queue.groups(passed, {jobs[2].key})] == ["b-0", "c-0", "c-1"]

@@ -24,7 +24,7 @@ from gpu_scheduler.core.model.decision import (
     EvictReason,
     Reason,
     Reservation,
-    ReservationKind,
+    ReservationReason,
     Wait,
 )
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -37,7 +37,7 @@ from gpu_scheduler.runtime.eviction.preemption import Preemptor
 KEY = JobKey("team-a/job")
 PATIENCE = 30.0
 WAIT = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
-RESERVED = Reservation(PodUID("x"), KEY, "a", ReservationKind.FREED, None, ())
+RESERVED = Reservation(PodUID("x"), KEY, "a", ReservationReason.FREED, None, ())
 MEMBERS = {"lead-0": ("lead", 0), "work-0": ("work", 0), "work-1": ("work", 1)}
 FORBIDDEN = errors.Forbidden(403, "Forbidden", "a policy says no")
 

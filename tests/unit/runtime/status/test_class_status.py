@@ -10,7 +10,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_node
 
 from gpu_scheduler.api.gpuclass import GPUClassStatus
-from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.status.class_status import ClassStatuses, class_status, stock
@@ -29,7 +29,7 @@ def status_of(record: ClassRecord = RECORD, gpus: int = 8, **more: Any) -> GPUCl
 
 def test_gpus_and_nodes_are_counted_by_the_class_that_says_most_of_the_name():
     cluster = ClusterBuilder().node("a", models=[A100, A30]).node("b", 2, A30).obj()
-    catalogue = Catalogue((GPUKind("any", ""), GPUKind("a30", "a30"), GPUKind("t4", "t4")))
+    catalogue = Catalogue((GPUType("any", ""), GPUType("a30", "a30"), GPUType("t4", "t4")))
     assert stock(cluster, catalogue) == {"any": (1, 1), "a30": (3, 2)}
 
 

@@ -1,6 +1,6 @@
 from typing import Any
 
-from tests.unit.builders import job, pod_kind
+from tests.unit.builders import job, pod_shape
 from tests.unit.state.builders import make_project
 
 from gpu_scheduler.api.gpuproject import GPUProjectStatus
@@ -38,7 +38,7 @@ def status_of(
 
 
 def test_numbers() -> None:
-    waiting = (job("a", pod_kind(300), 3), job("b", pod_kind(mib=1000)))
+    waiting = (job("a", pod_shape(300), 3), job("b", pod_shape(mib=1000)))
     status = status_of(allocated_milli=2500, waiting=waiting)
     assert (status.allocated_gpu, status.borrowed_gpu, status.pending_gpu) == ("2.5", "0.5", "0.9")
     assert (status.jobs.running, status.jobs.pending) == (2, 2)

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.api.requests import device_requests
-from gpu_scheduler.core.model.catalogue import GPUKind
+from gpu_scheduler.core.model.catalogue import GPUType
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey
 from gpu_scheduler.runtime.informers.custom_resources import (
     CustomResources,
@@ -113,9 +113,9 @@ def test_prices_are_exact_millionths_in_the_order_of_age():
         body("v100", **V100),
     )
     assert classes.catalogue.kinds == (
-        GPUKind("v100", "v100", 2_480_000),
-        GPUKind("b", "t4", None, (1, 4)),
-        GPUKind("a", "", 100_000),
+        GPUType("v100", "v100", 2_480_000),
+        GPUType("b", "t4", None, (1, 4)),
+        GPUType("a", "", 100_000),
     )
 
 

@@ -55,8 +55,8 @@ def test_a_pod_is_a_group_of_its_own() -> None:
     found = waiting(known)
     assert found.keys() == {WEB, JobKey("team-a/pod web-2")}
     (pod,) = found[WEB].pods
-    assert pod.pod_kind.devices == (DeviceRequest(0, 1, 500),)
-    assert pod.pod_kind.cpu_milli == 1000
+    assert pod.pod_shape.devices == (DeviceRequest(0, 1, 500),)
+    assert pod.pod_shape.cpu_milli == 1000
     assert found[WEB].interactive and found[WEB].gang is None
     assert not known.gpujobs
 

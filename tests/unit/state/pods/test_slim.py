@@ -11,7 +11,7 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.affinity.peers import peers_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import Stage, record
-from gpu_scheduler.state.pods.pod_kind import pod_kind_of
+from gpu_scheduler.state.pods.pod_shape import pod_shape_of
 from gpu_scheduler.state.pods.slim import MOST_BYTES, slim, too_heavy
 
 ASKS = {ASKED: "0:gpu-scheduler.io/gpu=0.5"}
@@ -37,7 +37,7 @@ def test_what_a_plan_reads_comes_out_as_it_was() -> None:
     )
     kept = slim(whole)
     assert peers_of(kept) is peers_of(whole)
-    assert pod_kind_of(kept, (), (), (0, 0)) == pod_kind_of(whole, (), (), (0, 0))
+    assert pod_shape_of(kept, (), (), (0, 0)) == pod_shape_of(whole, (), (), (0, 0))
     assert record(kept).share == record(whole).share
     assert record(kept).index == record(whole).index
     assert kept.metadata.uid == whole.metadata.uid

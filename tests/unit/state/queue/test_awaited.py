@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.state.builders import make_assignment
 
-from gpu_scheduler.core.model.request import JobKey, NodeFilter, PodKind, PodUID
+from gpu_scheduler.core.model.request import JobKey, NodeFilter, PodShape, PodUID
 from gpu_scheduler.runtime.jobs.width import told, widest
 from gpu_scheduler.state.queue.awaited import AwaitedPod, AwaitedPods
 
 KEY = JobKey("team-a/job")
-KIND = PodKind((), NodeFilter())
+KIND = PodShape((), NodeFilter())
 ROLES = ("lead", "work")
 
 # What happens: one more is placed (role, owed pods), one goes, or its Job is told of some.

@@ -63,7 +63,7 @@ def test_members_wait_in_the_order_of_their_ranks_each_with_what_its_role_asks_f
         ("work-0", "work"),
         ("work-1", "work"),
     ]
-    assert [pod.pod_kind.devices for pod in job.pods] == [
+    assert [pod.pod_shape.devices for pod in job.pods] == [
         (DeviceRequest(0, 1, 1000),),
         (DeviceRequest(0, 1, 500),),
         (DeviceRequest(0, 1, 500),),
@@ -74,7 +74,7 @@ def test_members_wait_in_the_order_of_their_ranks_each_with_what_its_role_asks_f
 def test_models_are_those_of_the_role() -> None:
     roles = [{"name": "lead", "gpu": 1, "gpuModels": ["T4"]}, {"name": "work", "gpu": 1}]
     state = make_gang(member("lead"), member("work"), roles=roles, gpuModels=["K80"])
-    assert [pod.pod_kind.models for pod in waiting(state).pods] == [("t4",), ("k80",)]
+    assert [pod.pod_shape.models for pod in waiting(state).pods] == [("t4",), ("k80",)]
 
 
 def test_members_that_do_not_exist_yet_are_missing_too() -> None:

@@ -19,7 +19,7 @@ from tests.unit.state.builders import (
 from gpu_scheduler.api import moved
 from gpu_scheduler.api.names import MOVED_PREFIX
 from gpu_scheduler.core.actions.consolidation import REST_SECONDS
-from gpu_scheduler.core.model.request import PodKind, PodUID
+from gpu_scheduler.core.model.request import PodShape, PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.jobs.evict import mark_moved
 from gpu_scheduler.jobs.place import Pin, place
@@ -70,12 +70,12 @@ def wants(pod: Pod, *terms: dict[str, Any]) -> Pod:
     return msgspec.convert(shown, Pod)
 
 
-def asked(pod: Pod) -> PodKind:
+def asked(pod: Pod) -> PodShape:
     """What the planner sees of the pod while it waits."""
     state = known(make_cluster_state())
     state.pod_changed(pod)
     (job,) = state.waiting_jobs()
-    return job.pods[0].pod_kind
+    return job.pods[0].pod_shape
 
 
 def running_pod(state: ClusterState, uid: str = "uid-job-0") -> RunningPod:
@@ -97,9 +97,11 @@ def test_a_new_leader_knows_what_a_pod_asked_for_before_it_was_placed(
     waiting = wants(waiting, *terms) if terms else waiting
     state = known(make_cluster_state())
     state.pod_changed(placed(waiting))
-    pod_kind = running_pod(state).pod_kind
-    assert pod_kind == asked(waiting)
-    assert pod_kind is not None and pod_kind.models == ("a100",) and pod_kind.min_compute == (7, 5)
+    pod_shape = running_pod(state).pod_shape
+    assert pod_shape == asked(waiting)
+    assert (
+        pod_shape is not None and pod_shape.models == ("a100",) and pod_shape.min_compute == (7, 5)
+    )
 
 
 def test_it_does_not_matter_what_of_it_a_new_leader_sees_first() -> None:
@@ -113,7 +115,7 @@ def test_it_does_not_matter_what_of_it_a_new_leader_sees_first() -> None:
         state = make_cluster_state()
         for step in order:
             step(state)
-        found.append((running_pod(state).pod_kind, running_pod(state).moved))
+        found.append((running_pod(state).pod_shape, running_pod(state).moved))
     assert found[0][0] is not None and found[0][1] == AT.timestamp()
     assert found == found[:1] * len(found)
 
@@ -124,16 +126,16 @@ def test_a_leader_that_saw_the_pod_wait_knows_it_without_the_pin_by_hostname() -
     known_before.pod_changed(waiting)
     for state in (known_before, new):
         state.pod_changed(placed(waiting, Pin.HOSTNAME))
-    assert running_pod(known_before).pod_kind == asked(waiting)
-    pod_kind = running_pod(new).pod_kind  # it could be the user's own selector, and is kept
-    assert pod_kind is not None and pod_kind.where.selector == (("kubernetes.io/hostname", "a"),)
+    assert running_pod(known_before).pod_shape == asked(waiting)
+    pod_shape = running_pod(new).pod_shape  # it could be the user's own selector, and is kept
+    assert pod_shape is not None and pod_shape.where.selector == (("kubernetes.io/hostname", "a"),)
 
 
 def test_nothing_is_kept_where_consolidation_is_off() -> None:
     state = known(make_cluster_state(consolidation=False))
     state.job_changed(marked(make_job(version=2), "uid-before"))
     state.pod_changed(placed(make_pod()))
-    assert (running_pod(state).pod_kind, running_pod(state).moved) == (None, 0.0)
+    assert (running_pod(state).pod_shape, running_pod(state).moved) == (None, 0.0)
 
 
 def marked(job: Job, pod: str, index: int = 0, at: datetime = AT) -> Job:

@@ -96,7 +96,7 @@ def test_of_a_pod_that_lost_its_job_nobody_knows_the_priority() -> None:
     state.pod_changed(lost)  # its controller reference was taken off
     pod = only(state)
     assert (pod.uid, pod.grants, pod.since) == (POD, half(), epoch_seconds(STARTED))
-    assert (pod.interactive, pod.priority, pod.gang, pod.pod_kind) == (False, 100, False, None)
+    assert (pod.interactive, pod.priority, pod.gang, pod.pod_shape) == (False, 100, False, None)
     assert pod.job not in state.gpujobs and not pod.leaving
     state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Failed", job=""))
     assert list(state.running_pods.on("a")) == []

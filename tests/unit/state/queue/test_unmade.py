@@ -54,7 +54,7 @@ def place(state: ClusterState, *, grants: tuple[Grant, ...] = ()) -> Assignment:
 def test_a_job_waits_with_all_its_pods_before_any_object_is_made() -> None:
     state = accepted(parallelism=3, completions=8)
     assert pods(state) == 3
-    assert {pod.pod_kind.nominal_milli for pod in waiting(state).pods} == {500}
+    assert {pod.pod_shape.nominal_milli for pod in waiting(state).pods} == {500}
 
 
 def test_nothing_waits_before_it_is_accepted_nor_once_it_is_suspended_wrong_or_over() -> None:
@@ -202,7 +202,7 @@ def test_what_the_api_server_adds_to_a_pod_is_planned_with_from_then_on() -> Non
     assert awaited is not None
     assert state.take_place(awaited, PodUID("uid-job-0")) is not None
     (other,) = waiting(state).pods
-    assert other.pod_kind.cpu_milli == 3000
+    assert other.pod_shape.cpu_milli == 3000
 
 
 def test_places_go_with_what_they_were_planned_for() -> None:

@@ -108,7 +108,7 @@ def test_a_changed_spec_changes_the_pod_kind() -> None:
     assert room.enter(make_pod(cpu="2", version=2))
     after = room.ready()
     assert before is not None and after is not None
-    assert [w.pods[0].pod_kind.cpu_milli for w in (before, after)] == [1000, 2000]
+    assert [w.pods[0].pod_shape.cpu_milli for w in (before, after)] == [1000, 2000]
     assert room.resources(PodUID("uid-job-0"))[0] == 2000
 
 
@@ -119,8 +119,8 @@ def test_the_pod_kind_follows_the_gpujob() -> None:
     room.forget_job(KEY)
     after = room.ready(make_gpujob(gpu=0.25, gpuModels=["A100"]))
     assert before is not None and after is not None
-    assert [w.pods[0].pod_kind.nominal_milli for w in (before, after)] == [500, 250]
-    assert after.pods[0].pod_kind.models == ("a100",)
+    assert [w.pods[0].pod_shape.nominal_milli for w in (before, after)] == [500, 250]
+    assert after.pods[0].pod_shape.models == ("a100",)
 
 
 def test_pods_of_one_kind_share_a_pod_kind() -> None:
@@ -129,7 +129,7 @@ def test_pods_of_one_kind_share_a_pod_kind() -> None:
     room.enter(make_pod("job-1", index=1))
     found = room.ready()
     assert found is not None
-    assert found.pods[0].pod_kind is found.pods[1].pod_kind
+    assert found.pods[0].pod_shape is found.pods[1].pod_shape
 
 
 def test_what_did_not_change_is_not_built_again() -> None:

@@ -6,7 +6,7 @@ import pytest
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, NodeSelectorTerm, Toleration
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.pods.pod_kind import node_filter, pod_kind_of, pod_resources
+from gpu_scheduler.state.pods.pod_shape import node_filter, pod_resources, pod_shape_of
 
 
 def make_pod(**spec: Any) -> Pod:
@@ -98,7 +98,7 @@ def test_no_affinity_is_not_an_empty_list_of_terms() -> None:
 def test_equal_pods_have_equal_hashable_pod_kinds() -> None:
     half = (DeviceRequest(0, 1, 500),)
     pods = [make_pod(containers=[asks("1")], nodeSelector=s) for s in ({"a": "1"}, {"a": "1"})]
-    first, second = (pod_kind_of(pod, half, ("a100",), (7, 0)) for pod in pods)
+    first, second = (pod_shape_of(pod, half, ("a100",), (7, 0)) for pod in pods)
     assert hash(first) == hash(second)
     assert first == second
     assert (first.devices, first.models, first.min_compute) == (half, ("a100",), (7, 0))

@@ -6,7 +6,7 @@ Kept by ``waiting``.
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.model.request import JobKey, PodKind
+from gpu_scheduler.core.model.request import JobKey, PodShape
 from gpu_scheduler.kube.objects import PodSpec
 
 
@@ -14,11 +14,11 @@ from gpu_scheduler.kube.objects import PodSpec
 class _Known:
     spec: PodSpec  # holding it keeps its id its own
     asked: Hashable
-    kind: PodKind
+    kind: PodShape
     users: set[JobKey] = field(default_factory=set)
 
 
-class TemplateKinds:
+class TemplateShapes:
     """By the id of a template's spec."""
 
     def __init__(self) -> None:
@@ -27,8 +27,8 @@ class TemplateKinds:
         self._of: dict[JobKey, set[int]] = {}
 
     def of(
-        self, key: JobKey, spec: PodSpec, asked: Hashable, make: Callable[[], PodKind]
-    ) -> PodKind:
+        self, key: JobKey, spec: PodSpec, asked: Hashable, make: Callable[[], PodShape]
+    ) -> PodShape:
         """The kind of a job's pods of a template; ``asked``: what else it depends on."""
         known = self._known.get(id(spec))
         if known is None or known.asked != asked:

@@ -1,10 +1,10 @@
-"""What scores need to know of a kind of node, and what pod kinds ask of it. Called by ``rows``."""
+"""What scores need to know of a kind of node, and what pod shapes ask of it. Called by ``rows``."""
 
 from typing import NamedTuple
 
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import Chooser
-from gpu_scheduler.core.model.snapshot import NodeKind
+from gpu_scheduler.core.model.snapshot import NodeShape
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import NEVER, load_of
@@ -17,7 +17,7 @@ PICKED = NEVER + 1  # instead of milli: devices have to be picked
 
 
 class ShapeRequest(NamedTuple):
-    """What a pod kind asks of a kind of node.
+    """What a pod shape asks of a kind of node.
 
     Attributes:
         milli: per device; NEVER where the kind does not serve, PICKED where devices are picked.
@@ -42,27 +42,27 @@ class ShapeRequest(NamedTuple):
 _NO_GPU, _NO_USE, _BY_CHOOSER = ShapeRequest(0, 0), ShapeRequest(NEVER, 1), ShapeRequest(PICKED, 1)
 
 
-class KindScores:
+class ShapeScores:
     """A kind of node under a mix and a policy; ``alike`` says whether all devices are."""
 
-    def __init__(self, kind: NodeKind, mix: Mix, scoring: Scoring) -> None:
-        self.load = load_of(kind, mix)
+    def __init__(self, shape: NodeShape, mix: Mix, scoring: Scoring) -> None:
+        self.load = load_of(shape, mix)
         self.scoring = scoring
-        self.devices = len(kind)
-        self.alike = len(set(kind)) <= 1
+        self.devices = len(shape)
+        self.alike = len(set(shape)) <= 1
         self.enough_cpu = self.load.enough_cpu if scoring.weighs else 1 << 62
-        self._kind = kind
+        self._shape = shape
 
-    def asks(self, chooser: Chooser, kind: int) -> ShapeRequest:
-        """What a pod kind asks here; ``kind``: the number by which ``Chooser`` knows it."""
-        requests = chooser.pod_kind.devices
+    def asks(self, chooser: Chooser, shape: int) -> ShapeRequest:
+        """What a pod shape asks here; ``shape``: the number by which ``Chooser`` knows it."""
+        requests = chooser.pod_shape.devices
         if not requests:
             return _NO_GPU
-        if not chooser.eligible(kind):
+        if not chooser.eligible(shape):
             return _NO_USE
         if not self.alike:
             return _BY_CHOOSER
-        device = self._kind[0]
+        device = self._shape[0]
         order = sorted(requests, key=lambda r: (-r.milli, -r.mib))  # as ``assign`` has it
         steps = tuple((share(r, device.usable_mib)[0], r.count) for r in order)
         size = min(keys.MOST_RANKS, device.rank) if chooser.by_size else 0

@@ -10,11 +10,11 @@ from typing import Protocol
 
 from gpu_scheduler.core.affinity.signatures import AffinitySignatures
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.core.model.demand import Demands
+from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.request import Gang, Project, WaitingJob, WaitingPod
 from gpu_scheduler.core.queue.order import job_rank
 from gpu_scheduler.core.queue.pod_group import (
-    Needs,
+    GroupRequest,
     PodGroup,
     Position,
     RequestKey,
@@ -33,7 +33,7 @@ class Judge(Protocol):
         """Why a group can never start on these nodes, or in its project; None when it may."""
 
 
-class Run:
+class Batch:
     """So many groups of a job, from one of its waiting pods on."""
 
     __slots__ = ("_groups", "count", "index", "job", "position", "project", "signature")
@@ -60,8 +60,8 @@ class Run:
         """One of them; those before it have been asked for."""
         if number == len(self._groups):
             index = self.index + number
-            (demand,) = self.signature.needs.counts
-            members = ((self.job.pods[index], demand),)
+            (pod_request,) = self.signature.needs.counts
+            members = ((self.job.pods[index], pod_request),)
             self._groups.append(PodGroup(self.job, self.project, members, self.signature, index))
         return self._groups[number]
 
@@ -69,21 +69,21 @@ class Run:
 class Batches:
     """Makes them, with one object for all groups that have the same needs, or signature."""
 
-    def __init__(self, demands: Demands, affinity_signatures: AffinitySignatures) -> None:
-        self._demands = demands
+    def __init__(self, pod_requests: PodRequests, affinity_signatures: AffinitySignatures) -> None:
+        self._pod_requests = pod_requests
         self._affinity_signatures = affinity_signatures
-        self._needs: dict[RequestKey, Needs] = {}
+        self._needs: dict[RequestKey, GroupRequest] = {}
         self._signatures: dict[tuple[object, ...], Signature] = {}
 
     def __len__(self) -> int:
         """How many signatures are remembered."""
         return len(self._signatures)
 
-    def of(self, job: WaitingJob, project: Project, judge: Judge) -> list[Run]:
+    def of(self, job: WaitingJob, project: Project, judge: Judge) -> list[Batch]:
         """The runs of a job, in the order of its pods."""
         if job.gang is not None:
             return [self._of_gang(job, project, job.gang, judge)] if job.pods else []
-        found: list[Run] = []
+        found: list[Batch] = []
         last: WaitingPod | None = None
         for index, pod in enumerate(job.pods):
             if last is not None and _alike(pod, last):
@@ -95,23 +95,25 @@ class Batches:
 
     def _of_pod(
         self, job: WaitingJob, project: Project, pod: WaitingPod, index: int, judge: Judge
-    ) -> Run:
-        demand = self._demands.of(pod.pod_kind)
-        request_key = (id(demand), pod.avoid, self._affinity_signatures.of(pod.peers))
+    ) -> Batch:
+        pod_request = self._pod_requests.of(pod.pod_shape)
+        request_key = (id(pod_request), pod.avoid, self._affinity_signatures.of(pod.peers))
         needs = self._needs.get(request_key)
         if needs is None:
-            needs = self._needs[request_key] = Needs(
-                request_key, _LONE, {demand: 1}, demand.least_milli
+            needs = self._needs[request_key] = GroupRequest(
+                request_key, _LONE, {pod_request: 1}, pod_request.least_milli
             )
         signature, new = self._signature(job, project, needs, (pod.role,))
         if new:
-            _judge(PodGroup(job, project, ((pod, demand),), signature, index), judge)
-        return Run(job, project, signature, index, None)
+            _judge(PodGroup(job, project, ((pod, pod_request),), signature, index), judge)
+        return Batch(job, project, signature, index, None)
 
-    def _of_gang(self, job: WaitingJob, project: Project, gang: Gang, judge: Judge) -> Run:
-        members = [(pod, self._demands.of(pod.pod_kind)) for pod in job.pods]
+    def _of_gang(self, job: WaitingJob, project: Project, gang: Gang, judge: Judge) -> Batch:
+        members = [(pod, self._pod_requests.of(pod.pod_shape)) for pod in job.pods]
         told = self._affinity_signatures.of
-        counted = Counter((id(demand), pod.avoid, told(pod.peers)) for pod, demand in members)
+        counted = Counter(
+            (id(pod_request), pod.avoid, told(pod.peers)) for pod, pod_request in members
+        )
         request_key = (
             tuple(counted.items()),
             gang.distinct,
@@ -121,17 +123,17 @@ class Batches:
         )
         needs = self._needs.get(request_key)
         if needs is None:
-            least = sum(demand.least_milli for _, demand in members)
-            counts = Counter(demand for _, demand in members)
-            needs = self._needs[request_key] = Needs(request_key, gang, counts, least)
+            least = sum(pod_request.least_milli for _, pod_request in members)
+            counts = Counter(pod_request for _, pod_request in members)
+            needs = self._needs[request_key] = GroupRequest(request_key, gang, counts, least)
         signature, new = self._signature(job, project, needs, tuple(pod.role for pod in job.pods))
         group = PodGroup(job, project, ordered(members, size), signature, 0)
         if new:
             _judge(group, judge)
-        return Run(job, project, signature, 0, group)
+        return Batch(job, project, signature, 0, group)
 
     def _signature(
-        self, job: WaitingJob, project: Project, needs: Needs, roles: tuple[str, ...]
+        self, job: WaitingJob, project: Project, needs: GroupRequest, roles: tuple[str, ...]
     ) -> tuple[Signature, bool]:
         """The signature of a job's groups, and whether it is a new one."""
         gang = job.gang
@@ -154,7 +156,7 @@ class Batches:
 
 def _alike(pod: WaitingPod, other: WaitingPod) -> bool:
     return (
-        pod.pod_kind is other.pod_kind
+        pod.pod_shape is other.pod_shape
         and pod.peers is other.peers
         and pod.avoid == other.avoid
         and pod.role == other.role

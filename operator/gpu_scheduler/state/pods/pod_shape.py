@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.request import (
     DeviceRequest,
     NodeFilter,
     NodeSelectorTerm,
-    PodKind,
+    PodShape,
 )
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.kube.objects import Container, Pod
@@ -45,15 +45,15 @@ def pod_resources(pod: Pod) -> Need:
     return _sum(total, _need(spec.overhead)) if spec.overhead else total
 
 
-def pod_kind_of(
+def pod_shape_of(
     pod: Pod,
     requests: tuple[DeviceRequest, ...],
     models: tuple[str, ...],
     min_compute: tuple[int, int],
-) -> PodKind:
+) -> PodShape:
     """What the planner sees of a waiting pod; requests, models and compute are its job's."""
     cpu, memory, ephemeral = pod_resources(pod)
-    return PodKind(requests, models, min_compute, cpu, memory, ephemeral, node_filter(pod))
+    return PodShape(requests, models, min_compute, cpu, memory, ephemeral, node_filter(pod))
 
 
 def node_filter(pod: Pod) -> NodeFilter:
