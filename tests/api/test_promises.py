@@ -16,7 +16,7 @@ from tests.api.site import Site, Team
 from tests.api.tenant import Json, Tenant, held, until
 from tests.api.walks import walk
 
-from gpu_scheduler.core.eviction.dues import TRIFLE_SECONDS
+from gpu_scheduler.core.eviction.deadlines import TRIFLE_SECONDS
 from gpu_scheduler.kube.times import timestamp
 
 GUARANTEE, PATIENCE, RUNTIME, WINDOW = 6, 2, 4, 20

@@ -27,7 +27,7 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Waits
 from gpu_scheduler.core.model.peers import PodRules
-from gpu_scheduler.core.model.promises import FAIR, NOTHING
+from gpu_scheduler.core.model.preemption_policy import FAIR, NOTHING
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodShape, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
@@ -231,7 +231,7 @@ def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
             scene.jobs,
             session=session,
             now=float(n),
-            promises=FAIR,
+            preemption_policy=FAIR,
             memory=memory,
         )
         seconds.append(time.process_time() - start)

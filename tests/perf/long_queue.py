@@ -14,7 +14,7 @@ from tests.unit.builders import ClusterBuilder, job, pod_shape, project, project
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Grant, Plan, Waits
-from gpu_scheduler.core.model.promises import FAIR
+from gpu_scheduler.core.model.preemption_policy import FAIR
 from gpu_scheduler.core.model.request import PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.plan import plan
@@ -103,7 +103,7 @@ class LongQueue:
             reservations=self.last.reservations,
             now=self.now,
             session=session,
-            promises=FAIR,
+            preemption_policy=FAIR,
             memory=self.last.memory,
         )
         self.seconds = process_time() - start

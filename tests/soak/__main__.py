@@ -134,7 +134,7 @@ class Soak:
                 self.memory.append(max(held))
                 minute = elapsed + 1
                 say(
-                    f"minute {elapsed}: {len(self.load.promises)} jobs, "
+                    f"minute {elapsed}: {len(self.load.preemption_policy)} jobs, "
                     f"{self.checker.placements} placed, {self.checker.held_milli()} milli held, "
                     f"{self.load.unfinished} unfinished, {len(self.checker.above)} above, "
                     f"{sum(self.jobs.late.values())} late words, {max(held):.0f} MiB"
@@ -165,7 +165,7 @@ class Soak:
 
     def _left(self) -> list[tuple[Promise, str]]:
         found = []
-        for key, promise in self.load.promises.items():
+        for key, promise in self.load.preemption_policy.items():
             if promise.deleted or promise.ended:
                 continue
             seen = self.jobs.seen.get(key)
@@ -203,7 +203,7 @@ class Soak:
         """Failures that Jobs counted and that nobody had; those of the documented race apart."""
         charged: list[str] = []
         raced: list[str] = []
-        for promise in self.load.promises.values():
+        for promise in self.load.preemption_policy.values():
             if promise.deleted:
                 continue
             failed = sum(self.jobs.failed.get((promise.namespace, promise.name), {}).values())
@@ -237,7 +237,7 @@ class Soak:
             hostile_objects=sum(
                 v for k, v in site.counts.items() if k.startswith(("hostile", "attack"))
             ),
-            jobs=len(self.load.promises),
+            jobs=len(self.load.preemption_policy),
             pods_placed=checker.placements,
             leaders=replicas.ended,
             cards_above_capacity=len(checker.above),

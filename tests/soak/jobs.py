@@ -68,7 +68,7 @@ class Jobs:
         found = []
         for torn in self._checker.torn:
             key = torn.namespace, torn.job
-            promise = self._load.promises.get(key)
+            promise = self._load.preemption_policy.get(key)
             excused = any(abs(torn.at - at) <= _LET_GO_SECONDS for at in self._let_go.get(key, ()))
             if promise is not None and not promise.deleted and not excused:
                 clock = time.strftime("%H:%M:%S", time.localtime(torn.at))
@@ -105,7 +105,7 @@ class Jobs:
         self._changed(key)
         if suspended or finished(status):
             self._let_go.setdefault(key, []).append(time.time())
-        promise = self._load.promises.get(key)
+        promise = self._load.preemption_policy.get(key)
         if promise is not None and finished(status):
             promise.ended = True
 

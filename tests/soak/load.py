@@ -61,7 +61,7 @@ class Load:
         self._site, self._dice = site, site.dice("load")
         self._number = 0
         self.lock = threading.Lock()
-        self.promises: dict[tuple[str, str], Promise] = {}
+        self.preemption_policy: dict[tuple[str, str], Promise] = {}
         self.unfinished = 0
         """Set by whoever watches the jobs."""
 
@@ -99,7 +99,7 @@ class Load:
     def all_deleted(self) -> None:
         """Whatever jobs there are go, and nobody has them made again."""
         with self.lock:
-            for promise in self.promises.values():
+            for promise in self.preemption_policy.values():
                 promise.deleted = promise.deleted or not promise.ended
 
     def submit(self) -> None:
@@ -115,12 +115,12 @@ class Load:
             "spec": spec,
         }
         with self.lock:
-            self.promises[promise.namespace, promise.name] = promise
+            self.preemption_policy[promise.namespace, promise.name] = promise
         answer = self._create(f"{GROUP}/namespaces/{promise.namespace}/gpujobs", body)
         self._site.must(answer, f"{kind}: {json.dumps(spec)[:300]}")
         if not answer.ok and answer.status != 409:
             with self.lock:
-                del self.promises[promise.namespace, promise.name]
+                del self.preemption_policy[promise.namespace, promise.name]
         return self._site.rest(dice.expovariate(1 / _SECONDS_BETWEEN_JOBS))
 
     def _create(self, path: str, body: Json) -> Answer:
@@ -199,7 +199,7 @@ class Load:
         """Change, suspend or delete something."""
         dice, admin = self._dice, self._site.admin
         with self.lock:
-            known = [p for p in self.promises.values() if not p.deleted]
+            known = [p for p in self.preemption_policy.values() if not p.deleted]
         if known:
             promise = dice.choice(known[-MOST_JOBS:])
             path = f"{GROUP}/namespaces/{promise.namespace}/gpujobs/{promise.name}"

@@ -58,7 +58,7 @@ class _Load:
     """What jobs are told to look after."""
 
     def __init__(self) -> None:
-        self.promises = {("red", "j"): Promise("red", "j", "share", 1)}
+        self.preemption_policy = {("red", "j"): Promise("red", "j", "share", 1)}
         self.unfinished = 0
 
 
@@ -75,7 +75,7 @@ def test_a_job_that_has_ended_and_is_gone_is_not_lost_and_one_that_has_not_is() 
         jobs._see(gpujob(phase))
         jobs._gone(gpujob(phase)["metadata"])
         assert not jobs.seen
-        assert load.promises["red", "j"].ended is ended
+        assert load.preemption_policy["red", "j"].ended is ended
 
 
 def test_failures_of_jobs_that_are_gone_count_and_are_not_forgotten() -> None:

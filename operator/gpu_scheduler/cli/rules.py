@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from gpu_scheduler.core.model.promises import Promises
+    from gpu_scheduler.core.model.preemption_policy import PreemptionPolicy
     from gpu_scheduler.core.packing.policy import Packing
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,17 +36,17 @@ class EvictionOptions:
     names: Sequence[str] = ()
     seconds: Mapping[str, float | None] = field(default_factory=dict)
 
-    def promises(self) -> "dict[str, Promises]":
+    def policies(self) -> "dict[str, PreemptionPolicy]":
         """The rules by name.
 
         Raises:
             ValueError: there are no such rules, or seconds are given without ``fair`` ones.
         """
-        from gpu_scheduler.simulate.sharing.rules import promises_of
+        from gpu_scheduler.simulate.sharing.rules import policies_of
 
         seconds = dict(self.seconds)
         seconds["window_seconds"] = seconds.pop("share_window_seconds", None)
-        return promises_of(listed(self.names), seconds)
+        return policies_of(listed(self.names), seconds)
 
 
 def rules_options(*default: str) -> Callable[[F], F]:

@@ -15,7 +15,7 @@ from gpu_scheduler.core.actions.consolidation import Consolidation
 from gpu_scheduler.core.actions.new_reservations import NewReservations
 from gpu_scheduler.core.actions.preemption import Preemption
 from gpu_scheduler.core.actions.rounds import Round
-from gpu_scheduler.core.eviction.dues import Dues
+from gpu_scheduler.core.eviction.deadlines import Deadlines
 from gpu_scheduler.core.eviction.fair_share_state import FairShareState, shares_now
 from gpu_scheduler.core.eviction.solver import Solver
 from gpu_scheduler.core.eviction.started import Started
@@ -29,7 +29,12 @@ from gpu_scheduler.core.fit.placement import Placer
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Reservation, ReservationReason
-from gpu_scheduler.core.model.promises import NOTHING, STRICT, PlannerMemory, Promises
+from gpu_scheduler.core.model.preemption_policy import (
+    NOTHING,
+    STRICT,
+    PlannerMemory,
+    PreemptionPolicy,
+)
 from gpu_scheduler.core.model.request import Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPods
 from gpu_scheduler.core.plan_input import PlanInput
@@ -51,7 +56,7 @@ class _Terms(NamedTuple):
     now: float
     reserve_after_seconds: float
     consolidate: bool
-    promises: Promises
+    preemption_policy: PreemptionPolicy
     memory: PlannerMemory
 
 
@@ -66,7 +71,7 @@ def plan(
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
     session: PlannerCache | None = None,
     consolidate: bool = False,
-    promises: Promises = STRICT,
+    preemption_policy: PreemptionPolicy = STRICT,
     memory: PlannerMemory = NOTHING,
 ) -> Plan:
     """Decide which waiting pods start now, where, who gives way, and why the others wait.
@@ -81,11 +86,11 @@ def plan(
         reserve_after_seconds: a pod first in order that has waited so long gets room reserved.
         session: what is kept from cycle to cycle, and the packing policy; None = nothing is.
         consolidate: fractional pods may be moved together for who needs several GPUs.
-        promises: when somebody may be evicted.
+        preemption_policy: when somebody may be evicted.
         memory: that of the plan before.
     """
     given = PlanInput(cluster, projects, jobs, running_pods, reservations)
-    terms = _Terms(now, reserve_after_seconds, consolidate, promises, memory)
+    terms = _Terms(now, reserve_after_seconds, consolidate, preemption_policy, memory)
     attempt = partial(_attempt, given, session or PlannerCache(), terms)
     turns: dict[ProjectName, Position] = {}
     for _ in range(MOST_ATTEMPTS - 1):
@@ -152,7 +157,7 @@ def _attempt(
     # 5. Let projects with a weight borrow what is left, up to their shares first: what goes
     # beyond a share while another project is below its own would be taken back.
     budgets_to_borrow = [borrowing]
-    if not terms.promises.strict and sum(queue.waits for queue in queues) > 1:
+    if not terms.preemption_policy.strict and sum(queue.waits for queue in queues) > 1:
         budgets_to_borrow.insert(
             0, Budget(snapshot, flavors, borrowing=True, shares_milli=shares.of_all)
         )
@@ -164,9 +169,9 @@ def _attempt(
     # 6. Make room for those below their fair share, and for higher priorities.
     balance = FairShareState(snapshot, releasing, active, flavors, shares)
     mine = Started(running_pods, placer, started, len(started) if last else promised)
-    victims = Victims(mine, snapshot, releasing, balance, terms.promises, now)
-    dues = Dues(terms.promises, terms.memory, now)
-    preemption = Preemption(solver, victims, balance, active, reserved_nodes, dues)
+    victims = Victims(mine, snapshot, releasing, balance, terms.preemption_policy, now)
+    deadlines = Deadlines(terms.preemption_policy, terms.memory, now)
+    preemption = Preemption(solver, victims, balance, active, reserved_nodes, deadlines)
     preemption.run(queues, order)
     if preemption.in_the_way:
         return preemption.in_the_way
@@ -183,16 +188,16 @@ def _attempt(
     # 8. Reserve room for those who have waited too long.
     reserve_at = new_reservations.make(queues, terms.reserve_after_seconds)
     soon = now if session.peers is not None and session.peers.unsettled else None
-    memory = dues.memory(balance)
-    due_at = None if dues.again_at == inf else dues.again_at
-    times = (reserve_at, moves.again_at, soon, due_at)
+    memory = deadlines.memory(balance)
+    deadline_at = None if deadlines.again_at == inf else deadlines.again_at
+    times = (reserve_at, moves.again_at, soon, deadline_at)
     again_at = min((at for at in times if at is not None), default=None)
 
     # 9. Say why each other job waits.
     reservations = active.reservations()
     explainer = Explainer(placer, flavors, feasibility, running_pods, reservations, given.cluster)
     decided = (*started, *(block.group for block in active.by_pod.values()))
-    waits = Teller(session.queues, explainer, dues, decided).waits(queues, orphans)
+    waits = Teller(session.queues, explainer, deadlines, decided).waits(queues, orphans)
     session.note(pod.pod_shape for group in started for pod, _ in group.members)
     return Plan(
         tuple([place for group in started for place in group.assignments]),

@@ -181,7 +181,7 @@ class Operator:
                 Packing(settings.packing),
                 settings.consolidation,
                 settings.reservation_after_seconds,
-                settings.promises,
+                settings.preemption_policy,
                 may_start=lambda job: (
                     self.sweeping.sweeps.may_start(job)
                     and not self.state.waiting.doubts.held_back(job)

@@ -17,7 +17,7 @@ from typing import NoReturn
 from gpu_scheduler.core.blame import Suspect, SuspectType, culprit
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan, Reason, Wait
-from gpu_scheduler.core.model.promises import STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
@@ -46,7 +46,7 @@ class PlanningRules:
         packing: how nodes and devices are chosen.
         consolidate: see ``core.plan``.
         reserve_after_seconds: see ``core.plan``.
-        promises: see ``core.plan``.
+        preemption_policy: see ``core.plan``.
         may_start: whether waiting pods of a job are to be placed at all.
         make: told of a job of which a pod that does not exist has a place.
         look: told of jobs that nobody gives way to before somebody has looked at them.
@@ -58,7 +58,7 @@ class PlanningRules:
     packing: Packing = Packing.FRAGMENTATION
     consolidate: bool = False
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS
-    promises: Promises = STRICT
+    preemption_policy: PreemptionPolicy = STRICT
     may_start: Callable[[JobKey], bool] = lambda job: True
     make: Callable[[JobKey], None] = lambda job: None
     look: Callable[[Sequence[JobKey]], None] = lambda jobs: None
@@ -236,7 +236,7 @@ class Planning:
             reserve_after_seconds=self._rules.reserve_after_seconds,
             session=session,
             consolidate=self._rules.consolidate,
-            promises=self._rules.promises,
+            preemption_policy=self._rules.preemption_policy,
             memory=self._last.memory,
         )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpu_scheduler.core.model.promises import FAIR, Promises
+from gpu_scheduler.core.model.preemption_policy import FAIR, PreemptionPolicy
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.kube.command_client import CommandClient
 from gpu_scheduler.kube.times import timestamp
@@ -30,7 +30,7 @@ class ClusterRequest:
         add: YAML files of objects that are added, in this order.
         remove: objects that are taken away before, as KIND/NAME.
         operator_namespace: where the operator runs; its own pods there are known as such.
-        promises: when the operator evicts somebody.
+        preemption_policy: when the operator evicts somebody.
         consolidation: whether the operator moves pods together.
     """
 
@@ -38,7 +38,7 @@ class ClusterRequest:
     add: Sequence[Path] = ()
     remove: Sequence[str] = ()
     operator_namespace: str = "gpu-scheduler"
-    promises: Promises = FAIR
+    preemption_policy: PreemptionPolicy = FAIR
     consolidation: bool = False
 
 
@@ -70,6 +70,10 @@ def simulate_objects(
     moves = request.consolidation
     simulated = scene_of(objects, request.operator_namespace, now, consolidation=moves)
     outcome = plan_until_stable(
-        simulated, request.packing, now, promises=request.promises, consolidation=moves
+        simulated,
+        request.packing,
+        now,
+        preemption_policy=request.preemption_policy,
+        consolidation=moves,
     )
     return report(simulated, outcome, server, objects, before)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from gpu_scheduler.core.eviction.dues import longest_seconds
+from gpu_scheduler.core.eviction.deadlines import longest_seconds
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import (
     Assignment,
@@ -21,7 +21,7 @@ from gpu_scheduler.core.model.decision import (
     Reservation,
     Wait,
 )
-from gpu_scheduler.core.model.promises import FAIR, NOTHING, Promises
+from gpu_scheduler.core.model.preemption_policy import FAIR, NOTHING, PreemptionPolicy
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
@@ -66,7 +66,7 @@ def plan_until_stable(
     packing: Packing,
     now: str,
     *,
-    promises: Promises = FAIR,
+    preemption_policy: PreemptionPolicy = FAIR,
     consolidation: bool = False,
     enough: Callable[[SettledCluster], bool] = lambda outcome: False,
 ) -> SettledCluster:
@@ -76,13 +76,13 @@ def plan_until_stable(
         simulated: the state; changed on the way.
         packing: how nodes and devices are chosen.
         now: RFC 3339, the time of the first cycle.
-        promises: when somebody gives way.
+        preemption_policy: when somebody gives way.
         consolidation: pods may move, each at most once.
         enough: asked after each cycle that changes something; True: the rest does not matter.
     """
     state, session, outcome = simulated.state, PlannerCache(packing), SettledCluster()
     reservations: tuple[Reservation, ...] = ()
-    all_due_seconds = longest_seconds(promises)
+    all_due_seconds = longest_seconds(preemption_policy)
     begin = time = changed = epoch_seconds(now)
     memory, looks = NOTHING, 0
     while outcome.cycles < MOST_CYCLES and looks < MOST_LOOKS:
@@ -95,7 +95,7 @@ def plan_until_stable(
             now=time,
             session=session,
             consolidate=consolidation,
-            promises=promises,
+            preemption_policy=preemption_policy,
             memory=memory,
         )
         reservations, outcome.shares_milli, memory = (

@@ -117,7 +117,7 @@ def _simulated(planned: Planned, waiting: Waiting) -> Json | None:
         planned.simulated,
         rules.packing,
         planned.now,
-        promises=rules.promises,
+        preemption_policy=rules.preemption_policy,
         consolidation=rules.consolidation,
         enough=enough,
     )

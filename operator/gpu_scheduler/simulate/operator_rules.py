@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_scheduler.core.model.promises import FAIR, Promises
+from gpu_scheduler.core.model.preemption_policy import FAIR, PreemptionPolicy
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS
 from gpu_scheduler.environment import SettingsError
@@ -25,7 +25,7 @@ _SELECTOR = "app.kubernetes.io/name=gpu-scheduler"
 class OperatorRules:
     """What of an operator's settings decides about plans."""
 
-    promises: Promises = FAIR
+    preemption_policy: PreemptionPolicy = FAIR
     packing: Packing = Packing.FRAGMENTATION
     consolidation: bool = False
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS
@@ -50,7 +50,7 @@ def from_deployment(body: Mapping[str, Any]) -> OperatorRules:
     except SettingsError:  # of another version
         return DEFAULT
     return OperatorRules(
-        said.promises,
+        said.preemption_policy,
         Packing(said.packing),
         said.consolidation,
         said.reservation_after_seconds,

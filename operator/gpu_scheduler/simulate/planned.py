@@ -133,7 +133,7 @@ def _plan(
         reserve_after_seconds=rules.reserve_after_seconds,
         session=session,
         consolidate=rules.consolidation and evictions,
-        promises=rules.promises,
+        preemption_policy=rules.preemption_policy,
     )
     waiting = {job.key: job for job in jobs}
     return Planned(simulated, session, found, projects, waiting, rules, now)

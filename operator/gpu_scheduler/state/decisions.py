@@ -32,7 +32,7 @@ class Decisions:
         """Charge a decision; ``job``: its GPUJob, if that is known."""
         entry, unmade = self._waiting.entry(place.pod), self._waiting.unmade(place.pod)
         if unmade is not None and job is not None:
-            width = 1 + max(unmade.owed, self.awaited.untold_width(place.job, unmade.role))
+            width = 1 + max(unmade.expected_pods, self.awaited.untold_width(place.job, unmade.role))
             kind = self._waiting.kind(place.pod, job)
             self.awaited.put(AwaitedPod(place, unmade.role, unmade.index, width, kind))
         need = self._waiting.resources(place.pod)

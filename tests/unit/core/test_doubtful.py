@@ -8,16 +8,16 @@ from tests.unit.core.actions.test_consolidation import scattered
 from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.properties.play import Play, Pod
 
-from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT, PreemptionPolicy
 
 WHOLE, PAIR = pod_shape(1000), pod_shape(1000, count=2)
 AT_ONCE = replace(FAIR, guarantee_seconds=0.0)
 TEAMS = (project("a", 2000), project("b", 0))
 
 
-def full(promises: Promises, holder: str = "b", **pod: object) -> Play:
+def full(preemption_policy: PreemptionPolicy, holder: str = "b", **pod: object) -> Play:
     """Two GPUs that are held since long ago."""
-    case = Play((2,), projects(*TEAMS), promises=promises)
+    case = Play((2,), projects(*TEAMS), preemption_policy=preemption_policy)
     for i in range(2):
         case.place(Pod(f"v{i}", holder, WHOLE, **pod), f"n0/{i}")  # type: ignore[arg-type]
     case.now += 10_000.0
@@ -25,18 +25,20 @@ def full(promises: Promises, holder: str = "b", **pod: object) -> Play:
 
 
 @pytest.mark.parametrize("gang", ["", "w"])
-@pytest.mark.parametrize("promises", [STRICT, AT_ONCE])
-def test_nobody_gives_way_to_it_for_a_guarantee(promises: Promises, gang: str) -> None:
-    case, wanted = full(promises), Pod("w", "a", WHOLE, gang=gang)
+@pytest.mark.parametrize("preemption_policy", [STRICT, AT_ONCE])
+def test_nobody_gives_way_to_it_for_a_guarantee(
+    preemption_policy: PreemptionPolicy, gang: str
+) -> None:
+    case, wanted = full(preemption_policy), Pod("w", "a", WHOLE, gang=gang)
     assert evicted(replace(case, waiting=[wanted]).plan())
     result = case.wait(replace(wanted, doubtful=True)).plan()
     assert evicted(result) == [] and result.reservations == ()
     assert "guarantee" not in result.waits[0].message
 
 
-@pytest.mark.parametrize("promises", [STRICT, AT_ONCE])
-def test_nobody_gives_way_to_it_for_its_priority(promises: Promises) -> None:
-    case, wanted = full(promises, "a", priority=10), Pod("w", "a", WHOLE, priority=90)
+@pytest.mark.parametrize("preemption_policy", [STRICT, AT_ONCE])
+def test_nobody_gives_way_to_it_for_its_priority(preemption_policy: PreemptionPolicy) -> None:
+    case, wanted = full(preemption_policy, "a", priority=10), Pod("w", "a", WHOLE, priority=90)
     assert evicted(replace(case, waiting=[wanted]).plan())
     result = case.wait(replace(wanted, doubtful=True)).plan()
     assert evicted(result) == []
@@ -50,7 +52,7 @@ def test_who_is_like_it_and_has_not_failed_is_helped() -> None:
 
 
 def test_no_room_is_kept_for_it_and_borrowers_get_what_it_waits_for() -> None:
-    case = Play((2,), projects(*TEAMS), promises=FAIR)
+    case = Play((2,), projects(*TEAMS), preemption_policy=FAIR)
     case.place(Pod("v", "b", WHOLE), "n0/0").now += 10_000.0
     wanted = Pod("w", "a", PAIR)
     borrower = Pod("x", "b", WHOLE, created=1.0)

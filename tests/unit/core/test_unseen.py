@@ -10,23 +10,23 @@ from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.test_doubtful import AT_ONCE, PAIR, WHOLE, full
 
 from gpu_scheduler.core.actions.preemption import MOST_HELPED
-from gpu_scheduler.core.model.promises import STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 
 
 @pytest.mark.parametrize("gang", ["", "w"])
-@pytest.mark.parametrize("promises", [STRICT, AT_ONCE])
+@pytest.mark.parametrize("preemption_policy", [STRICT, AT_ONCE])
 def test_nobody_goes_for_a_guarantee_before_somebody_has_looked(
-    promises: Promises, gang: str
+    preemption_policy: PreemptionPolicy, gang: str
 ) -> None:
     wanted = Pod("w", "a", WHOLE, gang=gang, unseen=True)
-    case = full(promises).wait(wanted)
+    case = full(preemption_policy).wait(wanted)
     result = case.plan()
     assert evicted(result) == [] and result.looks == ("ns/w",)
-    owed = result.memory.owed
+    nominal_since = result.memory.nominal_since
     case.waiting = [replace(wanted, unseen=False)]
     result = case.plan()
     assert len(evicted(result)) == 1 and result.looks == ()
-    assert result.memory.owed == owed, "it has waited since then"
+    assert result.memory.nominal_since == nominal_since, "it has waited since then"
 
 
 def test_nor_for_a_priority() -> None:

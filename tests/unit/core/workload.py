@@ -15,7 +15,7 @@ from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
-from gpu_scheduler.core.model.promises import STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.packing.mix import DEFAULT
 
@@ -47,7 +47,7 @@ class Work:
     """One history; ``plans`` yields each plan before it is carried out."""
 
     seed: int
-    promises: Promises = STRICT
+    preemption_policy: PreemptionPolicy = STRICT
     play: Play = field(init=False)
     ended: int = 0
     capacity_milli: int = 0
@@ -68,7 +68,7 @@ class Work:
         ]
         self._load = random.choice((0.8, 1.1, 1.5, 2.5))
         self.play = Play(gpus, projects(*teams), session=PlannerCache(mix=DEFAULT), anew=True)
-        self.play.promises = self.promises
+        self.play.preemption_policy = self.preemption_policy
         self.play.reserve_after_seconds = random.choice((10.0, 60.0))
 
     def plans(self, most: int) -> Iterator[Plan]:

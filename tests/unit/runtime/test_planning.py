@@ -16,7 +16,7 @@ from tests.unit.state.builders import (
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.core.model.decision import Assignment, Evict, EvictReason, Plan, Reason, Waits
-from gpu_scheduler.core.model.promises import FAIR, PlannerMemory
+from gpu_scheduler.core.model.preemption_policy import FAIR, PlannerMemory
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -189,11 +189,12 @@ async def test_promises_are_passed_on_and_what_a_plan_remembers_comes_back_to_th
     given: list[tuple[object, object]] = []
 
     def remembers(*scene: object, **rules: object) -> Plan:
-        given.append((rules["promises"], rules["memory"]))
+        given.append((rules["preemption_policy"], rules["memory"]))
         return Plan((), Waits(), memory=PlannerMemory(at=float(len(given))))
 
     case = Case(
-        make_cluster_state(make_pod()), rules=PlanningRules(promises=FAIR, decide=remembers)
+        make_cluster_state(make_pod()),
+        rules=PlanningRules(preemption_policy=FAIR, decide=remembers),
     )
     case.planning.cycle()
     case.planning.cycle()

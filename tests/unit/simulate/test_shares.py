@@ -9,7 +9,7 @@ from tests.unit.state.builders import half
 from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.api.names import ASK_TYPE, ASKED, GANG_SIZE, LABEL_GANG, LABEL_PATH
-from gpu_scheduler.core.model.promises import STRICT
+from gpu_scheduler.core.model.preemption_policy import STRICT
 from gpu_scheduler.simulate.cluster_table import table
 
 WHOLE = {ASKED: "0:gpu-scheduler.io/gpu=1"}
@@ -76,12 +76,12 @@ def test_what_the_operator_said_of_one_that_is_not_as_it_must_be_still_holds(wha
 
 def test_what_gives_way_is_made_again_by_its_controller_and_else_is_gone(what: What) -> None:
     urgent = gpujob("urgent", gpu=2, priority=90)
-    report = what(cluster(*four(TRAINS)), urgent, promises=STRICT)
+    report = what(cluster(*four(TRAINS)), urgent, preemption_policy=STRICT)
     assert len(report.gives_way) == 2 and len(report.starts) == 1
     assert len(report.waits) == 2
     assert {each["job"] for each in report.waits} == {"team-a/replicaset web"}
     bare = four(TRAINS, controller="")
-    report = what(cluster(*bare), urgent, promises=STRICT)
+    report = what(cluster(*bare), urgent, preemption_policy=STRICT)
     assert len(report.gives_way) == 2 and report.waits == []
 
 
@@ -119,7 +119,7 @@ def test_they_are_called_by_who_made_them_and_several_of_one_are_one_line(what: 
 
     made = {"labels": {"pod-template-hash": "5d4f8"}}
     pods = [of_a_deployment(pod) for pod in four(TRAINS, **made)]
-    report = what(cluster(*pods), gpujob("urgent", gpu=2, priority=90), promises=STRICT)
+    report = what(cluster(*pods), gpujob("urgent", gpu=2, priority=90), preemption_policy=STRICT)
     assert {each["job"] for each in report.gives_way} == {"team-a/deployment web"}
     assert "its priority is 90, that of team-a/deployment web 50" in report.gives_way[0]["message"]
     assert [each["job"] for each in report.waits] == ["team-a/deployment web"] * 2
@@ -129,7 +129,7 @@ def test_they_are_called_by_who_made_them_and_several_of_one_are_one_line(what: 
 
     urgent = {"gpu-scheduler.io/priority": "90"}
     pods = [of_a_deployment(share("web-1", WHOLE, urgent, **made))]
-    report = what(cluster(*pods, *running(priority=10)), promises=STRICT)
+    report = what(cluster(*pods, *running(priority=10)), preemption_policy=STRICT)
     (gone,) = report.gives_way
     assert gone["for"] == "team-a/deployment web"
     assert "to team-a/deployment web: its priority is 90" in gone["message"]
@@ -137,7 +137,7 @@ def test_they_are_called_by_who_made_them_and_several_of_one_are_one_line(what: 
 
 def test_a_gang_of_them_that_gives_way_is_called_a_gang_once(what: What) -> None:
     members = four(TRAINS, {GANG_SIZE: "4"}, labels={LABEL_GANG: "ring"})
-    report = what(cluster(*members), gpujob("urgent", gpu=2, priority=90), promises=STRICT)
+    report = what(cluster(*members), gpujob("urgent", gpu=2, priority=90), preemption_policy=STRICT)
     said = [each["message"] for each in report.gives_way]
     assert len(said) == 4
     for each in said:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import DeviceRequest, PodShape, Project, ProjectName
 from gpu_scheduler.simulate.arrivals import cluster_of
 from gpu_scheduler.simulate.sharing import workloads
@@ -87,7 +87,7 @@ def test_a_project_is_short_while_another_holds_more_than_its_share():
         SimulatedJob("a", A, WHOLE, (450.0,), arrives=0.0),
     )
     first = replace(jobs[1], arrives=1.0)
-    never = Promises(1e9, 1e9, 0.0, 1e9)
+    never = PreemptionPolicy(1e9, 1e9, 0.0, 1e9)
     found = play(work(jobs[0], first, gpus=2, seconds=900.0, quota=0), never)
     assert found.short_of_shares == [pytest.approx(100 * 449 / 899, rel=0.01)]
     assert found.below_shares == []  # it waited for less than half of the window
@@ -152,7 +152,7 @@ def test_percentiles():
     assert percentile([0.5], 0.99) == 0.5
 
 
-NEVER = Promises(1e9, 1e9, 0.0, 1e9)
+NEVER = PreemptionPolicy(1e9, 1e9, 0.0, 1e9)
 
 
 def test_what_was_done_before_counting_began_is_neither_used_nor_lost():

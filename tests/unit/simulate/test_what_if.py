@@ -16,7 +16,7 @@ from tests.unit.state.builders import half, make_node, make_pod
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.names import API_VERSION, SCHEDULER_NAME
 from gpu_scheduler.api.unstructured import Body
-from gpu_scheduler.core.model.promises import FAIR, STRICT
+from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT
 from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate_objects
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
 from gpu_scheduler.simulate.cluster_report import ClusterReport
@@ -190,13 +190,13 @@ def test_time_goes_on_until_what_is_promised_is_due(what: What):
     assert [s["afterSeconds"] for s in report.starts] == [600]
     assert "once others gave way, 600 s later" in table(report)
     report = what(
-        cluster(*running(priority=10)), urgent, promises=replace(FAIR, patience_seconds=6)
+        cluster(*running(priority=10)), urgent, preemption_policy=replace(FAIR, patience_seconds=6)
     )
     assert [s["afterSeconds"] for s in report.starts] == [60]
-    report = what(cluster(*running(priority=10)), urgent, promises=STRICT)
+    report = what(cluster(*running(priority=10)), urgent, preemption_policy=STRICT)
     assert [s["afterSeconds"] for s in report.starts] == [0]
     assert "once others gave way\n" in table(report)
-    report = what(cluster(*running(priority=10)), urgent, promises=RULES["never"])
+    report = what(cluster(*running(priority=10)), urgent, preemption_policy=RULES["never"])
     assert (report.starts, report.gives_way, report.settled) == ([], [], True)
 
 

@@ -53,7 +53,7 @@ def play_of(play: Play, by_itself: Callable[[Pod], bool]) -> "MixedPlay":
     """The same play, of GPUJobs and pods without one."""
     made = MixedPlay(play.gpus, play.projects, mixed(play.waiting, by_itself))
     assert not play.running
-    made.grace, made.promises = play.grace, play.promises
+    made.grace, made.preemption_policy = play.grace, play.preemption_policy
     made.reserve_after_seconds = play.reserve_after_seconds
     return made
 

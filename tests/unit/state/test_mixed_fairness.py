@@ -16,7 +16,7 @@ from tests.unit.core.properties.test_promises import WHOLE, check_the_guarantee
 from tests.unit.state.mixed_play import mixed, play_of
 
 from gpu_scheduler.core.model.decision import Plan
-from gpu_scheduler.core.model.promises import STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 
 EXAMPLES = settings(max_examples=100, deadline=None)
 Case = tuple[Play, list[Pod]]
@@ -56,16 +56,16 @@ def test_a_pod_inside_quota_starts_within_the_promise(case: Case, numbers: set[i
 
 @pytest.mark.long
 @settings(EXAMPLES, max_examples=150)
-@given(plays(), by_themselves, st.sampled_from([STRICT, Promises(3.0, 3.0, 5.0, 10.0)]))
+@given(plays(), by_themselves, st.sampled_from([STRICT, PreemptionPolicy(3.0, 3.0, 5.0, 10.0)]))
 def test_the_same_work_is_treated_the_same_whoever_asks(
-    case: Case, numbers: set[int], promises: Promises
+    case: Case, numbers: set[int], preemption_policy: PreemptionPolicy
 ) -> None:
     """Same places, victims, room kept and sentences, in the same order, plan by plan."""
     jobs, some = without_jobs(case, set()), without_jobs(case, numbers)
     for cycle in range(8):
         told = []
         for play, later in (jobs, some):
-            play.promises = promises
+            play.preemption_policy = preemption_policy
             told.append(in_words(play.cycle()))
             # Who comes again is another one: its age is its own, and that of a job its job's.
             play.waiting = [pod for pod in play.waiting if not pod.again]

@@ -66,9 +66,9 @@ def command(
             simulate,
         )
 
-        promises = rules.promises()
+        policies = rules.policies()
         request = ComparisonRequest(
             workload, seed, load, hours, checkpoint_seconds, nodes, pods, plot
         )
-        found = simulate(request, promises, sys.stderr)
+        found = simulate(request, policies, sys.stderr)
         say(as_json(found) if output == "json" else as_table(found))

@@ -49,11 +49,11 @@ def command(
     from gpu_scheduler.simulate.cluster_table import table
 
     (packing,) = packings([policy])
-    promises = rules.promises()
-    if len(promises) > 1:
-        raise ValueError(f"--preemption {','.join(promises)}: on a cluster one of them")
+    policies = rules.policies()
+    if len(policies) > 1:
+        raise ValueError(f"--preemption {','.join(policies)}: on a cluster one of them")
     request = ClusterRequest(
-        promises=next(iter(promises.values())),
+        preemption_policy=next(iter(policies.values())),
         packing=packing,
         add=add,
         remove=remove,

@@ -63,9 +63,9 @@ class NewReservations:
             group = self._first(queue)
             if group is None or self._active.of_group(group):
                 continue
-            due = group.since + after_seconds
-            if due > self._now:
-                again = min(again, due)
+            deadline = group.since + after_seconds
+            if deadline > self._now:
+                again = min(again, deadline)
             else:
                 self._reserve(group, self._anywhere(group))
         return None if again == NEVER else again

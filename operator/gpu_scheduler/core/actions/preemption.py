@@ -4,14 +4,14 @@ Groups inside quota come first, then those that would borrow what is theirs by f
 higher priorities inside a project. A group gets help only if it ends at most at its project's fair
 share and every victim's project stays at or above its own, or, for a group inside quota, at its
 quota; so no plan can undo the one before. Nobody is evicted for room that is there or comes anyway
-(ADR 0038), nor before it is due (``dues``). Called by ``plan`` after both rounds.
+(ADR 0038), nor before it is due (``deadlines``). Called by ``plan`` after both rounds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from gpu_scheduler.core.eviction.dues import Due, Dues
+from gpu_scheduler.core.eviction.deadlines import Deadline, Deadlines
 from gpu_scheduler.core.eviction.fair_share_state import FairShareState
 from gpu_scheduler.core.eviction.solver import Constraints, Solution, Solver
 from gpu_scheduler.core.eviction.victims import BudgetKey, Victims, orders
@@ -41,7 +41,7 @@ class Action(NamedTuple):
 
     reason: EvictReason
     groups: Groups
-    due: Callable[[PodGroup], Due | None]
+    deadline: Callable[[PodGroup], Deadline | None]
     solve: Callable[[PodGroup], Solution | None]
 
 
@@ -55,7 +55,7 @@ class Preemption:
         balance: FairShareState,
         active: ActiveReservations,
         reserved_nodes: ReservedNodes,
-        dues: Dues,
+        deadlines: Deadlines,
     ) -> None:
         self.evicts: list[Evict] = []
         self.looks: dict[JobKey, None] = {}
@@ -69,37 +69,37 @@ class Preemption:
         self._balance = balance
         self._active = active
         self._reserved_nodes = reserved_nodes
-        self._dues = dues
+        self._deadlines = deadlines
 
     def run(self, queues: Sequence[Queue], order: FairOrder) -> None:
         """Decide; the queues hold what still waits."""
-        shares, quotas, dues = self._balance, self._balance.down_to_quotas(), self._dues
+        shares, quotas, deadlines = self._balance, self._balance.down_to_quotas(), self._deadlines
         # By strict rules those go first that hold more than their fair share, else the cheapest.
         guaranteed = [
             Action(
                 EvictReason.RECLAIM,
-                dues.owed,
-                dues.guarantee,
+                deadlines.nominal_groups,
+                deadlines.guarantee,
                 lambda group, balance=balance: self._reclaim(  # type: ignore[misc]
                     group, balance, borrows=False
                 ),
             )
-            for balance in ((shares, quotas) if dues.promises.strict else (quotas,))
+            for balance in ((shares, quotas) if deadlines.preemption_policy.strict else (quotas,))
         ]
         above = Action(
             EvictReason.RECLAIM,
             self._behind,
-            lambda group: dues.share(group, shares.shares_milli[group.project.name]),
+            lambda group: deadlines.share(group, shares.shares_milli[group.project.name]),
             lambda group: self._reclaim(group, shares, borrows=True),
         )
         waiting = [queue for queue in queues if queue.waits]
         if waiting and (quotas.anyone_over() or self._solver.coming):
-            dues.note_owed(waiting, shares, self._active)
+            deadlines.note_nominal(waiting, shares, self._active)
             for action in guaranteed:
                 self._pass(waiting, order, action)
             self._pass(waiting, order, above)
         outranked = [queue for queue in waiting if queue.waits and self._outranks(queue)]
-        higher = Action(EvictReason.PRIORITY, Queue.groups, dues.priority, self._preempt)
+        higher = Action(EvictReason.PRIORITY, Queue.groups, deadlines.priority, self._preempt)
         self._pass(outranked, order, higher)
 
     def _outranks(self, queue: Queue) -> bool:
@@ -111,7 +111,7 @@ class Preemption:
         self, queue: Queue, passed: set[Signature], kept: set[JobKey]
     ) -> Iterable[PodGroup]:
         name = queue.project.name
-        is_behind = self._dues.is_behind(name, self._balance.shares_milli[name])
+        is_behind = self._deadlines.is_behind(name, self._balance.shares_milli[name])
         return queue.groups(passed, kept) if is_behind else ()
 
     def _pass(self, queues: Sequence[Queue], order: FairOrder, action: Action) -> None:
@@ -149,8 +149,8 @@ class Preemption:
         cost = costs.get(key)
         if cost == NEVER:
             return False
-        due = action.due(group)
-        if due is None or (cost is not None and not self._dues.may_cost(due, cost)):
+        deadline = action.deadline(group)
+        if deadline is None or (cost is not None and not self._deadlines.may_cost(deadline, cost)):
             return False
         for reserved in (*own, *others):
             self._active.release(reserved)
@@ -160,7 +160,7 @@ class Preemption:
             costs[key], found = NEVER, None
         else:
             costs[key] = self._lost_seconds(found)
-        helps = found is not None and self._dues.may_cost(due, costs[key])
+        helps = found is not None and self._deadlines.may_cost(deadline, costs[key])
         if helps and job.unseen and found is not None and self._run(found.victims):
             self.looks[job.key], helps = None, False
         if found is None or not helps:
@@ -199,7 +199,9 @@ class Preemption:
 
         gives = partial(self._victims.gives, project.name)
         constraints = Constraints(gives, spare, lambda given: room, model_budget, barred)
-        over = [name for name in balance.most_over() if not borrows or self._dues.is_ahead(name)]
+        over = [
+            name for name in balance.most_over() if not borrows or self._deadlines.is_ahead(name)
+        ]
         ranked = self._victims.of_others(group.job, over, protected=borrows)
         return self._solver.best(group, ranked, constraints)
 

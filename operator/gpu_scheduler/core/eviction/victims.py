@@ -15,7 +15,7 @@ from gpu_scheduler.core.eviction.started import Started
 from gpu_scheduler.core.fairness.flavors import Flavor
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Evict, EvictReason
-from gpu_scheduler.core.model.promises import STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -57,10 +57,10 @@ class Victims:
         snapshot: Snapshot,
         releasing: ReleasingResources,
         balance: FairShareState,
-        promises: Promises = STRICT,
+        preemption_policy: PreemptionPolicy = STRICT,
         now: float = 0.0,
     ) -> None:
-        self._promises = promises
+        self._preemption_policy = preemption_policy
         self._now = now
         self.running_pods = running_pods
         self._snapshot = snapshot
@@ -107,14 +107,14 @@ class Victims:
 
     def loss(self, victim: EvictionGroup) -> str:
         """What is lost with a victim, for its message; empty where that does not count."""
-        if self._promises.strict:
+        if self._preemption_policy.strict:
             return ""
         seconds = round(self.lost_milli_seconds(victim) / DEVICE_MILLI)
         return f"; {seconds:,} GPU-seconds of its work are lost"
 
     def _rank(self, victim: EvictionGroup, project: int = 0) -> Rank:
         found = rank(victim, project)
-        if self._promises.strict or not found.runs:
+        if self._preemption_policy.strict or not found.runs:
             return found
         work = self.lost_milli_seconds(victim)
         if found.interactive:
@@ -124,8 +124,8 @@ class Victims:
 
     def _is_exempt(self, victim: EvictionGroup, job: WaitingJob, protected: bool) -> bool:
         """Whether it lost its place to this job before, or did not run for long enough yet."""
-        promises, first = self._promises, victim[0]
-        if promises.strict:
+        preemption_policy, first = self._preemption_policy, victim[0]
+        if preemption_policy.strict:
             return False
         if any(pod.lost_to == job.key for pod in victim):
             return True
@@ -135,7 +135,7 @@ class Victims:
 
     def _min_runtime(self, name: ProjectName) -> float:
         own = self._balance.projects[name].min_runtime_seconds
-        return self._promises.min_runtime_seconds if own is None else own
+        return self._preemption_policy.min_runtime_seconds if own is None else own
 
     def evict(self, victim: EvictionGroup) -> None:
         """A victim is to go."""

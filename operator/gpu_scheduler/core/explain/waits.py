@@ -7,7 +7,7 @@ Called by ``plan`` last of all.
 
 from collections.abc import Iterable
 
-from gpu_scheduler.core.eviction.dues import Dues
+from gpu_scheduler.core.eviction.deadlines import Deadlines
 from gpu_scheduler.core.explain.reasons import MOST_TOLD, Explainer
 from gpu_scheduler.core.model.decision import Reason, Verdict, Waits
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
@@ -22,12 +22,16 @@ class Teller:
     """Says why the jobs of one cycle wait."""
 
     def __init__(
-        self, queues: Queues, explainer: Explainer, dues: Dues, decided: Iterable[PodGroup]
+        self,
+        queues: Queues,
+        explainer: Explainer,
+        deadlines: Deadlines,
+        decided: Iterable[PodGroup],
     ) -> None:
         """``decided``: groups that are started, and those for which room is kept."""
         self._queues = queues
         self._explainer = explainer
-        self._dues = dues
+        self._deadlines = deadlines
         self._decided: dict[ProjectName, list[WaitingJob]] = {}
         for group in decided:
             self._decided.setdefault(group.project.name, []).append(group.job)
@@ -63,11 +67,11 @@ class Teller:
         verdicts = [alike.get(batch.signature, _NOTHING) for batch in heads]
         for at, verdict in own.items():
             verdicts[at] = verdict
-        if self._dues.any:
+        if self._deadlines.any:
             groups = (
                 alone[at] if at in alone else batch.group(0) for at, batch in enumerate(heads)
             )
-            verdicts = list(map(self._with_due, groups, verdicts))
+            verdicts = list(map(self._with_deadline, groups, verdicts))
         for at in sorted(alone.keys() - own.keys(), reverse=True):
             del jobs[at], verdicts[at]
         return jobs, verdicts
@@ -98,6 +102,6 @@ class Teller:
     def _first_of(self, job: WaitingJob) -> PodGroup | None:
         return next(self._queues.groups_of(job.key), None)
 
-    def _with_due(self, group: PodGroup | None, verdict: Verdict) -> Verdict:
-        words = self._dues.words(group) if group is not None else ""
+    def _with_deadline(self, group: PodGroup | None, verdict: Verdict) -> Verdict:
+        words = self._deadlines.words(group) if group is not None else ""
         return (verdict[0], verdict[1] + words) if words else verdict

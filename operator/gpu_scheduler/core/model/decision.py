@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import overload
 
-from gpu_scheduler.core.model.promises import NOTHING, PlannerMemory
+from gpu_scheduler.core.model.preemption_policy import NOTHING, PlannerMemory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.core.model.decision import Reason, Reservation, Verdict, Wait, Waits
-from gpu_scheduler.core.model.promises import NOTHING, PlannerMemory
+from gpu_scheduler.core.model.preemption_policy import NOTHING, PlannerMemory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.runtime.common.aside import Aside

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpu_scheduler import environment
-from gpu_scheduler.core.model.promises import STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 
 PREFIX = "GPUSCHED_"
 
@@ -120,11 +120,11 @@ class OperatorSettings(BaseModel):
     identity: str = Field("", description="Name in the Lease; default: the pod's name.")
 
     @property
-    def promises(self) -> Promises:
+    def preemption_policy(self) -> PreemptionPolicy:
         """When somebody may be evicted for others."""
         if self.preemption == "strict":
             return STRICT
-        return Promises(
+        return PreemptionPolicy(
             self.guarantee_seconds,
             self.patience_seconds,
             self.min_runtime_seconds,

@@ -67,10 +67,9 @@ class Eviction:
     """A pod that has to leave its node.
 
     Attributes:
-        pod: which one.
-        told: what is said of it; None where whoever decided says it.
-        first: what is written before it is evicted.
-        owed: its GPUs are owed to others: it goes in spite of disruption budgets, as with
+        pod: which one. told: what is said of it; None where whoever decided says it. first: what is
+        written before it is evicted. in_spite_of_budgets: its GPUs are owed to others: it goes in
+        spite of disruption budgets, as with
             kube-scheduler's preemption. They are asked first, for three quarters of a minute; then
             the pod is deleted, with its own grace period and without a charge.
         grace_seconds: time to end in, instead of its own.
@@ -84,7 +83,7 @@ class Eviction:
     pod: PodRecord
     told: EvictionMessage | None = None
     first: Write | None = None
-    owed: bool = False
+    in_spite_of_budgets: bool = False
     grace_seconds: int | None = None
     needed: Callable[[], bool] = _always
     withdrawn: Callable[[], None] = _nothing
@@ -193,7 +192,9 @@ class Evictor:
             try:
                 done = await self._send_all(writes, eviction.needed)
             except (errors.TooManyRequests, errors.ServerError) as error:
-                if not eviction.owed:  # several budgets for one pod are an error of the server
+                if (
+                    not eviction.in_spite_of_budgets
+                ):  # several budgets for one pod are an error of the server
                     raise
                 self.counts["budget_overruled"] += 1
                 self.warn(pod, "BudgetOverruled", f"{pod.name}: {error}; it goes all the same")

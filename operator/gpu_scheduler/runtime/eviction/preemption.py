@@ -122,10 +122,15 @@ class Preemptor:
         if pod.deleting or pod.stage is Stage.ENDED:
             return False
         first = self._mark(pod) if reason is EvictReason.CONSOLIDATE else None
-        owed, stays = reason is EvictReason.RECLAIM, partial(self._stays, pod.uid)
+        in_spite_of_budgets, stays = reason is EvictReason.RECLAIM, partial(self._stays, pod.uid)
         needed, withdrawn = partial(self._needed, decision), partial(self._withdrawn, pod.uid)
         eviction = Eviction(
-            pod, first=first, owed=owed, needed=needed, withdrawn=withdrawn, gave_up=stays
+            pod,
+            first=first,
+            in_spite_of_budgets=in_spite_of_budgets,
+            needed=needed,
+            withdrawn=withdrawn,
+            gave_up=stays,
         )
         if not self._evictor.evict(eviction):
             return False

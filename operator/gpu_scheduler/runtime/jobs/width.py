@@ -14,7 +14,7 @@ from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.counting import knows_what_runs
 from gpu_scheduler.state.pods.pod import Stage
 from gpu_scheduler.state.queue.awaited import AwaitedPod
-from gpu_scheduler.state.queue.unmade import owed
+from gpu_scheduler.state.queue.unmade import expected_pods
 
 
 def sizes_of(
@@ -64,7 +64,7 @@ def now(state: ClusterState, job: GPUJobRecord) -> int:
         if pod.stage is not Stage.ENDED:
             live[pod.job_uid] = live.get(pod.job_uid, 0) + 1
     return sum(
-        width_of(state, own) if narrows(state, own) else owed(own, live.get(own.uid, 0))
+        width_of(state, own) if narrows(state, own) else expected_pods(own, live.get(own.uid, 0))
         for own in job.own(state.jobs_of(job.key))
     )
 

@@ -84,7 +84,7 @@ class JobStatuses:
         """See ``Statuses``."""
         return self._state.take_touched()
 
-    def trifles(self, most: int) -> Iterable[str]:
+    def minor(self, most: int) -> Iterable[str]:
         """See ``Statuses``."""
         return self._numbers(most)
 
@@ -137,7 +137,7 @@ class JobStatuses:
             self.written(key, job.shown, after)
         return job.shown, after
 
-    def is_trifle(self, patch: Told) -> bool:
+    def is_minor(self, patch: Told) -> bool:
         """See ``Statuses``."""
         return patch.keys() == {"queuePosition"}
 

@@ -71,7 +71,7 @@ class PodConditions:
             del self._due[PodUID(each)]
         return due
 
-    def trifles(self, most: int) -> Iterable[str]:
+    def minor(self, most: int) -> Iterable[str]:
         """See ``Statuses``: none is."""
         return ()
 
@@ -122,7 +122,7 @@ class PodConditions:
         told = UNSCHEDULABLE if reason in _ANOTHER_NODE_HELPS else reason
         return before, {"reason": told, "message": clip(f"{reason}: {message}", _MOST_CHARS)}
 
-    def is_trifle(self, patch: Told) -> bool:
+    def is_minor(self, patch: Told) -> bool:
         """See ``Statuses``: numbers alone."""
         return patch.keys() == {"message"}
 

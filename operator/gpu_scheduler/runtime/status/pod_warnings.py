@@ -43,7 +43,7 @@ class PodWarnings:
         pods = map(self._ours, self._state.agents.take_news())
         return [pod.uid for pod in pods if pod and (pod.warnings or self._warnings(pod))]
 
-    def trifles(self, most: int) -> Iterable[str]:
+    def minor(self, most: int) -> Iterable[str]:
         """See ``Statuses``: none is."""
         return ()
 
@@ -97,7 +97,7 @@ class PodWarnings:
                 after[kind] = said
         return before, after
 
-    def is_trifle(self, patch: Told) -> bool:
+    def is_minor(self, patch: Told) -> bool:
         """See ``Statuses``."""
         return False
 

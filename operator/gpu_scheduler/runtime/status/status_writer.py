@@ -42,8 +42,8 @@ _DEAR, _DEAR_OF_ONE = 2, 1  # of objects that are too large
 _YIELDING = 2  # of them while placements are on their way: a GPU that idles costs more than news
 _BEGUN, _BEGUN_OF_ONE = 200, 100  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
-TRIFLE_SECONDS = 10.0  # between a write and one that says nothing but trifles
-_TRIFLES = 2  # in a look: 40 a second
+MINOR_SECONDS = 10.0  # between a write and one that says nothing but trifles
+_MINOR = 2  # in a look: 40 a second
 _SUMS = 8  # at once, of a kind: 160 a second where the API server has nothing else to do
 PASSING_SECONDS = 5.0  # that something may last before it is written
 FIRST_WORDS_SECONDS = 1.0  # the same, of an object that has said nothing yet
@@ -61,7 +61,7 @@ class Statuses(Protocol):
         """Keys of those that may have something to say, since it was last asked."""
         ...
 
-    def trifles(self, most: int) -> Iterable[str]:
+    def minor(self, most: int) -> Iterable[str]:
         """Keys of some that may have a trifle to say, those who wait longest first."""
         ...
 
@@ -93,7 +93,7 @@ class Statuses(Protocol):
         """The status that an object has, and the one that it should have."""
         ...
 
-    def is_trifle(self, patch: Told) -> bool:
+    def is_minor(self, patch: Told) -> bool:
         """Whether nobody needs to know this soon."""
         ...
 
@@ -136,11 +136,11 @@ class BookStatuses:
         path = of_group(GROUP, VERSION, self.kind, name=key, subresource="status")
         return merged(path, uid, patch)
 
-    def trifles(self, most: int) -> Iterable[str]:
+    def minor(self, most: int) -> Iterable[str]:
         """None of them is."""
         return ()
 
-    def is_trifle(self, patch: Told) -> bool:
+    def is_minor(self, patch: Told) -> bool:
         """See ``Statuses``."""
         return False
 
@@ -165,16 +165,16 @@ class _Line:
     again_at: float = 0.0  # monotonic seconds
     begun: int = 0
 
-    def add(self, keys: Iterable[str], *, trifles: bool) -> None:
+    def add(self, keys: Iterable[str], *, minor: bool) -> None:
         """These may have something to say."""
         for key in keys:
-            self.keys[key] = self.keys.get(key, False) or trifles
+            self.keys[key] = self.keys.get(key, False) or minor
 
     def take_back(self, now: float) -> None:
         """Those who have waited long enough have something to say again."""
         while self.later and self.later[0][0] <= now:
-            _, key, trifles = heappop(self.later)
-            self.add([key], trifles=trifles)
+            _, key, minor = heappop(self.later)
+            self.add([key], minor=minor)
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,8 +223,8 @@ class StatusWriter:
             while True:
                 await asyncio.sleep(_TICK_SECONDS)
                 for line in self._lines:
-                    for number, (key, trifles) in enumerate(self._take(line), 1):
-                        group.create_task(self._once(line, key, trifles))
+                    for number, (key, minor) in enumerate(self._take(line), 1):
+                        group.create_task(self._once(line, key, minor))
                         if number % _AT_A_TIME == 0:
                             await asyncio.sleep(0)
         raise AssertionError("the loop does not end")
@@ -249,8 +249,8 @@ class StatusWriter:
     def _due(self, line: _Line, now: float) -> Iterable[tuple[str, bool]]:
         touched = line.statuses.touched()
         first = [key for key in touched if line.statuses.is_silent(key)]
-        line.add(touched, trifles=False)
-        line.add(line.statuses.trifles(_TRIFLES), trifles=True)
+        line.add(touched, minor=False)
+        line.add(line.statuses.minor(_MINOR), minor=True)
         line.take_back(now)
         room = _BEGUN - len(self._busy) if now >= line.again_at else 0
         begun = Counter(self._begun)
@@ -276,18 +276,18 @@ class StatusWriter:
             return False
         return self._failures.may_try(uid)
 
-    def _trifles_from(self, uid: str) -> float:
-        return self._written.get(uid, -inf) + TRIFLE_SECONDS
+    def _minor_from(self, uid: str) -> float:
+        return self._written.get(uid, -inf) + MINOR_SECONDS
 
     def _note_write(self, uid: str) -> None:
         now = self._clock()
         self._written.pop(uid, None)
         self._written[uid] = now
-        kept = max(self._interval, TRIFLE_SECONDS)
+        kept = max(self._interval, MINOR_SECONDS)
         while now - self._written[oldest := next(iter(self._written))] >= kept:
             del self._written[oldest]
 
-    async def _once(self, line: _Line, key: str, trifles: bool) -> None:
+    async def _once(self, line: _Line, key: str, minor: bool) -> None:
         uid = line.statuses.uid(key)
         if uid is None:
             return
@@ -300,7 +300,7 @@ class StatusWriter:
                 if line.statuses.is_dear(key):
                     await slots.enter_async_context(self._dear.of(namespace))
                 await slots.enter_async_context(self._slots.of(namespace))
-                await self._write(line, key, uid, trifles)
+                await self._write(line, key, uid, minor)
         except errors.NotLeader:
             raise
         except Exception:  # a mistake of ours about one object must not stop all others
@@ -312,7 +312,7 @@ class StatusWriter:
                 del self._begun[namespace]
             line.begun -= 1
 
-    async def _write(self, line: _Line, key: str, uid: str, trifles: bool) -> None:
+    async def _write(self, line: _Line, key: str, uid: str, minor: bool) -> None:
         statuses = line.statuses
         if statuses.uid(key) != uid:
             self._passing.pop(uid, None)
@@ -328,18 +328,18 @@ class StatusWriter:
             at = self._passing.setdefault(uid, self._clock()) + may_last
         else:
             self._passing.pop(uid, None)
-        if statuses.is_trifle(patch):
-            if not trifles:
+        if statuses.is_minor(patch):
+            if not minor:
                 return  # each has its turn, or else a write of one would make the next one due
-            at = self._trifles_from(uid)
+            at = self._minor_from(uid)
         if (namespace := statuses.namespace(key)) and after.get("reason") == Reason.INVALID:
             at = max(at, self._refused.moment(namespace, uid, self._clock()))
         if self._clock() < at:
-            return heappush(line.later, (at, key, trifles))
+            return heappush(line.later, (at, key, minor))
         self._note_write(uid)
         self._refused.used(uid)
         if not await self._send(uid, statuses.write(key, uid, patch, after)):
-            line.add([key], trifles=trifles)
+            line.add([key], minor=minor)
         elif statuses.uid(key) == uid:  # and not another one of its name
             statuses.written(key, before, after)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from gpu_scheduler import picture
-from gpu_scheduler.core.model.promises import Promises
+from gpu_scheduler.core.model.preemption_policy import PreemptionPolicy
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.simulate.progress import progress
 from gpu_scheduler.simulate.sharing import workloads
@@ -70,22 +70,27 @@ def workload_of(request: ComparisonRequest) -> Workload:
 
 
 def play(
-    workload: Workload, promises: Promises, tell: Callable[[int], None] = lambda seconds: None
+    workload: Workload,
+    preemption_policy: PreemptionPolicy,
+    tell: Callable[[int], None] = lambda seconds: None,
 ) -> Figures:
     """One play; the figures depend on nothing else. ``tell`` hears how many seconds went by."""
-    counting, player = Counting(workload), SharingPlayer(workload, partial(plan, promises=promises))
+    counting, player = (
+        Counting(workload),
+        SharingPlayer(workload, partial(plan, preemption_policy=preemption_policy)),
+    )
     player.play(counting, tell)
     return counting.finish(player)
 
 
 def simulate(
-    request: ComparisonRequest, promises: Mapping[str, Promises], bar: TextIO
+    request: ComparisonRequest, policies: Mapping[str, PreemptionPolicy], bar: TextIO
 ) -> dict[str, Figures]:
     """Play a workload by several rules.
 
     Args:
         request: what is to be played.
-        promises: by name of the rules.
+        policies: by name of the rules.
         bar: where progress is shown, if it is a terminal.
 
     Raises:
@@ -95,8 +100,8 @@ def simulate(
     if request.plot is not None:
         picture.check(request.plot, "--plot")
     workload = workload_of(request)
-    with progress(bar, round(workload.seconds) * len(promises)) as tell:
-        found = {name: play(workload, each, tell) for name, each in promises.items()}
+    with progress(bar, round(workload.seconds) * len(policies)) as tell:
+        found = {name: play(workload, each, tell) for name, each in policies.items()}
     if request.plot is not None:
         from gpu_scheduler.simulate.sharing import frontier
 

@@ -15,7 +15,7 @@ from typing import Protocol
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment, Evict, Plan, Reservation
-from gpu_scheduler.core.model.promises import NOTHING
+from gpu_scheduler.core.model.preemption_policy import NOTHING
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,

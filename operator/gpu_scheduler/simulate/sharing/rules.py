@@ -5,19 +5,19 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT, PreemptionPolicy
 
-RULES: Mapping[str, Promises] = {
+RULES: Mapping[str, PreemptionPolicy] = {
     "fair": FAIR,
     "strict": STRICT,
     # Whoever loses least goes, as soon as anything is owed; only what a fair share takes has run
     # for five minutes.
-    "at-once": Promises(0.0, 0.0, 300.0, 1.0),
-    "never": Promises(inf, inf, inf, inf),
+    "at-once": PreemptionPolicy(0.0, 0.0, 300.0, 1.0),
+    "never": PreemptionPolicy(inf, inf, inf, inf),
 }
 
 
-def promises_of(names: Sequence[str], changed: Mapping[str, Any]) -> dict[str, Promises]:
+def policies_of(names: Sequence[str], changed: Mapping[str, Any]) -> dict[str, PreemptionPolicy]:
     """The rules by name; ``changed``: seconds that are given for ``fair``, None = as by default.
 
     Raises:

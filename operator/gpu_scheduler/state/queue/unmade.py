@@ -33,7 +33,7 @@ class UnmadePod:
         index: Of a gang's member the one that it will have; others are counted.
         pod: As the Job would make it, as far as that can be known.
         peers: Who it is to rules about other pods, and its own.
-        owed: Pods of its role that exist, or that Jobs make without being told.
+        expected_pods: Pods of its role that exist, or that Jobs make without being told.
         first: Whether its role has no Job yet.
     """
 
@@ -43,7 +43,7 @@ class UnmadePod:
     index: int
     pod: Pod
     peers: PodPeers
-    owed: int
+    expected_pods: int
     first: bool
 
     @property
@@ -98,7 +98,7 @@ def unmade_pods(
         if template is None:
             continue
         mine = [each for each in awaited if each.role == role]
-        coming = sum(owed(each, len(live.get(each.uid, ()))) for each in own)
+        coming = sum(expected_pods(each, len(live.get(each.uid, ()))) for each in own)
         # The watch may show a Job as wide as it was asked to be before the answer has come.
         width = sum(each.parallelism for each in own if not (each.ended or each.suspend))
         untold = sum(1 for each in mine if not each.asked and each.width > width)
@@ -120,7 +120,7 @@ def unmade_pods(
     return found
 
 
-def owed(job: JobRecord, live: int) -> int:
+def expected_pods(job: JobRecord, live: int) -> int:
     """Pods of a Job that exist (``live``), or that its controller makes without being told."""
     if job.ended or job.suspend:
         return live

@@ -9,7 +9,12 @@ from tests.unit.builders import ClusterBuilder
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Grant, Plan, Reservation
-from gpu_scheduler.core.model.promises import NOTHING, STRICT, PlannerMemory, Promises
+from gpu_scheduler.core.model.preemption_policy import (
+    NOTHING,
+    STRICT,
+    PlannerMemory,
+    PreemptionPolicy,
+)
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
@@ -83,7 +88,7 @@ class Play:
     session: PlannerCache | None = None  # None: one that all plays on such nodes share
     anew: bool = False  # who was evicted comes again as another pod, as in a cluster
     moved: dict[PodUID, float] = field(default_factory=dict)
-    promises: Promises = STRICT
+    preemption_policy: PreemptionPolicy = STRICT
     memory: PlannerMemory = NOTHING
     lost_to: dict[str, JobKey] = field(default_factory=dict)  # by name: for whom it had to go
 
@@ -157,7 +162,7 @@ class Play:
             reserve_after_seconds=self.reserve_after_seconds,
             session=self.session or empty(self.gpus)[1],
             consolidate=self.consolidate,
-            promises=self.promises,
+            preemption_policy=self.preemption_policy,
             memory=self.memory,
         )
 

@@ -18,7 +18,7 @@ from tests.unit.core.properties.play_checks import (
 from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.model.decision import EvictReason, Plan
-from gpu_scheduler.core.model.promises import Promises
+from gpu_scheduler.core.model.preemption_policy import PreemptionPolicy
 from gpu_scheduler.core.model.request import PodShape
 
 WHOLE, HALF, PAIR = pod_shape(1000), pod_shape(500), pod_shape(1000, count=2)
@@ -188,7 +188,7 @@ def full_of_one_project(
 @example(borrowed_beyond_its_share())
 def test_the_same_where_promises_have_seconds(case: tuple[Play, list[Pod]]):
     play, later = case
-    play.promises = Promises(3.0, 3.0, 5.0, 10.0)
+    play.preemption_policy = PreemptionPolicy(3.0, 3.0, 5.0, 10.0)
     check_nothing_is_undone(play, later, quiet_plans=31)
 
 

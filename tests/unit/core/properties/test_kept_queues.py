@@ -9,12 +9,12 @@ from tests.unit.core.golden.history import History
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
-from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import JobKey, WaitingJob
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.packing.policy import Packing
 
-SOON = Promises(5.0, 5.0, 10.0, 20.0)  # some of it is overdue within a history
+SOON = PreemptionPolicy(5.0, 5.0, 10.0, 20.0)  # some of it is overdue within a history
 CHUNK, CYCLES = 8, 8
 
 
@@ -52,6 +52,6 @@ def test_what_is_kept_changes_no_plan(number: int) -> None:
     for seed in range(number * CHUNK, (number + 1) * CHUNK):
         history = Interned.of(10_000 + seed)
         history.session = PlannerCache(PACKING, DEFAULT)
-        history.promises = (STRICT, FAIR, SOON)[seed % 3]
+        history.preemption_policy = (STRICT, FAIR, SOON)[seed % 3]
         for _ in history.plans(CYCLES):
             pass

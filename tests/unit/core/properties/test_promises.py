@@ -13,7 +13,7 @@ from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.decision import Plan
-from gpu_scheduler.core.model.promises import Promises
+from gpu_scheduler.core.model.preemption_policy import PreemptionPolicy
 from gpu_scheduler.core.model.request import PodShape, ProjectName
 
 WHOLE = pod_shape(1000)
@@ -25,7 +25,7 @@ LIMITS = {  # by the GPUs of the quota
     n: st.sampled_from([None, None, 1000 * max(1, n)]) for n in range(7)
 }
 GPUS = st.lists(st.integers(1, 3), min_size=1, max_size=2)
-PROMISES = Promises(10.0, 5.0, 20.0, 60.0)
+PROMISES = PreemptionPolicy(10.0, 5.0, 20.0, 60.0)
 
 
 @st.composite
@@ -39,7 +39,7 @@ def work(draw: st.DrawFn, kinds: tuple[PodShape, ...], *, most: int = 10) -> tup
         limit = draw(LIMITS[mine])
         teams.append(project(name, 1000 * mine, limit, draw(WEIGHT)))
     play = Play(gpus, projects(*teams), grace=draw(st.integers(1, 3)), anew=True)
-    play.promises = PROMISES
+    play.preemption_policy = PROMISES
     pods = [
         Pod(
             f"j{i}",
@@ -56,7 +56,7 @@ def work(draw: st.DrawFn, kinds: tuple[PodShape, ...], *, most: int = 10) -> tup
     return play, sorted(pods, key=lambda pod: pod.created)
 
 
-def owed(play: Play) -> set[str]:
+def nominal_since(play: Play) -> set[str]:
     """Who waits inside its project's quota with those before it in the queue, by name."""
     room = {
         name: quota.nominal_milli(team) - play.held(name, staying=True)
@@ -97,7 +97,7 @@ def test_a_pod_inside_quota_starts_within_the_promise(case: tuple[Play, list[Pod
 def check_the_guarantee(play: Play, coming: list[Pod]) -> None:
     since: dict[str, float] = {}
     for _ in history(play, coming, 300):
-        now = owed(play)
+        now = nominal_since(play)
         since = {name: since.get(name, play.now) for name in now}
         late = [name for name, at in since.items() if play.now - at > 10.0 + play.grace]
         assert not late

@@ -18,19 +18,19 @@ from tests.unit.core.workload import Work
 from tests.unit.parts import EXPLORE_SEED
 
 from gpu_scheduler.core.model.decision import ReservationReason
-from gpu_scheduler.core.model.promises import STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 
 PLANS = int(os.environ.get("PLANS", "6000"))
 SEED = int(os.environ.get("PLANS_SEED", "1")) if EXPLORE_SEED is None else EXPLORE_SEED
 EACH = 300  # plans of one history
 PARTS = 5
-FAIR = Promises(5.0, 5.0, 30.0, 60.0)  # short, so that much becomes due
+FAIR = PreemptionPolicy(5.0, 5.0, 30.0, 60.0)  # short, so that much becomes due
 WHOLE, HALF, PAIR = pod_shape(1000), pod_shape(500), pod_shape(1000, count=2)
 
 
-def judged(seed: int, promises: Promises) -> tuple[Verdict, int]:
+def judged(seed: int, preemption_policy: PreemptionPolicy) -> tuple[Verdict, int]:
     """The verdict on one history, and how many of its pods ended."""
-    work = Work(seed, promises)
+    work = Work(seed, preemption_policy)
     judge = Judge(work.play)
     for result in work.plans(EACH):
         judge.look(result)
@@ -38,15 +38,15 @@ def judged(seed: int, promises: Promises) -> tuple[Verdict, int]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("promises", [STRICT, FAIR], ids=["strict", "fair"])
+@pytest.mark.parametrize("preemption_policy", [STRICT, FAIR], ids=["strict", "fair"])
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_eviction_where_the_beneficiary_fits_and_no_wait_beside_room(
-    part: int, promises: Promises
+    part: int, preemption_policy: PreemptionPolicy
 ):
     histories = max(1, PLANS // EACH // PARTS)
     found: Counter[str] = Counter()
     for seed in range(SEED + part * histories, SEED + (part + 1) * histories):
-        verdict, ended = judged(seed, promises)
+        verdict, ended = judged(seed, preemption_policy)
         assert verdict.needless == [], f"seed {seed}"
         assert verdict.idle == [], f"seed {seed}"
         found += verdict.evicted

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpu_scheduler.core.model.promises import FAIR, STRICT, Promises
+from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT, PreemptionPolicy
 from gpu_scheduler.environment import SettingsError
 from gpu_scheduler.runtime.common.settings import PREFIX, OperatorSettings, load
 
@@ -96,6 +96,6 @@ def test_promises_are_the_planners_or_strict() -> None:
     given = {"GUARANTEE_SECONDS": "1", "PATIENCE_SECONDS": "2", "MIN_RUNTIME_SECONDS": "3"}
     given |= {"SHARE_WINDOW_SECONDS": "4"}
     environ = {f"{PREFIX}{name}": value for name, value in given.items()}
-    assert load({}).promises == FAIR
-    assert load(environ).promises == Promises(1.0, 2.0, 3.0, 4.0)
-    assert load(environ | {f"{PREFIX}PREEMPTION": "strict"}).promises == STRICT
+    assert load({}).preemption_policy == FAIR
+    assert load(environ).preemption_policy == PreemptionPolicy(1.0, 2.0, 3.0, 4.0)
+    assert load(environ | {f"{PREFIX}PREEMPTION": "strict"}).preemption_policy == STRICT

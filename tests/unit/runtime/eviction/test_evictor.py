@@ -65,7 +65,7 @@ class Case:
 ASK: dict[str, Callable[[Case], bool]] = {
     "evict": Case.evict,
     "end": Case.end,
-    "owed": lambda case: case.evictor.evict(Eviction(case.pod, owed=True)),
+    "owed": lambda case: case.evictor.evict(Eviction(case.pod, in_spite_of_budgets=True)),
     "mark": Case.mark,
 }
 

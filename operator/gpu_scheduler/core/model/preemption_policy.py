@@ -1,7 +1,7 @@
 """What is promised to whom, and so when somebody may be evicted.
 
 ``STRICT`` owes everything at once, as all plans did before there were promises; ``FAIR`` is what
-the operator promises by default (ADR 0046). Read by ``dues`` and ``victims``.
+the operator promises by default (ADR 0046). Read by ``deadlines`` and ``victims``.
 """
 
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from gpu_scheduler.core.model.request import PodUID, ProjectName
 
 
 @dataclass(frozen=True, slots=True)
-class Promises:
+class PreemptionPolicy:
     """The promises of a cluster.
 
     Attributes:
         guarantee_seconds: who is inside its project's quota waits no longer for its GPUs.
         patience_seconds: who has a higher priority waits so long before others are evicted that
-            lose little; ten times as long, before they are whatever they lose (see ``dues``).
+            lose little; ten times as long, before they are whatever they lose (see ``deadlines``).
         min_runtime_seconds: what ran for less is not evicted for another's fair share, unless its
             project says otherwise.
         window_seconds: fair shares are averages over so long.
@@ -34,8 +34,8 @@ class Promises:
 
 
 _A_MOMENT = 0.001  # seconds, so that it is over when it is looked at
-FAIR = Promises()
-STRICT = Promises(0.0, 0.0, 0.0, 0.0, strict=True)
+FAIR = PreemptionPolicy()
+STRICT = PreemptionPolicy(0.0, 0.0, 0.0, 0.0, strict=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class PlannerMemory:
 
     Attributes:
         at: when it was made, epoch seconds.
-        owed: pods that would be inside their project's quota, and since when.
+        nominal_since: pods that would be inside their project's quota, and since when.
         gap_milli: fair share less what is held, by project, from then on.
         behind_milli: the average of that until then.
     """
 
     at: float = 0.0
-    owed: Mapping[PodUID, float] = field(default_factory=dict)
+    nominal_since: Mapping[PodUID, float] = field(default_factory=dict)
     gap_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     behind_milli: Mapping[ProjectName, float] = field(default_factory=dict)
 

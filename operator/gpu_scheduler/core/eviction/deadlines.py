@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gpu_scheduler.core.eviction.fair_share_state import FairShareState
 from gpu_scheduler.core.model import wording
-from gpu_scheduler.core.model.promises import PlannerMemory, Promises
+from gpu_scheduler.core.model.preemption_policy import PlannerMemory, PreemptionPolicy
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.queue.pod_group import PodGroup, Signature
 from gpu_scheduler.core.queue.queues import Queue
@@ -22,56 +22,63 @@ SHARE_BAND = 0.05  # of a fair share: less below it on average is no reason to e
 SHARE_OVERDUE = 0.75  # of the window
 PRIORITY_OVERDUE = 10.0  # times the patience
 WORTH = 0.3  # seconds of work that may be lost for each second of waiting
-TRIFLE_SECONDS = 45.0  # of work, which may be lost at once for a guarantee
+NEGLIGIBLE_SECONDS = 45.0  # of work, which may be lost at once for a guarantee
 
 
-class Due(NamedTuple):
+class Deadline(NamedTuple):
     """What a group is owed.
 
     ``since``: it waits for it; ``overdue``: from then on it gets it whatever others lose; before,
-    it may cost ``trifle_seconds`` of work and ``WORTH`` times what was waited. All in seconds, of
-    the epoch and of work for each GPU.
+    it may cost ``negligible_seconds`` of work and ``WORTH`` times what was waited. All in seconds,
+    of the epoch and of work for each GPU.
     """
 
     since: float
     overdue: float
-    trifle_seconds: float = 0.0
+    negligible_seconds: float = 0.0
 
     def most_lost_seconds(self, now: float) -> float:
         """How much work others may lose, for each GPU that the group gets."""
         if now >= self.overdue:
             return inf
-        return self.trifle_seconds + WORTH * max(0.0, now - self.since)
+        return self.negligible_seconds + WORTH * max(0.0, now - self.since)
 
 
-AT_ONCE = Due(-inf, -inf)
+AT_ONCE = Deadline(-inf, -inf)
 
 
-class Dues:
+class Deadlines:
     """What is due in one cycle; ``again_at``: when more will be overdue, epoch seconds."""
 
-    def __init__(self, promises: Promises, memory: PlannerMemory, now: float) -> None:
-        self.promises = promises
+    def __init__(
+        self, preemption_policy: PreemptionPolicy, memory: PlannerMemory, now: float
+    ) -> None:
+        self.preemption_policy = preemption_policy
         self._now = now
         self.again_at = inf
-        self._was_owed = memory.owed
-        self._behind = memory.behind(now, promises.window_seconds)
-        self._owed: dict[PodUID, float] = {}
+        self._was_nominal_since = memory.nominal_since
+        self._behind = memory.behind(now, preemption_policy.window_seconds)
+        self._nominal_since: dict[PodUID, float] = {}
         self._groups: dict[ProjectName, list[PodGroup]] = {}  # of those that are owed, in order
         self._shares: dict[PodUID, float] = {}  # that were asked for, and when they are overdue
         self._priorities: dict[PodUID, float] = {}  # that were asked for, and since when they wait
         self._times: dict[float, str] = {}
 
-    def note_owed(
+    def note_nominal(
         self, queues: Iterable[Queue], balance: FairShareState, active: ActiveReservations
     ) -> None:
         """Who waits inside its project's quota, with those before it in the queue.
 
         To be called where somebody borrows, or room comes: nothing else can be had for them.
         """
-        if self.promises.strict:
+        if self.preemption_policy.strict:
             return
-        kept, owed, was_owed, now = active.by_pod, self._owed, self._was_owed.get, self._now
+        kept, nominal_since, was_nominal_since, now = (
+            active.by_pod,
+            self._nominal_since,
+            self._was_nominal_since.get,
+            self._now,
+        )
         for queue in queues:
             reserved = active.charged_milli[queue.project.name]  # for some of those that wait
             room = balance.nominal_milli(queue.project) + reserved
@@ -86,17 +93,19 @@ class Dues:
                 elif not (kept and active.freed_for(group)):
                     room -= milli
                     uid = group.first_uid
-                    owed[uid] = min(was_owed(uid, now), now)
+                    nominal_since[uid] = min(was_nominal_since(uid, now), now)
                     groups.append(group)
 
     @property
     def any(self) -> bool:
-        """Whether anybody is told of a due."""
-        return bool(self._owed or self._shares or self._priorities)
+        """Whether anybody is told of a deadline."""
+        return bool(self._nominal_since or self._shares or self._priorities)
 
-    def owed(self, queue: Queue, passed: set[Signature], kept: set[JobKey]) -> Iterable[PodGroup]:
+    def nominal_groups(
+        self, queue: Queue, passed: set[Signature], kept: set[JobKey]
+    ) -> Iterable[PodGroup]:
         """The groups of a queue to which ``guarantee`` may owe something; see ``Queue.groups``."""
-        if self.promises.strict:
+        if self.preemption_policy.strict:
             return queue.groups(passed, kept)
         return (
             group
@@ -104,63 +113,63 @@ class Dues:
             if group.signature not in passed or group.job.key in kept
         )
 
-    def guarantee(self, group: PodGroup) -> Due | None:
+    def guarantee(self, group: PodGroup) -> Deadline | None:
         """For its project's quota."""
-        if self.promises.strict:
+        if self.preemption_policy.strict:
             return AT_ONCE
-        since = self._owed.get(group.first_uid)
+        since = self._nominal_since.get(group.first_uid)
         if since is None:
             return None
-        overdue = since + self.promises.guarantee_seconds
-        return self._due(Due(since, overdue, TRIFLE_SECONDS))
+        overdue = since + self.preemption_policy.guarantee_seconds
+        return self._deadline(Deadline(since, overdue, NEGLIGIBLE_SECONDS))
 
-    def share(self, group: PodGroup, share_milli: int) -> Due | None:
+    def share(self, group: PodGroup, share_milli: int) -> Deadline | None:
         """For its project's fair share."""
-        if self.promises.strict:
+        if self.preemption_policy.strict:
             return AT_ONCE
         if not self.is_behind(group.project.name, share_milli):
             return None
-        overdue = group.since + SHARE_OVERDUE * self.promises.window_seconds
+        overdue = group.since + SHARE_OVERDUE * self.preemption_policy.window_seconds
         self._shares[group.first_uid] = overdue
-        return self._due(Due(group.since, overdue))
+        return self._deadline(Deadline(group.since, overdue))
 
-    def priority(self, group: PodGroup) -> Due | None:
+    def priority(self, group: PodGroup) -> Deadline | None:
         """For its priority."""
-        if self.promises.strict:
+        if self.preemption_policy.strict:
             return AT_ONCE
-        patience = self.promises.patience_seconds
+        patience = self.preemption_policy.patience_seconds
         self._priorities[group.first_uid] = group.since
         begins = group.since + patience
         if self._now < begins:
             self.again_at = min(self.again_at, begins)
             return None
-        return self._due(Due(group.since, group.since + PRIORITY_OVERDUE * patience))
+        return self._deadline(Deadline(group.since, group.since + PRIORITY_OVERDUE * patience))
 
     def is_behind(self, name: ProjectName, share_milli: int) -> bool:
         """Whether a project is owed its fair share: it was below it on average."""
-        if self.promises.strict:
+        if self.preemption_policy.strict:
             return True
         return self._behind.get(name, 0.0) >= SHARE_BAND * share_milli > 0
 
     def is_ahead(self, name: ProjectName) -> bool:
         """Whether a project was not below its fair share, on average."""
-        return self.promises.strict or self._behind.get(name, 0.0) <= 0.0
+        return self.preemption_policy.strict or self._behind.get(name, 0.0) <= 0.0
 
-    def may_cost(self, due: Due, lost_seconds: float) -> bool:
+    def may_cost(self, deadline: Deadline, lost_seconds: float) -> bool:
         """Whether others may lose so much work, for each GPU that the group gets."""
-        return lost_seconds <= due.most_lost_seconds(self._now)
+        return lost_seconds <= deadline.most_lost_seconds(self._now)
 
     def words(self, group: PodGroup) -> str:
         """Until when a group waits for what it is owed, to be put behind its message."""
-        uid, promises = group.first_uid, self.promises
-        if uid in self._owed and promises.guarantee_seconds < inf:
-            overdue = self._owed[uid] + promises.guarantee_seconds
+        uid, preemption_policy = group.first_uid, self.preemption_policy
+        if uid in self._nominal_since and preemption_policy.guarantee_seconds < inf:
+            overdue = self._nominal_since[uid] + preemption_policy.guarantee_seconds
             when = self._at(overdue)
             if overdue > self._now:
                 return f"; its quota is a guarantee: who borrows gives way from {when} on"
             return f"; its guarantee was due at {when}: too little is borrowed where it fits"
-        if uid in self._priorities and promises.patience_seconds < inf:
-            since, patience = self._priorities[uid], promises.patience_seconds
+        if uid in self._priorities and preemption_policy.patience_seconds < inf:
+            since, patience = self._priorities[uid], preemption_policy.patience_seconds
             begins, overdue = self._at(since + patience), since + PRIORITY_OVERDUE * patience
             return (
                 f"; pods of a lower priority give way from {begins} on if they lose little,"
@@ -173,15 +182,15 @@ class Dues:
 
     def memory(self, balance: FairShareState) -> PlannerMemory:
         """For the next plan; ``again_at`` counts what follows from it."""
-        if self.promises.strict:
+        if self.preemption_policy.strict:
             return PlannerMemory()
         held = balance.held_milli
         gaps = {name: share - held(name) for name, share in balance.shares_milli.items()}
-        found = PlannerMemory(self._now, self._owed, gaps, self._behind)
+        found = PlannerMemory(self._now, self._nominal_since, gaps, self._behind)
         for name, share in balance.shares_milli.items():
             band = SHARE_BAND * share
             if self._behind.get(name, 0.0) < band:
-                behind_at = found.behind_at(name, band, self.promises.window_seconds)
+                behind_at = found.behind_at(name, band, self.preemption_policy.window_seconds)
                 self.again_at = min(self.again_at, behind_at)
         return found
 
@@ -192,17 +201,23 @@ class Dues:
             found = self._times[time] = wording.at(time)
         return found
 
-    def _due(self, due: Due) -> Due | None:
+    def _deadline(self, deadline: Deadline) -> Deadline | None:
         """None where nothing is promised."""
-        if due.overdue == inf:
+        if deadline.overdue == inf:
             return None
-        if due.overdue > self._now:
-            self.again_at = min(self.again_at, due.overdue)
-        return due
+        if deadline.overdue > self._now:
+            self.again_at = min(self.again_at, deadline.overdue)
+        return deadline
 
 
-def longest_seconds(promises: Promises) -> float:
+def longest_seconds(preemption_policy: PreemptionPolicy) -> float:
     """After how long everything is due that ever will be."""
-    share = promises.window_seconds * (1 + SHARE_OVERDUE)  # the average first has to follow
-    all_of = promises.guarantee_seconds, promises.patience_seconds * PRIORITY_OVERDUE, share
+    share = preemption_policy.window_seconds * (
+        1 + SHARE_OVERDUE
+    )  # the average first has to follow
+    all_of = (
+        preemption_policy.guarantee_seconds,
+        preemption_policy.patience_seconds * PRIORITY_OVERDUE,
+        share,
+    )
     return max((seconds for seconds in all_of if seconds < inf), default=0.0)

@@ -8,8 +8,8 @@ from tests.unit.builders import pod_shape, project, projects
 from tests.unit.core.actions.test_preemption import evicted, started
 from tests.unit.core.properties.play import Play, Pod
 
-from gpu_scheduler.core.eviction.dues import WORTH, Due
-from gpu_scheduler.core.model.promises import FAIR, PlannerMemory, Promises
+from gpu_scheduler.core.eviction.deadlines import WORTH, Deadline
+from gpu_scheduler.core.model.preemption_policy import FAIR, PlannerMemory, PreemptionPolicy
 from gpu_scheduler.core.model.request import ProjectName
 
 WHOLE = pod_shape(1000)
@@ -18,7 +18,7 @@ A, B = ProjectName("a"), ProjectName("b")
 
 def play(*teams: object, gpus: int = 2) -> Play:
     made = Play((gpus,), projects(*teams))  # type: ignore[arg-type]
-    made.promises = FAIR
+    made.preemption_policy = FAIR
     return made
 
 
@@ -166,7 +166,7 @@ def test_what_ran_for_less_than_promised_goes_for_no_share():
 
 def test_nobody_gives_way_to_the_same_job_twice_in_a_row():
     case = borrowed()
-    case.promises = Promises(0.0, 0.0, 0.0, 1.0)
+    case.preemption_policy = PreemptionPolicy(0.0, 0.0, 0.0, 1.0)
     (first,) = evicted(case.plan())
     uid, (pod, on) = next(e for e in case.running.items() if e[1][0].name == first)
     case.running[uid] = pod, replace(on, lost_to=case.waiting[0].key)
@@ -176,7 +176,7 @@ def test_nobody_gives_way_to_the_same_job_twice_in_a_row():
 
 def test_nothing_is_due_where_nothing_is_promised():
     case = borrowed()
-    case.promises = Promises(inf, inf, inf, inf)
+    case.preemption_policy = PreemptionPolicy(inf, inf, inf, inf)
     result = case.plan()
     assert (evicted(result), result.again_at) == ([], case.now + case.reserve_after_seconds)
     later(case, 1_000_000.0)
@@ -185,18 +185,18 @@ def test_nothing_is_due_where_nothing_is_promised():
 
 def test_the_strict_rules_remember_nothing():
     case = borrowed()
-    case.promises = Promises(0.0, 0.0, 0.0, 0.0, strict=True)
+    case.preemption_policy = PreemptionPolicy(0.0, 0.0, 0.0, 0.0, strict=True)
     result = case.plan()
     assert len(evicted(result)) == 1
     assert result.memory == PlannerMemory()
 
 
 def test_a_due_allows_more_the_longer_it_is_waited_for():
-    due = Due(100.0, 200.0, 45.0)
-    assert due.most_lost_seconds(100.0) == 45.0
-    assert due.most_lost_seconds(150.0) == 45.0 + 50 * WORTH
-    assert due.most_lost_seconds(200.0) == inf
-    assert due.most_lost_seconds(-3561.0) == 45.0  # never less than at its beginning
+    deadline = Deadline(100.0, 200.0, 45.0)
+    assert deadline.most_lost_seconds(100.0) == 45.0
+    assert deadline.most_lost_seconds(150.0) == 45.0 + 50 * WORTH
+    assert deadline.most_lost_seconds(200.0) == inf
+    assert deadline.most_lost_seconds(-3561.0) == 45.0  # never less than at its beginning
 
 
 def test_averages_forget_what_was_long_ago():
