@@ -21,12 +21,12 @@ from typing import Any
 from tests.perf.long_queue import LongQueue
 from tests.perf.report import planner
 from tests.unit.builders import ClusterBuilder, job, pod_shape, project, projects
-from tests.unit.core.peer_builders import apart, peers, spread
+from tests.unit.core.affinity.builders import apart, peers, spread
 
 from gpu_scheduler.core.fit.session import PlannerCache
+from gpu_scheduler.core.model.affinity import AffinityRules
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Waits
-from gpu_scheduler.core.model.peers import PodRules
 from gpu_scheduler.core.model.preemption_policy import FAIR, NOTHING
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodShape, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
@@ -165,7 +165,7 @@ def one_ended(nodes: int) -> Scene:
     return Scene(full, [job("one", pod_shape(500), 1, project="team-0")], change, CYCLES)
 
 
-def ruled(jobs: int, pods: int, rules: Callable[[str], PodRules]) -> Scene:
+def ruled(jobs: int, pods: int, rules: Callable[[str], AffinityRules]) -> Scene:
     """Jobs of pods that have rules about each other, on 1,000 nodes."""
     made = []
     for i in range(jobs):

@@ -105,7 +105,7 @@ async def search_for(stage: Stage, culprit: str) -> list[float]:
     planning._decide, planning._raises = broken, timed  # type: ignore[method-assign]
     stage.server.put("/api/v1/nodes/n-0", node("n-0", 8, step="search"))
     await asyncio.sleep(2)
-    assert planning.aside.job(JobKey(culprit)), "it was not found"
+    assert planning.quarantine.job(JobKey(culprit)), "it was not found"
     return took
 
 

@@ -50,7 +50,7 @@ NOBODY = Roll()
 MOST_ATTEMPTS = 8  # whole cycles, each of which found that some had their turn too early
 
 
-class _Terms(NamedTuple):
+class _PlanOptions(NamedTuple):
     """See ``plan``."""
 
     now: float
@@ -90,8 +90,8 @@ def plan(
         memory: that of the plan before.
     """
     given = PlanInput(cluster, projects, jobs, running_pods, reservations)
-    terms = _Terms(now, reserve_after_seconds, consolidate, preemption_policy, memory)
-    attempt = partial(_attempt, given, session or PlannerCache(), terms)
+    options = _PlanOptions(now, reserve_after_seconds, consolidate, preemption_policy, memory)
+    attempt = partial(_attempt, given, session or PlannerCache(), options)
     turns: dict[ProjectName, Position] = {}
     for _ in range(MOST_ATTEMPTS - 1):
         found = attempt(turns, last=False)
@@ -106,7 +106,7 @@ def plan(
 def _attempt(
     given: PlanInput,
     session: PlannerCache,
-    terms: _Terms,
+    options: _PlanOptions,
     turns: Mapping[ProjectName, Position],
     *,
     last: bool,
@@ -115,7 +115,7 @@ def _attempt(
 
     ``turns``: those that are known already; ``last``: who starts before step 6 stays.
     """
-    projects, running_pods, now = given.projects, given.running_pods, terms.now
+    projects, running_pods, now = given.projects, given.running_pods, options.now
     # 1. Copy what will be consumed, and line up the groups of pods of each project.
     session.begin(given.cluster, given.jobs)
     snapshot, placer, flavors = (
@@ -132,7 +132,7 @@ def _attempt(
 
     # 2. Use, or go on keeping, the room that was kept for groups.
     releasing = ReleasingResources(snapshot, running_pods if queues else NOBODY)
-    active = ActiveReservations(snapshot, releasing, session.peers, now)
+    active = ActiveReservations(snapshot, releasing, session.affinity, now)
     solver = Solver(placer, releasing)
     new_reservations = NewReservations(solver, active, nominal, now)
     held = CarriedReservations(solver, active, new_reservations)
@@ -157,7 +157,7 @@ def _attempt(
     # 5. Let projects with a weight borrow what is left, up to their shares first: what goes
     # beyond a share while another project is below its own would be taken back.
     budgets_to_borrow = [borrowing]
-    if not terms.preemption_policy.strict and sum(queue.waits for queue in queues) > 1:
+    if not options.preemption_policy.strict and sum(queue.waits for queue in queues) > 1:
         budgets_to_borrow.insert(
             0, Budget(snapshot, flavors, borrowing=True, shares_milli=shares.of_all)
         )
@@ -169,8 +169,8 @@ def _attempt(
     # 6. Make room for those below their fair share, and for higher priorities.
     balance = FairShareState(snapshot, releasing, active, flavors, shares)
     mine = Started(running_pods, placer, started, len(started) if last else promised)
-    victims = Victims(mine, snapshot, releasing, balance, terms.preemption_policy, now)
-    deadlines = Deadlines(terms.preemption_policy, terms.memory, now)
+    victims = Victims(mine, snapshot, releasing, balance, options.preemption_policy, now)
+    deadlines = Deadlines(options.preemption_policy, options.memory, now)
     preemption = Preemption(solver, victims, balance, active, reserved_nodes, deadlines)
     preemption.run(queues, order)
     if preemption.in_the_way:
@@ -182,12 +182,12 @@ def _attempt(
 
     # 7. Move fractional pods together, for those who need several GPUs.
     moves = Consolidation(solver, active, nominal, now)
-    if terms.consolidate:
+    if options.consolidate:
         moves.run(projects.values(), queues)
 
     # 8. Reserve room for those who have waited too long.
-    reserve_at = new_reservations.make(queues, terms.reserve_after_seconds)
-    soon = now if session.peers is not None and session.peers.unsettled else None
+    reserve_at = new_reservations.make(queues, options.reserve_after_seconds)
+    soon = now if session.affinity is not None and session.affinity.unsettled else None
     memory = deadlines.memory(balance)
     deadline_at = None if deadlines.again_at == inf else deadlines.again_at
     times = (reserve_at, moves.again_at, soon, deadline_at)

@@ -8,11 +8,11 @@ charged. Called by ``runtime.planning``, for each cycle and for the search of a 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gpu_scheduler.core.blame import Kept, Suspect, SuspectType
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reservation
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod, RunningPods
+from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, PlannedObjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,22 @@ class PlanInput:
         found |= {job.key: job.project for job in self.jobs}
         return dict(sorted(found.items()))
 
-    def only(self, kept: Kept) -> "PlanInput":
+    def only(self, kept: PlannedObjects) -> "PlanInput":
         """The part with these objects."""
         gone = {
-            *_left_out(SuspectType.NODE, (node.name for node in self.cluster.nodes), kept.nodes),
-            *_left_out(SuspectType.JOB, self.owners(), kept.jobs),
-            *_left_out(SuspectType.PROJECT, self.projects, kept.projects),
+            *_left_out(ObjectType.NODE, (node.name for node in self.cluster.nodes), kept.nodes),
+            *_left_out(ObjectType.JOB, self.owners(), kept.jobs),
+            *_left_out(ObjectType.PROJECT, self.projects, kept.projects),
         }
         return self.without(gone, Thinner())
 
-    def without(self, gone: Collection[Suspect], thinner: "Thinner") -> "PlanInput":
+    def without(self, gone: Collection[ObjectRef], thinner: "Thinner") -> "PlanInput":
         """All but these objects; ``thinner`` remembers from cycle to cycle."""
         if not gone:
             return self
-        nodes = frozenset(each.name for each in gone if each.type is SuspectType.NODE)
-        keys = {each.name for each in gone if each.type is SuspectType.JOB}
-        projects = {each.name for each in gone if each.type is SuspectType.PROJECT}
+        nodes = frozenset(each.name for each in gone if each.type is ObjectType.NODE)
+        keys = {each.name for each in gone if each.type is ObjectType.JOB}
+        projects = {each.name for each in gone if each.type is ObjectType.PROJECT}
         jobs = [j for j in self.jobs if j.key not in keys and j.project not in projects]
         uids = {pod.uid for job in jobs for pod in job.pods}
         return PlanInput(
@@ -65,8 +65,8 @@ class PlanInput:
         )
 
 
-def _left_out(type: SuspectType, names: Iterable[str], kept: Sequence[str]) -> set[Suspect]:
-    return {Suspect(type, name) for name in set(names).difference(kept)}
+def _left_out(type: ObjectType, names: Iterable[str], kept: Sequence[str]) -> set[ObjectRef]:
+    return {ObjectRef(type, name) for name in set(names).difference(kept)}
 
 
 class Some:
@@ -138,7 +138,7 @@ class Thinner:
         thin.allocated_milli = c.allocated_milli
         thin.held_by_model = c.held_by_model
         thin.catalogue = c.catalogue
-        thin.neighbours = c.neighbours
+        thin.placed_pods = c.placed_pods
         return thin
 
     def _lay_out(self, c: Cluster) -> None:

@@ -2,16 +2,16 @@
 
 Bind is cheaper; gate is for pods that need what only kube-scheduler does: provisioning volumes or
 following them to their nodes, host ports, resource claims, and the few rules about other pods that
-the planner does not understand (``jobs.peer_rules``); on either path it judges the others itself.
-The runtime looks up the ``claims`` of the template and asks ``choose`` once, when the job is
-rendered.
+the planner does not understand (``jobs.affinity_rules``); on either path it judges the others
+itself. The runtime looks up the ``claims`` of the template and asks ``choose`` once, when the job
+is rendered.
 """
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
-from gpu_scheduler.jobs.peer_rules import REQUIRED, beyond_the_planner
+from gpu_scheduler.jobs.affinity_rules import REQUIRED, beyond_the_planner
 
 # Inline volumes that kube-scheduler keeps from being used twice at once.
 _EXCLUSIVE = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")

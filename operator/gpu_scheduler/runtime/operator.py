@@ -29,15 +29,15 @@ from gpu_scheduler.runtime.binding.binder import Binder, Writing
 from gpu_scheduler.runtime.binding.failed_placements import FailedPlacements, Patience
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.gang_writes import GangWrites
+from gpu_scheduler.runtime.binding.leader_term import LeaderTerm
 from gpu_scheduler.runtime.binding.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.binding.placeholder_pods import holder_pods
 from gpu_scheduler.runtime.binding.starting import Starting
-from gpu_scheduler.runtime.binding.term import LeaderTerm
-from gpu_scheduler.runtime.common.aside import Aside, warn
 from gpu_scheduler.runtime.common.events import WRITERS, Events
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.common.observations import Observations
 from gpu_scheduler.runtime.common.parts import Parts
+from gpu_scheduler.runtime.common.quarantine import Quarantine, warn
 from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.eviction.evictor import Evictor
@@ -135,7 +135,7 @@ class Operator:
             pause_seconds=settings.eviction_pause_seconds,
             blind=client.watches.blind,
         )
-        self.plan = LastPlan(self.state, Aside(self.state, warn(self.events), clock=clock))
+        self.plan = LastPlan(self.state, Quarantine(self.state, warn(self.events), clock=clock))
         self.gangs = GangGuard(
             self.state,
             self.evictor,
@@ -391,7 +391,7 @@ class Operator:
             assumed=self.state.assumed,
             awaited=self.state.awaited.of(job.key),
             sweep=self.sweeping.judged(job),
-            aside=self.plan.aside.job(job.key),
+            quarantine=self.plan.quarantine.job(job.key),
             refused=self.missing.refused(job),
             doubt=self.state.waiting.doubts.of(job.key),
             evicted=self.losses.of(job.key),

@@ -2,10 +2,10 @@
 
 A cycle is synchronous: snapshot, plan, charge, submit; nothing can change under it. After one that
 placed pods the next is at least ``cycle_seconds`` away: most of a cycle's cost does not depend on
-how many pods it places, so a burst is planned together, while the first pod of a burst never
-waits. Each cycle begins by checking that no device is above its capacity; if one is, the newest
-pods above it are evicted before anything else is placed. A plan that raises ends nothing: the
-object that makes it raise is looked for and set aside (``core.blame``), and the rest is planned.
+how many pods it places, so a burst is planned together, while the first pod of a burst never waits.
+Each cycle begins by checking that no device is above its capacity; if one is, the newest pods above
+it are evicted before anything else is placed. A plan that raises ends nothing: the object that
+makes it raise is looked for and set aside (``core.quarantine``), and the rest is planned.
 """
 
 import asyncio
@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from gpu_scheduler.core.blame import Suspect, SuspectType, culprit
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan, Reason, Wait
 from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
@@ -22,6 +21,7 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
 from gpu_scheduler.core.plan_input import PlanInput, Thinner
+from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, find_faulty
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.binder import Binder
 from gpu_scheduler.runtime.common.last_plan import LastPlan
@@ -35,7 +35,7 @@ _LEAST_REST_SECONDS = 0.005
 _REST_FACTOR = 9.0  # planning takes at most a tenth of the time of a core …
 _MAX_REST_SECONDS = 0.25  # … unless single cycles are long
 _MOST_REFUSALS = 2  # told of one job
-_NO_CULPRIT_SECONDS = 1.0  # before another try, where no object is to blame
+_NONE_FAULTY_SECONDS = 1.0  # before another try, where no object is to blame
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Planning:
         self._last = last
         self._rules = rules
         self._session = PlannerCache(rules.packing)
-        self._aside = last.aside
+        self._quarantine = last.quarantine
         self._cycle_seconds = times.cycle_seconds
         self._observe = times.observe_seconds
         self._clock = times.clock
@@ -132,7 +132,7 @@ class Planning:
             changed |= self._state.version != self._planned_version
             changed |= self._again_at is not None and self._again_at <= self._now()
             started = self._clock()
-            changed |= self._is_due(self._aside.next_trial())
+            changed |= self._is_due(self._quarantine.next_trial())
             placed = 0
             try:
                 idle = self.paused or self._rules.blind()
@@ -157,17 +157,17 @@ class Planning:
             self._planned_version = -1
             self._state.changed.set()
             return 0
-        gone = self._aside.gone()
+        gone = self._quarantine.gone()
         given, error = self._input(gone), None
-        trial = self._aside.trial(gone)
+        trial = self._quarantine.trial(gone)
         try:
             result = self._plan(given.without(gone, self._thinner), self._session)
         except Exception as found:
             error = found
         if error is not None and trial:  # then it is one of these, most likely
             self._session = PlannerCache(self._rules.packing)
-            for suspect in trial:
-                self._set_aside(suspect, error, gone)
+            for ref in trial:
+                self._put_in_quarantine(ref, error, gone)
             trial, error = set(), None
             try:
                 result = self._plan(given.without(gone, self._thinner), self._session)
@@ -178,7 +178,7 @@ class Planning:
             self._trouble = given.without(gone, Thinner()).frozen()
             unexpected("planning", "a plan: looking for the object that it is about", error)
             return 0
-        self._aside.clear(trial)
+        self._quarantine.clear(trial)
         self._carry_out(result, {job.key for job in given.jobs if job.gang is not None})
         self._take_over(result, given, gone)
         self._last.cycles += 1
@@ -193,37 +193,39 @@ class Planning:
             unexpected("planning", "devices above their capacity")
             return False
 
-    def _input(self, gone: set[Suspect]) -> PlanInput:
+    def _input(self, gone: set[ObjectRef]) -> PlanInput:
         """What there is to plan with. An object that cannot be read is set aside and left out."""
         state, projects, jobs = self._state, {}, []
         for name in state.projects.records:
-            if Suspect(SuspectType.PROJECT, name) in gone:
+            if ObjectRef(ObjectType.PROJECT, name) in gone:
                 continue
             try:
                 project = state.planner_project(name)
             except Exception as error:
-                self._set_aside(Suspect(SuspectType.PROJECT, name), error, gone)
+                self._put_in_quarantine(ObjectRef(ObjectType.PROJECT, name), error, gone)
                 continue
             if project is not None:
                 projects[name] = project
         for key in state.waiting.keys():
-            if Suspect(SuspectType.JOB, key) in gone:
+            if ObjectRef(ObjectType.JOB, key) in gone:
                 continue
             try:
                 job = state.waiting_job(key) if self._rules.may_start(key) else None
             except Exception as error:
-                self._set_aside(Suspect(SuspectType.JOB, key), error, gone)
+                self._put_in_quarantine(ObjectRef(ObjectType.JOB, key), error, gone)
                 continue
             if job is not None:
                 jobs.append(job)
         reservations = tuple(self._last.reservations.values())
         return PlanInput(state.snapshot(), projects, jobs, state.running_pods, reservations)
 
-    def _set_aside(self, suspect: Suspect, error: BaseException, gone: set[Suspect]) -> None:
-        if suspect not in gone:
-            unexpected("planning", f"{suspect.type} {suspect.name}: set aside", error)
-            self._aside.put(suspect, error)
-            gone.add(suspect)
+    def _put_in_quarantine(
+        self, ref: ObjectRef, error: BaseException, gone: set[ObjectRef]
+    ) -> None:
+        if ref not in gone:
+            unexpected("planning", f"{ref.type} {ref.name}: set aside", error)
+            self._quarantine.put(ref, error)
+            gone.add(ref)
 
     def _plan(self, given: PlanInput, session: PlannerCache) -> Plan:
         return self._rules.decide(
@@ -260,7 +262,7 @@ class Planning:
                 if state.waiting.unmade(decision.pod) is None:
                     state.forget(decision.pod, pod)
                 state.give_back(decision.job)
-                self._set_aside(Suspect(SuspectType.JOB, decision.job), error, set())
+                self._put_in_quarantine(ObjectRef(ObjectType.JOB, decision.job), error, set())
         try:
             self._preemption.carry_out(result.evicts)
         except Exception:
@@ -270,7 +272,7 @@ class Planning:
     async def _search(self, given: PlanInput) -> None:
         """Set aside what makes this raise. Others run between two questions."""
         error: BaseException | None = None
-        search = culprit(
+        search = find_faulty(
             sorted(node.name for node in given.cluster.nodes),
             given.owners(),
             sorted(given.projects),
@@ -283,9 +285,9 @@ class Planning:
                 error = found or error
                 kept = search.send(found is not None)
         except StopIteration as done:
-            suspect: Suspect | None = done.value
-        if suspect is not None and error is not None:
-            self._set_aside(suspect, error, set())
+            ref: ObjectRef | None = done.value
+        if ref is not None and error is not None:
+            self._put_in_quarantine(ref, error, set())
         else:  # it has gone by itself, or no object is to blame
             log.error("no object found that makes planning raise; planning again")
             await self._pause()
@@ -296,7 +298,7 @@ class Planning:
         """No object is to blame: begin anew, in a while."""
         self._session = PlannerCache(self._rules.packing)
         self._planned_version = -1
-        await asyncio.sleep(_NO_CULPRIT_SECONDS)
+        await asyncio.sleep(_NONE_FAULTY_SECONDS)
         self._state.changed.set()
 
     def _raises(self, given: PlanInput) -> Exception | None:
@@ -311,7 +313,7 @@ class Planning:
         least = self._cycle_seconds if placed else _LEAST_REST_SECONDS
         return max(least, min(_REST_FACTOR * took_seconds, _MAX_REST_SECONDS))
 
-    def _take_over(self, result: Plan, given: PlanInput, gone: set[Suspect]) -> None:
+    def _take_over(self, result: Plan, given: PlanInput, gone: set[ObjectRef]) -> None:
         last, assumed = self._last, self._state.assumed
         # Until a pod is bound its room stays promised: the write may still fail.
         kept = {uid: each for uid, each in last.reservations.items() if uid in assumed}
@@ -320,16 +322,16 @@ class Planning:
         last.shares_milli = result.shares_milli
         self._again_at = result.again_at
         last.shares_by_model_milli = result.shares_by_model_milli
-        own = self._waits_aside(given, gone)
-        for job in last.take(result.waits, own, self._aside.nodes()):
+        own = self._waits_in_quarantine(given, gone)
+        for job in last.take(result.waits, own, self._quarantine.nodes()):
             self._state.touch(job)
 
-    def _waits_aside(self, given: PlanInput, gone: set[Suspect]) -> dict[JobKey, Wait]:
+    def _waits_in_quarantine(self, given: PlanInput, gone: set[ObjectRef]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""
-        keys = {JobKey(each.name) for each in gone if each.type is SuspectType.JOB}
-        waits = {key: self._aside.job(key) for key in keys if self._state.work(key)}
+        keys = {JobKey(each.name) for each in gone if each.type is ObjectType.JOB}
+        waits = {key: self._quarantine.job(key) for key in keys if self._state.work(key)}
         for job in given.jobs:
-            if why := self._aside.project(job.project):
+            if why := self._quarantine.project(job.project):
                 waits[job.key] = f"GPUProject {job.project} is {why}"
         return {key: Wait(key, Reason.INVALID, why, 1) for key, why in waits.items()}
 
@@ -337,7 +339,7 @@ class Planning:
         return at is not None and at <= self._clock()
 
     async def _sleep(self) -> None:
-        expiries = self._state.waiting.next_expiry(), self._aside.next_trial()
+        expiries = self._state.waiting.next_expiry(), self._quarantine.next_trial()
         waits = [expiry - self._clock() for expiry in expiries if expiry is not None]
         if self._again_at is not None:
             waits.append(self._again_at - self._now())

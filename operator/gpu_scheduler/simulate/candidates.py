@@ -79,7 +79,7 @@ def _judge(placer: Placer, member: Member, node: int) -> tuple[Distance, Json]:
         (_, *gaps), _, others = lacks(demand, node, snapshot)
         said += others
         rest = gaps[0], gaps[1]
-        if placer.peers is not None and not placer.peers.allows(pod, demand, node):
+        if placer.affinity is not None and not placer.affinity.allows(pod, demand, node):
             said.append("a rule about other pods forbids it")
         if info.closed or info.name in pod.avoid:
             kind = 1

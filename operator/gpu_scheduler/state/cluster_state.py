@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
-from gpu_scheduler.state.affinity.peers import peers_of
+from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
 from gpu_scheduler.state.cluster_view import ClusterView
 from gpu_scheduler.state.jobs.doubts import About
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, job_record
@@ -92,7 +92,7 @@ class ClusterState(ClusterView):
     def job_changed(self, job: Job) -> JobRecord | None:
         """Take over a Job's news; None when it is not a GPUJob's, or old."""
         new, uid = job_record(job), job.metadata.uid
-        if new is not None and self.job_book.outdates(new):
+        if new is not None and self.job_store.outdates(new):
             return None
         if self.bereft.job_seen(uid, ours=new is not None):
             self._occupy_by(uid)
@@ -100,7 +100,7 @@ class ClusterState(ClusterView):
 
     def job_gone(self, uid: str) -> JobKey | None:
         """Forget a Job, and say whose it was; its pods are forgotten when they are gone."""
-        old = self.job_book.depart(uid)
+        old = self.job_store.depart(uid)
         self.bereft.job_gone(uid)
         self._occupy_by(uid)
         if old is None:
@@ -132,20 +132,20 @@ class ClusterState(ClusterView):
             self.give_back(job.key)
             self.replan()
             self.touch(job.key)
-            for own in self.job_book.claims(job.key):
+            for own in self.job_store.claims(job.key):
                 self._judge_job(own)
                 self._occupy_by(own.uid)
 
     def gpujob_gone(self, key: JobKey) -> None:
         """Forget a GPUJob."""
-        self.job_book.forget(key)
+        self.job_store.forget(key)
         self.withheld.pop(key, None)
         self.vanished.pop(key, None)
         self.waiting.set_open(key, False)
         self.give_back(key)
         if self._gpujobs.pop(key, None) is not None:
             self.replan()
-            for own in self.job_book.of(key):
+            for own in self.job_store.of(key):
                 self._occupy_by(own.uid)
 
     def project_changed(self, project: ProjectRecord) -> None:
@@ -278,7 +278,7 @@ class ClusterState(ClusterView):
     def _judge_job(self, new: JobRecord) -> JobRecord | None:
         """Believe a Job, or not (None)."""
         old = self.jobs.get(new.uid)
-        for lost in self.job_book.judge(new, self._gpujobs.get(new.owner)):
+        for lost in self.job_store.judge(new, self._gpujobs.get(new.owner)):
             self.replan(1 + self.waiting.disown(lost.uid))
             self._occupy_by(lost.uid)
         self._members_changed(new.owner)
@@ -318,7 +318,7 @@ class ClusterState(ClusterView):
             group = self.groups.get(own.owner)
             if group is not None and group.began is None:
                 group.began = self.beginnings.order(group.created_seconds)
-            self.job_book.enter(own)
+            self.job_store.enter(own)
             self.waiting.forget_job(own.owner)
             self.replan()
 
@@ -329,7 +329,7 @@ class ClusterState(ClusterView):
             return
         group = self._shares.drop(old.job_uid, old.uid)
         if group is not None:
-            self.job_book.leave(group.uid)
+            self.job_store.leave(group.uid)
 
     def _drop_pod(self, uid: PodUID, *, gone: bool) -> None:
         old = self._pods.drop(uid, gone=gone)
@@ -339,7 +339,7 @@ class ClusterState(ClusterView):
         self.bereft.forget(uid)
         self.beginnings.forget(uid)
         waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
-        self.replan(waited | held | self._neighbours.drop(uid))
+        self.replan(waited | held | self._placed_pods.drop(uid))
         self._left(old)
         self.replan(self._makes_room(old))
 
@@ -356,9 +356,9 @@ class ClusterState(ClusterView):
     def _seat(self, new: PodRecord, pod: Pod) -> bool:
         """Count a pod for rules about others; True when somebody has any about it."""
         if new.stage is not Stage.ENDED and new.node:
-            peers = peers_of(pod)
-            return self._neighbours.put(new.uid, peers, new.node, ending=new.deleting)
-        return new.uid not in self._assumed and self._neighbours.drop(new.uid)
+            affinity = pod_affinity_of(pod)
+            return self._placed_pods.put(new.uid, affinity, new.node, ending=new.deleting)
+        return new.uid not in self._assumed and self._placed_pods.drop(new.uid)
 
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""

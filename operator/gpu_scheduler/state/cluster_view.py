@@ -16,23 +16,23 @@ from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.quota import ceiling_milli
 from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.affinity.neighbours import NeighbourBook
+from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore
 from gpu_scheduler.state.decisions import Decisions
 from gpu_scheduler.state.jobs.beginnings import Beginnings
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
-from gpu_scheduler.state.jobs.own_jobs import JobBook
-from gpu_scheduler.state.jobs.projects import ProjectBook
-from gpu_scheduler.state.nodes.classes import ClassBook
+from gpu_scheduler.state.jobs.own_jobs import JobStore
+from gpu_scheduler.state.jobs.projects import ProjectStore
+from gpu_scheduler.state.nodes.classes import ClassStore
 from gpu_scheduler.state.nodes.ledger import Ledger
-from gpu_scheduler.state.nodes.node_book import NodeBook
+from gpu_scheduler.state.nodes.node_store import NodeStore
 from gpu_scheduler.state.pods.bereft import BereftPods
 from gpu_scheduler.state.pods.counting import PodCount, counted, shrinks, width
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
-from gpu_scheduler.state.pods.pod_book import PodBook
+from gpu_scheduler.state.pods.pod_store import PodStore
 from gpu_scheduler.state.pods.shares import ShareGroups
 from gpu_scheduler.state.queue.gangs import gang_of
 from gpu_scheduler.state.queue.moves import Moves
-from gpu_scheduler.state.queue.running_pods import RunningPodBook
+from gpu_scheduler.state.queue.running_pods import RunningPodStore
 from gpu_scheduler.state.queue.unmade import UnmadePod, unmade_pods
 from gpu_scheduler.state.queue.waiting import PendingPods
 from gpu_scheduler.state.queue.window import most_unmade
@@ -56,7 +56,7 @@ class ClusterView:
             now: epoch seconds, only ever more; None: what is shown is no cluster of this moment,
                 and its stamps are right.
         """
-        self._pods = PodBook(holders_in)
+        self._pods = PodStore(holders_in)
         self._gpujobs: dict[JobKey, GPUJobRecord] = {}
         self._leaving: set[PodUID] = set()
         self._terminating: set[str] = set()
@@ -73,21 +73,21 @@ class ClusterView:
         self.leaving: Set[PodUID] = self._leaving  # their eviction was decided here
         self.terminating: Set[str] = self._terminating  # namespaces: nothing can be made there
         self.touched: Set[JobKey] = self._touched
-        self.job_book = JobBook()
-        self.jobs: Mapping[str, JobRecord] = self.job_book.believed  # by uid
+        self.job_store = JobStore()
+        self.jobs: Mapping[str, JobRecord] = self.job_store.believed  # by uid
         self.ledger = Ledger()
-        self.projects = ProjectBook()
-        self.classes = ClassBook()
-        self.nodes = NodeBook(self.ledger)
+        self.projects = ProjectStore()
+        self.classes = ClassStore()
+        self.nodes = NodeStore(self.ledger)
         self.agents = self.nodes.agents
         self.beginnings = Beginnings(now)
         self.waiting = PendingPods(self.beginnings)
-        self.running_pods = RunningPodBook(Moves(on=consolidation), self.beginnings)
+        self.running_pods = RunningPodStore(Moves(on=consolidation), self.beginnings)
         self.bereft = BereftPods(
-            self.job_book, self._gpujobs, self.running_pods.set_following, self.agents.note_news
+            self.job_store, self._gpujobs, self.running_pods.set_following, self.agents.note_news
         )
-        self._neighbours = NeighbourBook(self.projects.owner)
-        self._decisions = Decisions(self.ledger, self._neighbours, self.waiting)
+        self._placed_pods = PlacedPodStore(self.projects.owner)
+        self._decisions = Decisions(self.ledger, self._placed_pods, self.waiting)
         self._assumed = self._decisions.assumed
         self.assumed: Mapping[PodUID, Assignment] = self._assumed
         self.awaited = self._decisions.awaited
@@ -109,8 +109,8 @@ class ClusterView:
         cluster = self.ledger.cluster
         cluster.allocated_milli = self.projects.holdings(self.ledger.held_milli)
         cluster.catalogue = self.classes.catalogue
-        self._neighbours.begin()
-        cluster.neighbours = self._neighbours
+        self._placed_pods.begin()
+        cluster.placed_pods = self._placed_pods
         cluster.names = self._shares.names
         cluster.held_by_model = self.projects.holdings_by_model(self.ledger.held_by_model)
         return cluster
@@ -231,7 +231,7 @@ class ClusterView:
     def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
         """The Jobs of a GPUJob; not those of an earlier one of the same name."""
         owner = self.work(key)
-        known = self.job_book.of(key)
+        known = self.job_store.of(key)
         return [job for job in known if owner is None or job.owner_uid == owner.uid]
 
     def _is_over(self, job: GPUJobRecord) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.fit import matches
 from gpu_scheduler.core.model.request import JobKey, PodUID
-from gpu_scheduler.state.affinity.neighbours import NeighbourBook
+from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.nodes.ledger import Charge, Ledger
 from gpu_scheduler.state.queue.awaited import AwaitedPod, AwaitedPods
@@ -20,10 +20,10 @@ from gpu_scheduler.state.queue.waiting import PendingPods
 class Decisions:
     """Those under way. What returns a bool says whether rules about other pods are concerned."""
 
-    def __init__(self, ledger: Ledger, neighbours: NeighbourBook, waiting: PendingPods) -> None:
+    def __init__(self, ledger: Ledger, placed_pods: PlacedPodStore, waiting: PendingPods) -> None:
         """Nothing was decided yet."""
         self._ledger = ledger
-        self._neighbours = neighbours
+        self._placed_pods = placed_pods
         self._waiting = waiting
         self.assumed: dict[PodUID, Assignment] = {}
         self.awaited = AwaitedPods()
@@ -39,7 +39,7 @@ class Decisions:
         self.assumed[place.pod] = place
         held = Charge(place.node, entry.namespace, *need, place.grants, entry.name)
         self._ledger.charge_pod(place.pod, held)
-        asked = self._neighbours.put(place.pod, entry.peers, place.node, ending=False)
+        asked = self._placed_pods.put(place.pod, entry.affinity, place.node, ending=False)
         self._waiting.drop(place.pod)
         return asked
 
@@ -49,7 +49,7 @@ class Decisions:
         if place is not None:
             self.awaited.drop(place.job, uid)
         self._ledger.release_pod(uid)
-        return self._neighbours.drop(uid)
+        return self._placed_pods.drop(uid)
 
     def take_place(self, awaited: AwaitedPod, pod: PodUID, job: GPUJobRecord) -> Assignment | None:
         """A pod that waits takes the place of an awaited one; None where it does not fit there.

@@ -164,7 +164,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "Objects that the planner cannot work with and leaves out: above 0 there is a defect.",
         labels=["kind"],
     )
-    yield filled(aside, _by_one(operator.plan.aside.counts().items()))
+    yield filled(aside, _by_one(operator.plan.quarantine.counts().items()))
     yield GaugeMetricFamily(
         "gpusched_waiting_pods", "Pods that need a decision.", value=len(operator.state.waiting)
     )

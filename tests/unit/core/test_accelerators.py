@@ -151,7 +151,7 @@ def test_the_planner_finds_for_which_numbers_the_machine_can_exist(cell: Cell):
     }
 
 
-def neighbours(count: int, valid: tuple[int, ...]) -> str:
+def placed_pods(count: int, valid: tuple[int, ...]) -> str:
     below = [each for each in valid if each < count][-1:]
     borrowing = [each for each in valid if each > count][:1]
     return " or ".join(str(each) for each in below + borrowing)
@@ -166,7 +166,7 @@ def test_numbers_that_are_not_on_offer_are_answered_with_the_nearest_that_are(ce
             assert reason is None
         else:
             assert reason is Reason.UNSATISFIABLE
-            nearest = f"{neighbours(count, cell.valid)} {cell.model}"
+            nearest = f"{placed_pods(count, cell.valid)} {cell.model}"
             assert f"nodes give {nearest}; {count} is not possible on any node" in message
 
 

@@ -23,7 +23,7 @@ SPEAKERS = ("status", "project_status", "class_status", "protection")
 REASON_IS = {"say": 2, "_say": 1, "tell": 1, "warn": 1, "Told": 1}  # which argument of a call
 # Calls that pass on a reason which somebody else has named.
 FORWARDED = {
-    ("runtime/common/aside.py", "reason"),
+    ("runtime/common/quarantine.py", "reason"),
     ("runtime/status/device_events.py", "reason"),
     ("runtime/eviction/evictor.py", "reason"),
     ("runtime/status/job_statuses.py", "bad"),

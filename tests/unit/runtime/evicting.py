@@ -8,15 +8,15 @@ from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.runtime.binding.failed_placements import FailedPlacements, Patience
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.gang_writes import GangWrites
-from gpu_scheduler.runtime.common.aside import Aside
 from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.runtime.common.quarantine import Quarantine
 from gpu_scheduler.runtime.eviction.evictor import Evictor
 from gpu_scheduler.runtime.eviction.losses import Losses
 from gpu_scheduler.state.cluster_state import ClusterState
 
 
 def last_plan(state: ClusterState, say: Any = lambda *what: None) -> LastPlan:
-    return LastPlan(state, Aside(state, say, clock=clock))
+    return LastPlan(state, Quarantine(state, say, clock=clock))
 
 
 class Evicting:

@@ -40,7 +40,7 @@ class FakePlanning:
         self.shares_milli: dict[ProjectName, int] = {}
         self.shares_by_model_milli: dict[str, dict[ProjectName, int]] = {}
         self.cycles = 1
-        self.aside = FakeAside()
+        self.quarantine = FakeAside()
 
 
 class FakePreemption:

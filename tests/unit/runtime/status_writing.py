@@ -33,7 +33,7 @@ def status_writer(
             wait=plan.waits.get(job.key),
             preempted=preemption.of(job.key),
             assumed=state.assumed,
-            aside=plan.aside.job(job.key),
+            quarantine=plan.quarantine.job(job.key),
         )
 
     jobs = JobStatuses(

@@ -114,7 +114,7 @@ async def test_a_job_that_cannot_be_planned_waits_and_all_others_start() -> None
     assert "IndexError" in wait.message
     assert "set aside" in wait.message
     assert case.said == [("GPUJob", "j2", "SetAside")]
-    assert case.last.aside.counts() == {"job": 1, "node": 0, "project": 0}
+    assert case.last.quarantine.counts() == {"job": 1, "node": 0, "project": 0}
     assert counts["planning"] > before
 
 
@@ -191,7 +191,7 @@ async def test_what_is_set_aside_is_tried_again_when_it_changes() -> None:
         case.state.changed.set()
         await asyncio.sleep(5)
     assert case.placed == ALL
-    assert case.last.aside.counts() == {"job": 0, "node": 0, "project": 0}
+    assert case.last.quarantine.counts() == {"job": 0, "node": 0, "project": 0}
     assert case.last.waits == {}
 
 

@@ -15,7 +15,7 @@ from gpu_scheduler.runtime.eviction.preemption import Preempted
 async def test_what_was_set_aside_says_so_in_a_condition() -> None:
     case = Case()
     case.planning.waits[KEY] = Wait(KEY, Reason.INVALID, "set aside: why", 1)
-    case.planning.aside.why = {KEY: "set aside: why", "team-a": "set aside: too"}
+    case.planning.quarantine.why = {KEY: "set aside: why", "team-a": "set aside: too"}
     async with case.running():
         await asyncio.sleep(0.2)
     for path, why in ((JOB_PATH, "set aside: why"), (PROJECT_PATH, "set aside: too")):

@@ -15,12 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.unit.runtime import pod_tokens, test_time_to_live
-from tests.unit.runtime.binding import (
-    test_binder,
-    test_node_orders,
-    test_placeholder_pods,
-    test_term,
-)
+from tests.unit.runtime.binding import test_binder, test_node_orders, test_placeholder_pods
+from tests.unit.runtime.binding import test_leader_term as test_term
 from tests.unit.runtime.eviction import test_evictor, test_overdue
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, FakeClient, Sent
 from tests.unit.runtime.job_writing import place_unmade
@@ -421,8 +417,8 @@ SCENES: dict[Callable[[Any], Scene], str] = {
     hurrying_a_pod: "runtime/eviction/overdue.py:_hurry",
     writing_a_status: "runtime/status/status_writer.py:_send",
     saying_an_event: "runtime/common/events.py:_write",
-    taking_the_term: "runtime/binding/term.py:_write",
-    trying_the_term: "runtime/binding/term.py:_ask",
+    taking_the_term: "runtime/binding/leader_term.py:_write",
+    trying_the_term: "runtime/binding/leader_term.py:_ask",
     creating_a_holder: "runtime/binding/placeholder_pods.py:_create",
     deleting_a_holder: "runtime/binding/placeholder_pods.py:_delete",
     telling_an_agent: "runtime/binding/node_orders.py:_tell_one",

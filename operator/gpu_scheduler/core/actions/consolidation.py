@@ -119,7 +119,7 @@ class Consolidation:
             bool(pod.grants)
             and all(grant.milli < DEVICE_MILLI for grant in pod.grants)
             and not (pod.interactive or pod.gang or pod.leaving or pod.spared)
-            and (self._placer.peers is None or not self._placer.peers.concerns(pod.uid))
+            and (self._placer.affinity is None or not self._placer.affinity.concerns(pod.uid))
             and pod.pod_shape is not None
             and project is not None
             and self._snapshot.allocated_milli(pod.project) <= project.quota_milli

@@ -8,8 +8,8 @@ import weakref
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
-from gpu_scheduler.core.affinity.peer_index import SelectorIndex
-from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers
+from gpu_scheduler.core.affinity.selector_index import SelectorIndex
+from gpu_scheduler.core.model.affinity import AffinityInfo, AffinityTerm
 from gpu_scheduler.core.model.request import WaitingJob
 
 MOST_KNOWN = 20_000  # pods found without asking the rules
@@ -24,24 +24,24 @@ class AffinitySignatures:
         for term in terms:
             self._selecting.add((term.pods,), term)
         # By id, which is another's once these are gone: whether rules tell them apart.
-        self._known: dict[int, tuple[weakref.ref[PodPeers], bool]] = {}
+        self._known: dict[int, tuple[weakref.ref[AffinityInfo], bool]] = {}
 
-    def of(self, peers: PodPeers | None) -> PodPeers | None:
+    def of(self, affinity: AffinityInfo | None) -> AffinityInfo | None:
         """The same for all pods that no rule tells apart; None: no rule concerns them."""
-        if peers is None or (not self.terms and peers.rules is None):
+        if affinity is None or (not self.terms and affinity.rules is None):
             return None
-        known = self._known.get(id(peers))
-        if known is None or known[0]() is not peers:
+        known = self._known.get(id(affinity))
+        if known is None or known[0]() is not affinity:
             if len(self._known) > MOST_KNOWN:
                 self._known.clear()
-            selected = any(True for _ in self._selecting.matching(peers))
-            told = selected or peers.rules is not None
-            known = self._known[id(peers)] = weakref.ref(peers), told
-        return peers if known[1] else None
+            selected = any(True for _ in self._selecting.matching(affinity))
+            told = selected or affinity.rules is not None
+            known = self._known[id(affinity)] = weakref.ref(affinity), told
+        return affinity if known[1] else None
 
 
 def terms_of(jobs: Iterable[WaitingJob]) -> set[AffinityTerm]:
     """The anti-affinity that pods would bear which wait."""
-    ruled = {id(pod.peers): pod.peers for job in jobs if job.ruled for pod in job.pods}
-    rules = (peers.rules for peers in ruled.values() if peers is not None)
-    return {term for each in rules if each is not None for term in each.bears}
+    ruled = {id(pod.affinity): pod.affinity for job in jobs if job.ruled for pod in job.pods}
+    rules = (affinity.rules for affinity in ruled.values() if affinity is not None)
+    return {term for each in rules if each is not None for term in each.anti_affinity_terms}

@@ -36,7 +36,7 @@ class Started:
 
     def of(self, project: ProjectName) -> Iterable[RunningPod]:
         """Pods of a project that run or are started."""
-        mine = (victim for _, victim in self._of(project) if not self._is_leaned_on(victim))
+        mine = (victim for _, victim in self._of(project) if not self._is_depended_on(victim))
         return [*self._running_pods.of(project), *(pod for victim in mine for pod in victim)]
 
     def outranks(self, job: WaitingJob) -> bool:
@@ -52,7 +52,7 @@ class Started:
             for group, victim in self._of(job.project)
             if job_rank(job) < job_rank(group.job)
             and any(pod.grants for pod in victim)
-            and not self._is_leaned_on(victim)
+            and not self._is_depended_on(victim)
         ]
 
     def start(self, group: PodGroup) -> None:
@@ -77,8 +77,8 @@ class Started:
                 known |= {pod.uid: (group, victim) for pod in victim}
         return self._by_project
 
-    def _is_leaned_on(self, victim: EvictionGroup) -> bool:
-        peers = self._placer.peers
-        if peers is None or not peers.leaning:
+    def _is_depended_on(self, victim: EvictionGroup) -> bool:
+        affinity = self._placer.affinity
+        if affinity is None or not affinity.dependents_of:
             return False
-        return any(peers.leaned_on(pod.uid) for pod in victim)
+        return any(affinity.depended_on(pod.uid) for pod in victim)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from gpu_scheduler.core.explain.affinity_reasons import AffinityExplainer
 from gpu_scheduler.core.explain.group_words import together
-from gpu_scheduler.core.explain.peer_reasons import PeerExplainer
 from gpu_scheduler.core.fit.placement import Placer, milli_of
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Reason, Verdict
@@ -24,10 +24,12 @@ OfPod = Callable[[Member], Verdict]  # why a single pod finds no place
 class GangShortage:
     """Explains gangs within one cycle, after its last placement."""
 
-    def __init__(self, placer: Placer, of_peers: PeerExplainer | None, of_pod: OfPod) -> None:
+    def __init__(
+        self, placer: Placer, of_affinity: AffinityExplainer | None, of_pod: OfPod
+    ) -> None:
         self._placer = placer
         self._snapshot = placer.snapshot
-        self._of_peers = of_peers
+        self._of_affinity = of_affinity
         self._of_pod = of_pod
         self._tried = 0
 
@@ -55,10 +57,10 @@ class GangShortage:
 
     def _by_rules(self, group: PodGroup) -> Verdict | None:
         """What rules about other pods have to do with it, where they alone are in the way."""
-        peers, of_peers = self._placer.peers, self._of_peers
-        if peers is None or of_peers is None or self._tried > MOST_TRIED:
+        affinity, of_affinity = self._placer.affinity, self._of_affinity
+        if affinity is None or of_affinity is None or self._tried > MOST_TRIED:
             return None
-        if all(peers.forbidden(*member) is None for member in group.members):
+        if all(affinity.forbidden(*member) is None for member in group.members):
             return None
         if self._placer.place_but_for_rules(group) is None:
             return None
@@ -67,12 +69,12 @@ class GangShortage:
         left = [member for member in group.members if member[0].uid not in there]
         if not left:
             return None  # whom it wants to be near came only after it had been tried
-        mark = peers.counts.mark()
+        mark = affinity.counts.mark()
         for (pod, _), node, _ in most:
-            peers.add(pod, node)
+            affinity.add(pod, node)
         anywhere = np.zeros(len(self._snapshot.node_shape), dtype=np.bool_)
-        found = of_peers.explain(*left[0], anywhere)
-        peers.counts.rollback(mark)
+        found = of_affinity.explain(*left[0], anywhere)
+        affinity.counts.rollback(mark)
         if found is None:
             return None
         return found[0], f"{len(most)} of {wording.pods(len(group.members))} fit; {found[1]}"

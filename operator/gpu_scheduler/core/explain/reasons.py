@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpu_scheduler.core.explain import occupied_by
+from gpu_scheduler.core.explain.affinity_reasons import AffinityExplainer
 from gpu_scheduler.core.explain.gang_shortage import GangShortage
 from gpu_scheduler.core.explain.group_words import cost
-from gpu_scheduler.core.explain.peer_reasons import PeerExplainer
 from gpu_scheduler.core.explain.shortage import shortage
 from gpu_scheduler.core.explain.unsatisfiable import missing
 from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
@@ -63,9 +63,11 @@ class Explainer:
             (self._open if is_open else self._taken).append(reservation)
         self._verdicts: dict[tuple[GroupRequest, ProjectName], Verdict] = {}
         self._shortages: dict[tuple[object, ...], Verdict] = {}
-        peers = placer.peers
-        self._of_peers = PeerExplainer(placer.snapshot, peers) if peers is not None else None
-        self._of_gangs = GangShortage(placer, self._of_peers, self._of_pod)
+        affinity = placer.affinity
+        self._of_affinity = (
+            AffinityExplainer(placer.snapshot, affinity) if affinity is not None else None
+        )
+        self._of_gangs = GangShortage(placer, self._of_affinity, self._of_pod)
         self._held: dict[tuple[object, ...], str] = {}
 
     def explain(self, group: PodGroup, position: int) -> Verdict:
@@ -219,9 +221,9 @@ class Explainer:
     def _of_pod(self, member: Member) -> Verdict:
         """Why one pod finds no place."""
         pod, pod_request = member
-        peers = self._placer.peers
-        if self._of_peers and peers and peers.forbidden(pod, pod_request) is not None:
-            found = self._of_peers.explain(pod, pod_request, self._placer.open_to(member))
+        affinity = self._placer.affinity
+        if self._of_affinity and affinity and affinity.forbidden(pod, pod_request) is not None:
+            found = self._of_affinity.explain(pod, pod_request, self._placer.open_to(member))
             if found is not None:
                 return found
         key = (pod_request, pod.avoid)

@@ -36,7 +36,7 @@ class Placer:
     def __init__(self, session: PlannerCache) -> None:
         self._session = session
         self.snapshot = session.snapshot
-        self.peers = session.peers
+        self.affinity = session.affinity
         self.domains = GroupDomains(session)
         self._table = session.table
         self._candidates = Candidates(session.snapshot, session.table)
@@ -76,8 +76,8 @@ class Placer:
     ) -> Placement | None:
         """The same for one pod: one look at the scores."""
         pod, pod_request = member
-        if self.peers is not None:
-            barred = _either(barred, self.peers.forbidden(pod, pod_request))
+        if self.affinity is not None:
+            barred = _either(barred, self.affinity.forbidden(pod, pod_request))
         if pod_request.exact and model_budget is None and not pod.avoid:
             hit = self._table.best(pod_request, barred)
         else:
@@ -88,9 +88,9 @@ class Placer:
 
     def place_but_for_rules(self, group: PodGroup) -> Placement | None:
         """The same if pods had no rules about each other, whatever it costs."""
-        peers, self.peers = self.peers, None
+        affinity, self.affinity = self.affinity, None
         found = self.place(group, UNBOUNDED)
-        self.peers = peers
+        self.affinity = affinity
         return found
 
     def place_at(
@@ -147,21 +147,21 @@ class Placer:
             return False
         if pod.avoid and self.snapshot.cluster.nodes[node].name in pod.avoid:
             return False
-        return self.peers is None or self.peers.allows(pod, pod_request, node)
+        return self.affinity is None or self.affinity.allows(pod, pod_request, node)
 
     def may_after(self, placement: Placement, gone: Iterable[RunningPod]) -> bool:
         """Whether pods may go to their places once these are gone, on whom they may depend."""
-        if self.peers is None:
+        if self.affinity is None:
             return True
         places = [(pod, pod_request, node) for (pod, pod_request), node, _ in placement]
         find = self.snapshot.number_of
-        return self.peers.would_hold(places, [(pod.uid, find(pod.node)) for pod in gone])
+        return self.affinity.would_hold(places, [(pod.uid, find(pod.node)) for pod in gone])
 
     def nowhere(self, group: PodGroup) -> bool:
         """Whether other pods keep a lone pod away from all nodes, full or not."""
-        if self.peers is None or len(group.members) > 1:
+        if self.affinity is None or len(group.members) > 1:
             return False
-        return self.peers.nowhere(*group.members[0])
+        return self.affinity.nowhere(*group.members[0])
 
     def fits_alone(self, member: Member) -> bool:
         """Whether a member would find a place now if it were alone."""
@@ -195,8 +195,8 @@ class Placer:
     def _put(self, group: PodGroup, member: Member, node: int, choice: Choice) -> Assignment:
         pod, snapshot = member[0], self.snapshot
         snapshot.take(node, pod.pod_shape, choice.picks, group.job.project)
-        if self.peers is not None:
-            self.peers.add(pod, node)
+        if self.affinity is not None:
+            self.affinity.add(pod, node)
         ids = snapshot.cluster.dev_id
         grants = tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in choice.picks])
         return Assignment(group.job.key, pod.uid, snapshot.cluster.nodes[node].name, grants)
@@ -205,7 +205,7 @@ class Placer:
         """[nodes] Where members that want GPUs could ever be, as rules about others stand now."""
         found: Flags = np.zeros(len(self.snapshot.node_shape), dtype=np.bool_)
         for pod, pod_request in {
-            (id(d), p.avoid, id(p.peers)): (p, d) for p, d in group.members
+            (id(d), p.avoid, id(p.affinity)): (p, d) for p, d in group.members
         }.values():
             if not pod_request.least_milli:
                 continue
@@ -245,7 +245,7 @@ class Placer:
         self._keep_off(group.needs.gang)
         for member in order:
             pod, pod_request = member
-            if hopeless and (id(pod_request), id(pod.peers), pod.avoid) in hopeless:
+            if hopeless and (id(pod_request), id(pod.affinity), pod.avoid) in hopeless:
                 continue
             rest -= pod_request.least_milli
             limit = None if pod_request.exact or room_milli is None else room_milli - rest
@@ -258,7 +258,7 @@ class Placer:
             if hit is None:
                 if room_milli is not None:
                     break
-                hopeless.add((id(pod_request), id(pod.peers), pod.avoid))
+                hopeless.add((id(pod_request), id(pod.affinity), pod.avoid))
                 continue
             found.append((member, *hit))
             if len(order) == 1:
@@ -273,22 +273,22 @@ class Placer:
 
     def _forbidden(self, member: Member) -> Flags | None:
         """[nodes] Where a member may not go because of other pods."""
-        return None if self.peers is None else self.peers.forbidden(*member)
+        return None if self.affinity is None else self.affinity.forbidden(*member)
 
     def _seats(self) -> int:
         """A point to which pods that are put on nodes can be taken off again."""
-        return 0 if self.peers is None else self.peers.counts.mark()
+        return 0 if self.affinity is None else self.affinity.counts.mark()
 
     def _rollback(self, mark: int, seats: int) -> None:
         self.snapshot.rollback(mark)
-        if self.peers is not None:
-            self.peers.counts.rollback(seats)
+        if self.affinity is not None:
+            self.affinity.counts.rollback(seats)
 
     def _take(self, gang: Gang, member: Member, node: int, choice: Choice) -> None:
         picks = self._whole(choice.picks) if gang.distinct else choice.picks
         self.snapshot.take(node, member[1].pod_shape, picks, _NOBODY, 0)
-        if self.peers is not None:
-            self.peers.add(member[0], node)
+        if self.affinity is not None:
+            self.affinity.add(member[0], node)
 
     def _whole(self, picks: Picks) -> Picks:
         """All that is free on the devices that are picked."""

@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from gpu_scheduler.core.affinity.peer_masks import Peers, peers_of
+from gpu_scheduler.core.affinity.masks import AffinityMasks, masks_of
 from gpu_scheduler.core.affinity.signatures import terms_of
 from gpu_scheduler.core.fit.possible import Possible
+from gpu_scheduler.core.model.affinity import AffinityTerm
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.peers import AffinityTerm
 from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.request import PodShape, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -42,7 +42,7 @@ class PlannerCache:
         self.pod_requests = PodRequests(Snapshot(Cluster()))
         self.domains = Domains(())
         self._node_masks = NodeMasks(())
-        self.peers: Peers | None = None
+        self.affinity: AffinityMasks | None = None
         """The rules about other pods in this cycle; None where no pod has any."""
         self._possible: Possible | None = None
         self._terms: AbstractSet[AffinityTerm] = frozenset()
@@ -51,8 +51,8 @@ class PlannerCache:
     def begin(self, cluster: Cluster, jobs: Sequence[WaitingJob] = ()) -> None:
         """Start a cycle on this cluster; ``jobs``: those that wait."""
         self._begin(cluster)
-        self.peers = peers_of(self.snapshot, self.domains, self._node_masks, jobs)
-        self._terms = cluster.neighbours.bearers().keys() | terms_of(jobs)
+        self.affinity = masks_of(self.snapshot, self.domains, self._node_masks, jobs)
+        self._terms = cluster.placed_pods.anti_affinity_pods().keys() | terms_of(jobs)
 
     def _begin(self, cluster: Cluster) -> None:
         snapshot = self._snapshot

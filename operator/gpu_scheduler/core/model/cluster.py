@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.catalogue import NO_CATALOGUE, Catalogue
-from gpu_scheduler.core.model.neighbours import NOBODY_NEAR, Neighbours
+from gpu_scheduler.core.model.placed_pods import NOBODY_NEAR, PlacedPods
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 
 
@@ -67,7 +67,7 @@ class Cluster:
     dev_trouble: dict[int, str] = field(default_factory=dict)  # why a device takes no new pods
     catalogue: Catalogue = NO_CATALOGUE  # what kinds of GPUs there are
     held_by_model: dict[tuple[ProjectName, str], int] = field(default_factory=dict)  # by product
-    neighbours: Neighbours = NOBODY_NEAR
+    placed_pods: PlacedPods = NOBODY_NEAR
     names: Mapping[JobKey, str] = field(default_factory=dict)  # of jobs not called by their key
 
     def name_of(self, job: JobKey) -> str:
@@ -94,6 +94,6 @@ class Cluster:
             self.dev_trouble,
             self.catalogue,
             self.held_by_model,
-            self.neighbours,
+            self.placed_pods,
             self.names,
         )

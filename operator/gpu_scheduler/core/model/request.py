@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
-from gpu_scheduler.core.model.peers import PodPeers
+from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 
@@ -90,7 +90,9 @@ class WaitingPod:
     avoid: frozenset[str] = frozenset()  # node names on which it, or a sibling, just failed
     since: float = 0.0  # epoch seconds from which it waits
     role: str = ""  # of its job; empty where the job has no roles
-    peers: PodPeers | None = None  # who it is to the rules of others, and its own; None = to none
+    affinity: AffinityInfo | None = (
+        None  # who it is to the rules of others, and its own; None = to none
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class WaitingJob:
     created: float = 0.0
     time_limit_seconds: int | None = None  # a pod of the job runs no longer than this
     gang: Gang | None = None  # None: each pod starts when it fits
-    ruled: bool = False  # a pod of it has rules about others (``WaitingPod.peers``)
+    ruled: bool = False  # a pod of it has rules about others (``WaitingPod.affinity``)
     doubtful: bool = False
     """Its last pods could not start for a reason of their own: nobody gives way to it, and no room
     is kept for it, until one has started on what is free."""

@@ -1,6 +1,6 @@
 """One requirement on labels, of nodes or of pods, and whether it holds: as Kubernetes says.
 
-Called by ``fit`` for nodes and by ``peers`` for pods.
+Called by ``fit`` for nodes and by ``affinity`` for pods.
 """
 
 import re

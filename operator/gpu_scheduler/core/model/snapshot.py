@@ -111,7 +111,7 @@ class Snapshot:
         own.allocated_milli = cluster.allocated_milli.copy()
         own.dev_trouble = cluster.dev_trouble
         own.held_by_model = cluster.held_by_model
-        own.neighbours = cluster.neighbours
+        own.placed_pods = cluster.placed_pods
         self.watcher = None
         stale = {
             node

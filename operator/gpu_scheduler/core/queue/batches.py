@@ -97,7 +97,7 @@ class Batches:
         self, job: WaitingJob, project: Project, pod: WaitingPod, index: int, judge: Judge
     ) -> Batch:
         pod_request = self._pod_requests.of(pod.pod_shape)
-        request_key = (id(pod_request), pod.avoid, self._affinity_signatures.of(pod.peers))
+        request_key = (id(pod_request), pod.avoid, self._affinity_signatures.of(pod.affinity))
         needs = self._needs.get(request_key)
         if needs is None:
             needs = self._needs[request_key] = GroupRequest(
@@ -112,7 +112,7 @@ class Batches:
         members = [(pod, self._pod_requests.of(pod.pod_shape)) for pod in job.pods]
         told = self._affinity_signatures.of
         counted = Counter(
-            (id(pod_request), pod.avoid, told(pod.peers)) for pod, pod_request in members
+            (id(pod_request), pod.avoid, told(pod.affinity)) for pod, pod_request in members
         )
         request_key = (
             tuple(counted.items()),
@@ -157,7 +157,7 @@ class Batches:
 def _alike(pod: WaitingPod, other: WaitingPod) -> bool:
     return (
         pod.pod_shape is other.pod_shape
-        and pod.peers is other.peers
+        and pod.affinity is other.affinity
         and pod.avoid == other.avoid
         and pod.role == other.role
     )

@@ -156,8 +156,8 @@ def ordered(members: Iterable[Member], key: Callable[[Member], tuple[int, ...]])
 
 def _follows(member: Member) -> bool:
     """Whether it wants to be near others: those come first."""
-    peers = member[0].peers
-    return peers is not None and peers.rules is not None and bool(peers.rules.affinity)
+    affinity = member[0].affinity
+    return affinity is not None and affinity.rules is not None and bool(affinity.rules.affinity)
 
 
 def size(member: Member) -> tuple[int, int, int, int]:

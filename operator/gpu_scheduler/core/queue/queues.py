@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from gpu_scheduler.core.affinity.signatures import AffinitySignatures
-from gpu_scheduler.core.model.peers import AffinityTerm
+from gpu_scheduler.core.model.affinity import AffinityTerm
 from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.queue.batches import Batch, Batches, Judge

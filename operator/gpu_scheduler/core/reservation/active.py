@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gpu_scheduler.core.affinity.peer_masks import Peers
+from gpu_scheduler.core.affinity.masks import AffinityMasks
 from gpu_scheduler.core.fit.placement import Placement, milli_of
 from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationReason
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob, WaitingPod
@@ -64,11 +64,15 @@ class ActiveReservations:
     """All that is kept in one cycle, by pod."""
 
     def __init__(
-        self, snapshot: Snapshot, releasing: ReleasingResources, peers: Peers | None, now: float
+        self,
+        snapshot: Snapshot,
+        releasing: ReleasingResources,
+        affinity: AffinityMasks | None,
+        now: float,
     ) -> None:
         self._snapshot = snapshot
         self._releasing = releasing
-        self._peers = peers
+        self._affinity = affinity
         self._now = now
         self.by_pod: dict[PodUID, ActiveReservation] = {}
         self.charged_milli: Counter[ProjectName] = Counter()
@@ -254,8 +258,8 @@ class ActiveReservations:
     def _count(self, reserved: ActiveReservation, sign: int) -> None:
         """Others keep away from where room was freed for a pod; of a reservation: its charge."""
         if reserved.reservation.reason is ReservationReason.FREED:
-            if self._peers is not None:
-                self._peers.add(reserved.pod, reserved.node, sign, held=True)
+            if self._affinity is not None:
+                self._affinity.add(reserved.pod, reserved.node, sign, held=True)
             return
         charge, project = sign * reserved.charge_milli, reserved.group.job.project
         self.charged_milli[project] += charge

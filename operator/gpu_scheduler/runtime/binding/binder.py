@@ -33,7 +33,7 @@ from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
-from gpu_scheduler.runtime.binding.term import LeaderTerm, refuses_term
+from gpu_scheduler.runtime.binding.leader_term import LeaderTerm, refuses_term
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS, MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -101,7 +101,7 @@ class Binder:
         """``term`` is the leader's; ``gangs`` is told of members that are not placed."""
         self._state = state
         self._client = client
-        self._term = term
+        self._leader_term = term
         self._gangs = gangs
         self._how = how
         self._clock = clock
@@ -189,7 +189,7 @@ class Binder:
         except errors.ApiError as error:
             raced = isinstance(error, errors.Conflict | errors.NotFound | errors.Unprocessable)
             if fenced := refuses_term(error):
-                self._term.doubt()
+                self._leader_term.doubt()
             again = isinstance(error, errors.Conflict) and not last
             # Of a pod that is there after all, "no such pod" says nothing that would stay so.
             gone = isinstance(error, errors.NotFound)
@@ -224,7 +224,7 @@ class Binder:
         more = {
             **contexts(decision.grants, by_device),
             **(self._how.more.annotations(decision) if self._how.more is not None else {}),
-            TERM: self._term.text,
+            TERM: self._leader_term.text,
         }
         return place(
             pod, decision.node, decision.grants, pin=self._how.pin, hostname=hostname, more=more
@@ -319,7 +319,7 @@ class Binder:
 
     async def _touch(self, pod: Meta) -> Pod:
         """The pod, changed: from now on a write for an earlier version of it is refused."""
-        write = touch(pod, f"{self._term.text}/{next(self._touches)}")
+        write = touch(pod, f"{self._leader_term.text}/{next(self._touches)}")
         try:
             return await self._client.merge_patch(write.path, write.body, Pod)
         except errors.Unprocessable:

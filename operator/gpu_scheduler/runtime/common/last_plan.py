@@ -11,7 +11,7 @@ from gpu_scheduler.core.model.decision import Reason, Reservation, Verdict, Wait
 from gpu_scheduler.core.model.preemption_policy import NOTHING, PlannerMemory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.wording import names
-from gpu_scheduler.runtime.common.aside import Aside
+from gpu_scheduler.runtime.common.quarantine import Quarantine
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import Stage
 
@@ -118,7 +118,7 @@ class LastPlan:
     """
 
     state: ClusterState
-    aside: Aside
+    quarantine: Quarantine
     waits: Mapping[JobKey, Wait] = field(default_factory=dict)
     reservations: Mapping[PodUID, Reservation] = field(default_factory=dict)
     memory: PlannerMemory = NOTHING

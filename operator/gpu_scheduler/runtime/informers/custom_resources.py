@@ -32,7 +32,7 @@ from gpu_scheduler.state.jobs.job import GPUJobRecord, job_key
 from gpu_scheduler.state.jobs.projects import ProjectRecord
 from gpu_scheduler.state.nodes import devices
 from gpu_scheduler.state.nodes.agents import reports_from_gpunode
-from gpu_scheduler.state.nodes.classes import ClassBook, ClassRecord, class_record, resolve_models
+from gpu_scheduler.state.nodes.classes import ClassRecord, ClassStore, class_record, resolve_models
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"
@@ -46,7 +46,7 @@ DevicesChanged = Callable[
 
 def gpujob_record(
     body: Body,
-    classes: ClassBook | None = None,
+    classes: ClassStore | None = None,
     specs: Specs | None = None,
     room: SpecRoom | None = None,
 ) -> GPUJobRecord:
@@ -76,7 +76,7 @@ def gpujob_record(
             record.problem = full
             record.unread = True
         else:
-            _judge(record, said, classes or ClassBook())
+            _judge(record, said, classes or ClassStore())
     except Exception as error:  # a mistake of ours about one object must not stop all others
         unexpected("intake", record.key)
         record.said = record.spec = None
@@ -95,7 +95,7 @@ def _finalizers(meta: Body) -> tuple[str, ...]:
     return tuple(meta.get("finalizers") or ())[:MOST_FINALIZERS]
 
 
-def _judge(record: GPUJobRecord, said: ReadSpec, classes: ClassBook) -> None:
+def _judge(record: GPUJobRecord, said: ReadSpec, classes: ClassStore) -> None:
     record.problem = said.problem
     if said.spec is None:
         return

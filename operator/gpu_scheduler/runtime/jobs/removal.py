@@ -55,7 +55,7 @@ class Removal:
         Raises:
             ApiError: the API server could not be asked; try again.
         """
-        for own in self._state.job_book.claims(key):
+        for own in self._state.job_store.claims(key):
             if not own.deleting:
                 log.info("%s: its namespace is being deleted: deleting Job %s", key, own.name)
                 await self._delete(job_path(own.namespace, own.name), own.uid)
@@ -70,7 +70,7 @@ class Removal:
         """
         job = self._state.gpujobs.get(key)
         goes = job is not None and job.deleting and OF_THE_COLLECTOR.isdisjoint(job.finalizers)
-        for own in self._state.job_book.claims(key):
+        for own in self._state.job_store.claims(key):
             if own.deleting:
                 await self._end_pods(own)
             elif goes and job is not None and own.owner_uid == job.uid:

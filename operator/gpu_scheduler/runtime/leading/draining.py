@@ -13,7 +13,7 @@ import asyncio
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.binder import Binder
-from gpu_scheduler.runtime.binding.term import LeaderTerm
+from gpu_scheduler.runtime.binding.leader_term import LeaderTerm
 from gpu_scheduler.runtime.planning import Planning
 
 _COURTESY_SECONDS = 1.0  # for placing writes that the API server would refuse later

@@ -12,7 +12,7 @@ from gpu_scheduler.core.model.catalogue import Catalogue
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.runtime.informers.custom_resources import GPUCLASSES
-from gpu_scheduler.runtime.status.status_writer import BookStatuses
+from gpu_scheduler.runtime.status.status_writer import StoreStatuses
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.owners import Claim
 from gpu_scheduler.state.nodes.classes import ClassRecord
@@ -69,7 +69,7 @@ def class_status(
     )
 
 
-class ClassStatuses(BookStatuses):
+class ClassStatuses(StoreStatuses):
     """What all GPUClasses are to say; ``Statuses`` of the writer."""
 
     kind = GPUCLASSES
@@ -88,8 +88,8 @@ class ClassStatuses(BookStatuses):
         # Both are replaced, never changed in place.
         if self._seen[0] is not models or self._seen[1] is not catalogue:
             self._seen = models, catalogue
-            self.book.touched.update(self.book.records)
-        return self.book.take_touched()
+            self.store.touched.update(self.store.records)
+        return self.store.take_touched()
 
     def prepare(self) -> None:
         """Count the GPUs once, for all classes that are due."""
@@ -98,12 +98,12 @@ class ClassStatuses(BookStatuses):
     def status(self, key: str) -> tuple[Told, Told]:
         """See ``Statuses``."""
         gpus, nodes = self._stock.get(key, (0, 0))
-        before = self.book.statuses.get(key, {})
+        before = self.store.statuses.get(key, {})
         status = class_status(
-            self.book.records[key],
+            self.store.records[key],
             gpus=gpus,
             nodes=nodes,
-            taken=self.book.conflicts(key),
+            taken=self.store.conflicts(key),
             before=before,
             now=self._now(),
         )

@@ -265,8 +265,8 @@ def _wanted(
         wanted.append((ConditionType.CANNOT_START, True, reason, message))
     if known.doubt is not None and phase in (Phase.PENDING, Phase.RUNNING):
         wanted.append((ConditionType.IN_DOUBT, True, known.doubt.reason, known.doubt.why))
-    if known.aside:
-        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", known.aside))
+    if known.quarantine:
+        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", known.quarantine))
     if complete or phase is Phase.SUCCEEDED:
         wanted.append(("Complete", True, "Succeeded", message or "every index succeeded"))
     if phase is Phase.FAILED:

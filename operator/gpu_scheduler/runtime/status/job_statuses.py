@@ -130,7 +130,7 @@ class JobStatuses:
         )
         if status.preempted_by is None:
             self._preemption.forget(job.key)
-        if strangers := state.job_book.to_tell(job):
+        if strangers := state.job_store.to_tell(job):
             self._events.say(InvolvedObject.of_job(job), "Warning", "StrangeJob", strangers)
         after = status.to_json()
         if after == job.shown != job.status:  # an earlier write that had no answer

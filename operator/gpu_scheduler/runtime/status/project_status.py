@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.informers.custom_resources import GPUPROJECTS
 from gpu_scheduler.runtime.status.overview import Overview, survey
-from gpu_scheduler.runtime.status.status_writer import BookStatuses
+from gpu_scheduler.runtime.status.status_writer import StoreStatuses
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.owners import Claim
 from gpu_scheduler.state.jobs.projects import ProjectRecord
@@ -28,7 +28,7 @@ def project_status(
     running_jobs: int,
     conflicts: tuple[Claim, ...],
     broken: str = "",
-    aside: str = "",
+    quarantine: str = "",
     by_model: Sequence[ModelHoldings] = (),
     before: Told,
     now: str,
@@ -36,7 +36,7 @@ def project_status(
     """The status that a project should have (``before``: the one it has, as JSON).
 
     ``broken``: why it may not get its quota although it asks for it. ``by_model``: what it holds of
-    models that its quota names. ``aside``: why the planner has set it aside.
+    models that its quota names. ``quarantine``: why the planner has set it aside.
     """
     jobs = list(waiting)
     pending = sum(pod.pod_shape.nominal_milli for job in jobs for pod in job.pods)
@@ -48,11 +48,11 @@ def project_status(
         by_model=list(by_model),
         pending_gpu=gpu_from_milli(pending),
         jobs=JobCounts(running=running_jobs, pending=len(jobs)),
-        conditions=_conditions(record, conflicts, broken, aside, before, now),
+        conditions=_conditions(record, conflicts, broken, quarantine, before, now),
     )
 
 
-class ProjectStatuses(BookStatuses):
+class ProjectStatuses(StoreStatuses):
     """What all GPUProjects are to say; ``Statuses`` of the writer."""
 
     kind = GPUPROJECTS
@@ -73,8 +73,8 @@ class ProjectStatuses(BookStatuses):
             return ()
         if seen != self._seen:
             self._seen = seen
-            self.book.touched.update(self.book.records)
-        return self.book.take_touched()
+            self.store.touched.update(self.store.records)
+        return self.store.take_touched()
 
     def prepare(self) -> None:
         """One look for all projects that are due."""
@@ -82,8 +82,8 @@ class ProjectStatuses(BookStatuses):
 
     def status(self, key: str) -> tuple[Told, Told]:
         """See ``Statuses``."""
-        name, before = ProjectName(key), self.book.statuses.get(key, {})
-        record: ProjectRecord = self.book.records[key]
+        name, before = ProjectName(key), self.store.statuses.get(key, {})
+        record: ProjectRecord = self.store.records[key]
         overview = self._overview or survey(self._state)
         status = project_status(
             record,
@@ -93,8 +93,8 @@ class ProjectStatuses(BookStatuses):
             running_jobs=overview.running.get(name, 0),
             broken=overview.promise.broken(record.project),
             by_model=overview.by_model.get(name, ()),
-            conflicts=self.book.conflicts(name),
-            aside=self._plan.aside.project(name),
+            conflicts=self.store.conflicts(name),
+            quarantine=self._plan.quarantine.project(name),
             before=before,
             now=self._now(),
         )
@@ -105,7 +105,7 @@ def _conditions(
     record: ProjectRecord,
     conflicts: tuple[Claim, ...],
     broken: str,
-    aside: str,
+    quarantine: str,
     before: Told,
     now: str,
 ) -> list[StatusCondition]:
@@ -119,6 +119,6 @@ def _conditions(
         ("Accepted", not problem, "Invalid" if problem else "Accepted", problem),
         (ConditionType.QUOTA_COVERED, not broken, "Overcommitted" if broken else "Covered", broken),
     ]
-    if aside:
-        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", aside))
+    if quarantine:
+        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", quarantine))
     return [condition(*w, judged=(record.generation, now), before=before) for w in wanted]

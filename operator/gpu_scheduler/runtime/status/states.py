@@ -52,7 +52,7 @@ class JobContext:
     awaited: Sequence[AwaitedPod] = ()
     trouble: Callable[[PodRecord], Trouble | None] = lambda pod: None
     sweep: Judged | None = None
-    aside: str = ""
+    quarantine: str = ""
 
 
 NOTHING = JobContext()

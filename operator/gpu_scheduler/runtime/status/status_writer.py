@@ -32,7 +32,7 @@ from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.pace import Pace
 from gpu_scheduler.limits.slots import Slots
-from gpu_scheduler.state.jobs.owners import OwnerBook
+from gpu_scheduler.state.jobs.owners import OwnerStore
 
 log = logging.getLogger(__name__)
 
@@ -106,17 +106,17 @@ class Statuses(Protocol):
         ...
 
 
-class BookStatuses:
+class StoreStatuses:
     """What statuses of the objects in a book have in common."""
 
     kind: str
 
-    def __init__(self, book: OwnerBook[Any, Any]) -> None:
-        self.book = book
+    def __init__(self, store: OwnerStore[Any, Any]) -> None:
+        self.store = store
 
     def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
-        record = self.book.records.get(key)
+        record = self.store.records.get(key)
         return None if record is None else record.uid
 
     def namespace(self, key: str) -> str:
@@ -150,7 +150,7 @@ class BookStatuses:
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """See ``Statuses``."""
-        self.book.written(key, before, after)
+        self.store.written(key, before, after)
 
 
 @dataclass(slots=True)
@@ -254,7 +254,7 @@ class StatusWriter:
         line.take_back(now)
         room = _BEGUN - len(self._busy) if now >= line.again_at else 0
         begun = Counter(self._begun)
-        if isinstance(line.statuses, BookStatuses):
+        if isinstance(line.statuses, StoreStatuses):
             room = min(room, _SUMS - line.begun)
         for key in (*first, *line.keys):
             if room <= 0:

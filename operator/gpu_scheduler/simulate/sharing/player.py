@@ -27,7 +27,7 @@ from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
-from gpu_scheduler.state.queue.running_pods import RunningPodBook
+from gpu_scheduler.state.queue.running_pods import RunningPodStore
 
 Decide = Callable[..., Plan]
 
@@ -83,7 +83,7 @@ class SharingPlayer:
         self.workload = workload
         self._decide = decide
         self.cluster: Cluster = workload.cluster.copy()
-        self.running_pods = RunningPodBook()
+        self.running_pods = RunningPodStore()
         self.waiting: dict[JobKey, dict[int, Index]] = {}
         self.running: dict[PodUID, Index] = {}
         self.reservations: tuple[Reservation, ...] = ()

@@ -60,7 +60,7 @@ def _overlap(one: JobRecord, other: JobRecord) -> bool:
     )
 
 
-class JobBook:
+class JobStore:
     """Jobs by uid and by GPUJob: those that are believed, those that are not, those that went."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@
 Namespaces are claimed by GPUProjects, shapes by GPUClasses. The oldest object that claims a name
 owns it (then the first by name); every later claim is a conflict that its status reports. Statuses
 are kept beside the objects, so that news of them are no news of what is claimed. The base of
-``ProjectBook`` and ``ClassBook``.
+``ProjectStore`` and ``ClassStore``.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ class Claim:
     owner: str
 
 
-class OwnerBook(ABC, Generic[Name, Record]):
+class OwnerStore(ABC, Generic[Name, Record]):
     """All objects of a kind, by name, and the ownership that follows from them."""
 
     def __init__(self) -> None:

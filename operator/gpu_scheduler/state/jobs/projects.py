@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
 from gpu_scheduler.core.model.request import Project, ProjectName
-from gpu_scheduler.state.jobs.owners import OwnerBook
+from gpu_scheduler.state.jobs.owners import OwnerStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class ProjectRecord:
     start_timeout_seconds: int = START_TIMEOUT_SECONDS  # 0 = none
 
 
-class ProjectBook(OwnerBook[ProjectName, ProjectRecord]):
+class ProjectStore(OwnerStore[ProjectName, ProjectRecord]):
     """All projects and the ownership of namespaces that follows from them."""
 
     def touch(self, namespace: str) -> None:

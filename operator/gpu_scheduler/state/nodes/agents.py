@@ -72,7 +72,7 @@ def compute_percent(reports: Iterable[SeenContainer]) -> int | None:
     return min(100, sum(known)) if known else None
 
 
-class AgentBook:
+class AgentStore:
     """The agents' reports by node."""
 
     def __init__(self) -> None:

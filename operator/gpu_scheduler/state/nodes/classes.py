@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.state.jobs.job import GPUJobRecord
-from gpu_scheduler.state.jobs.owners import OwnerBook
+from gpu_scheduler.state.jobs.owners import OwnerStore
 
 MICRO = 1_000_000
 
@@ -52,7 +52,7 @@ def class_record(
     )
 
 
-class ClassBook(OwnerBook[str, ClassRecord]):
+class ClassStore(OwnerStore[str, ClassRecord]):
     """All classes, and what follows from them together."""
 
     def __init__(self) -> None:
@@ -131,7 +131,7 @@ class ClassBook(OwnerBook[str, ClassRecord]):
         )
 
 
-def resolve_models(job: GPUJobRecord, classes: ClassBook) -> bool:
+def resolve_models(job: GPUJobRecord, classes: ClassStore) -> bool:
     """Work out what a GPUJob needs, by the classes as they are; False when that is as before."""
     if job.said is None:
         return False

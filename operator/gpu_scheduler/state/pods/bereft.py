@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.jobs.job import GPUJobRecord
-from gpu_scheduler.state.jobs.own_jobs import JobBook
+from gpu_scheduler.state.jobs.own_jobs import JobStore
 from gpu_scheduler.state.pods.pod import PodRecord
 
 
@@ -21,7 +21,7 @@ class BereftPods:
 
     def __init__(
         self,
-        jobs: JobBook,
+        jobs: JobStore,
         gpujobs: Mapping[JobKey, GPUJobRecord],
         follow: Callable[[PodUID, bool], None],
         told: Callable[[Iterable[PodUID]], None],

@@ -59,7 +59,7 @@ def running_pod(
     )
 
 
-class RunningPodBook:
+class RunningPodStore:
     """All running pods, by node and by project; see ``core.running_pods.RunningPods``."""
 
     def __init__(self, moves: Moves | None = None, beginnings: Beginnings | None = None) -> None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import count, islice
 
 from gpu_scheduler.api.parts import is_gang
-from gpu_scheduler.core.model.peers import PodPeers
+from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.affinity.peers import peers_of
+from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
 from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
@@ -42,7 +42,7 @@ class UnmadePod:
     role: str
     index: int
     pod: Pod
-    peers: PodPeers
+    affinity: AffinityInfo
     expected_pods: int
     first: bool
 
@@ -113,10 +113,10 @@ def unmade_pods(
             room = room if room <= SPARE else min(room, max(0, most(ask) - there))
             # Counted behind those that are made, so that who is planned next stays who it was.
             indexes = islice((i for i in count(there) if i not in taken), room)
-        peers = peers_of(template)
+        affinity = pod_affinity_of(template)
         for index in indexes:
             uid = PodUID(f"unmade/{job.uid}/{role}/{index}")
-            found.append(UnmadePod(uid, job.key, role, index, template, peers, coming, not own))
+            found.append(UnmadePod(uid, job.key, role, index, template, affinity, coming, not own))
     return found
 
 

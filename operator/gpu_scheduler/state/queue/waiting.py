@@ -8,7 +8,7 @@ changes, so a cycle costs what changed and not what waits.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_scheduler.core.model.peers import PodPeers
+from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
@@ -20,7 +20,7 @@ from gpu_scheduler.core.model.request import (
 )
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.limits.bounded import Bounded, Shared
-from gpu_scheduler.state.affinity.peers import peers_of
+from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
 from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.beginnings import Beginnings
 from gpu_scheduler.state.jobs.doubts import Doubts
@@ -45,7 +45,7 @@ class _Entry:
     record: PodRecord
     pod: Pod
     since: float  # epoch seconds
-    peers: PodPeers
+    affinity: AffinityInfo
     pod_shape: PodShape | None = None  # known once the GPUJob is
 
     @property
@@ -120,11 +120,11 @@ class PendingPods:
             self.drop(record.uid)  # its Job let go of it
             known = None
         since = self._beginnings.of_pod(record.uid, record.created)
-        peers, pod = peers_of(pod), slim(pod)
+        affinity, pod = pod_affinity_of(pod), slim(pod)
         same = known is not None and known.pod.spec == pod.spec
         pod_shape = known.pod_shape if known else None
-        self._entries[record.uid] = _Entry(record, pod, since, peers, pod_shape)
-        if known is not None and same and known.peers == peers:
+        self._entries[record.uid] = _Entry(record, pod, since, affinity, pod_shape)
+        if known is not None and same and known.affinity == affinity:
             return False
         self._entries[record.uid].pod_shape = None
         self._by_job.setdefault(record.job_uid, {})[record.uid] = None
@@ -262,8 +262,8 @@ class PendingPods:
 
     def next_expiry(self) -> float | None:
         """When a node may be used again, or a job be tried again, monotonic seconds."""
-        books = self._failed, self.doubts, self.looked
-        return min((at for at in (b.next_expiry() for b in books) if at is not None), default=None)
+        stores = self._failed, self.doubts, self.looked
+        return min((at for at in (b.next_expiry() for b in stores) if at is not None), default=None)
 
     def members_changed(self, key: JobKey) -> None:
         """A pod that does not wait changed: gangs and unmade pods depend on those as well."""
@@ -312,7 +312,7 @@ class PendingPods:
                     avoided,
                     e.since,
                     self._role(e),
-                    e.peers,
+                    e.affinity,
                 ),
             )
             for job_uid in self._jobs.get(job.key, ())
@@ -328,7 +328,7 @@ class PendingPods:
             key=job.key,
             project=project,
             pods=pods,
-            ruled=any(pod.peers is not None and pod.peers.rules is not None for pod in pods),
+            ruled=any(pod.affinity is not None and pod.affinity.rules is not None for pod in pods),
             interactive=job.spec.type == "interactive",
             priority=job.spec.priority,
             created=job.created_seconds,
@@ -360,7 +360,7 @@ class PendingPods:
             rank = each.index + job.asks[each.role].first_rank
             yield (
                 (rank, "", each.name),
-                WaitingPod(each.uid, each.name, kind, avoided, since, each.role, each.peers),
+                WaitingPod(each.uid, each.name, kind, avoided, since, each.role, each.affinity),
             )
 
     def _forget_unmade(self, key: JobKey) -> None:

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 from tests.unit.builders import job, pod_shape
 from tests.unit.core.actions.test_new_reservations import stream
-from tests.unit.core.peer_builders import Standing, near, peers
+from tests.unit.core.affinity.builders import Standing, affinity, near
 
-from gpu_scheduler.core.model.peers import PodPeers
+from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.plan import plan
 
 HALF = pod_shape(500)
 
 
-def short(name: str, who: PodPeers, created: float) -> WaitingJob:
+def short(name: str, who: AffinityInfo, created: float) -> WaitingJob:
     """Half a GPU for less time than the pair of ``stream`` has to wait for its room."""
     made = job(name, HALF, project="b", created=created)
-    pods = tuple(replace(pod, peers=who) for pod in made.pods)
+    pods = tuple(replace(pod, affinity=who) for pod in made.pods)
     return replace(made, pods=pods, time_limit_seconds=90, ruled=who.rules is not None)
 
 
@@ -24,11 +24,11 @@ def test_one_like_another_that_found_no_place_is_tried_once_what_it_wants_to_be_
     play = stream()
     play.cycle()
     cluster = play.cluster()
-    cluster.neighbours = Standing()
-    follower = peers(near(app="first"))
+    cluster.placed_pods = Standing()
+    follower = affinity(near(app="first"))
     jobs = [
         short("before", follower, 960.0),
-        short("first", peers(app="first"), 970.0),
+        short("first", affinity(app="first"), 970.0),
         short("after", follower, 980.0),
     ]
     result = plan(

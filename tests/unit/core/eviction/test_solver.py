@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_shape, project, projects
 from tests.unit.core.actions.test_preemption import evicted, started
+from tests.unit.core.affinity.builders import ZONE, Standing, affinity, near
 from tests.unit.core.fairness.test_budget import MixedPlay, team
 from tests.unit.core.gang_builders import gang, only_wait
-from tests.unit.core.peer_builders import ZONE, Standing, near, peers
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.test_gang_play import members
 
@@ -29,10 +29,10 @@ def test_a_gang_that_can_never_start_asks_for_nothing_of_a_model():
 
 def test_what_wants_to_be_near_a_pod_that_is_not_there_keeps_no_borrower_away():
     cluster = ClusterBuilder().node("n", 2, labels={ZONE: "z"}).obj()
-    cluster.neighbours = Standing()
+    cluster.placed_pods = Standing()
     waiting = gang("g", (WHOLE, 2), project="a")
-    who = peers(near(ZONE, app="db"), app="web")
-    pods = tuple(replace(pod, peers=who) for pod in waiting.pods)
+    who = affinity(near(ZONE, app="db"), app="web")
+    pods = tuple(replace(pod, affinity=who) for pod in waiting.pods)
     jobs = [replace(waiting, pods=pods, ruled=True), job("b", WHOLE, 2, project="b")]
     result = plan(cluster, projects(project("a", 2000), project("b", 0)), jobs)
     assert started(result) == ["b", "b"]

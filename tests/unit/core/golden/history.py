@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from tests.unit.builders import A30, A100, GIB, ClusterBuilder, pod_shape, project, projects
-from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
+from tests.unit.core.affinity.builders import HOST, Standing, affinity, apart, near, spread
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.fit.session import PlannerCache
+from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.cluster import Cluster, Taint
 from gpu_scheduler.core.model.decision import EvictReason, Grant, Plan
-from gpu_scheduler.core.model.peers import PodPeers
 from gpu_scheduler.core.model.request import (
     DeviceRequest,
     Gang,
@@ -76,13 +76,13 @@ POD_KINDS = (
 FRACTIONS = (1, 2, 4, 6, 7)  # and who needs several GPUs: consolidation has something to do
 PRIORITIES = (50, 50, 50, 50, 10, 90)
 PEERS = (
-    peers(app="x"),
-    peers(app="y"),
-    peers(apart(app="x"), app="x"),
-    peers(near(ZONE, app="x"), app="y"),
-    peers(near(HOST, app="y"), app="y"),
-    peers(spread(app="y"), app="y"),
-    peers(spread(ZONE, app="x"), app="x"),
+    affinity(app="x"),
+    affinity(app="y"),
+    affinity(apart(app="x"), app="x"),
+    affinity(near(ZONE, app="x"), app="y"),
+    affinity(near(HOST, app="y"), app="y"),
+    affinity(spread(app="y"), app="y"),
+    affinity(spread(ZONE, app="x"), app="x"),
 )
 
 
@@ -103,7 +103,7 @@ class _Machine:
 class History(Play):
     """One history; ``plans`` yields each plan before it is carried out."""
 
-    who: dict[str, PodPeers] = field(default_factory=dict)
+    who: dict[str, AffinityInfo] = field(default_factory=dict)
     avoided: dict[str, frozenset[str]] = field(default_factory=dict)
     spared: set[str] = field(default_factory=set)
 
@@ -187,7 +187,7 @@ class History(Play):
         for device, milli in self._strangers.items():
             c.free_milli[devices[device]] -= milli
         if self._rules:
-            c.neighbours = self._standing()
+            c.placed_pods = self._standing()
         return c
 
     def _standing(self) -> Standing:
@@ -201,13 +201,13 @@ class History(Play):
         found = []
         for job in super().jobs():
             pods = tuple(self._told(pod) for pod in job.pods)
-            ruled = any(pod.peers is not None and pod.peers.rules is not None for pod in pods)
+            ruled = any(pod.affinity is not None and pod.affinity.rules is not None for pod in pods)
             found.append(replace(job, pods=pods, ruled=ruled))
         return found
 
     def _told(self, pod: WaitingPod) -> WaitingPod:
         avoid = self.avoided.get(pod.name, frozenset())
-        return replace(pod, avoid=avoid, peers=self.who.get(pod.name))
+        return replace(pod, avoid=avoid, affinity=self.who.get(pod.name))
 
     def _gang(self, pods: list[Pod]) -> Gang | None:
         """As in ``Play``, but that some of its members may run already."""

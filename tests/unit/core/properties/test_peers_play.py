@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import pod_shape, project, projects
-from tests.unit.core.peer_builders import HOST, ZONE, Standing
-from tests.unit.core.peer_reference import may
+from tests.unit.core.affinity.builders import HOST, ZONE, Standing
+from tests.unit.core.affinity.reference import may
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.parts import in_parts
 
-from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Plan
-from gpu_scheduler.core.model.peers import (
+from gpu_scheduler.core.model.affinity import (
+    AffinityInfo,
+    AffinityRules,
     AffinityTerm,
-    PodPeers,
-    PodRules,
     PodSelector,
     SpreadConstraint,
 )
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.model.requirement import Requirement
 
@@ -32,7 +32,7 @@ IS_X = Requirement("app", "In", ("x",))
 class RuledPlay(Play):
     """The same with rules, by pod."""
 
-    who: dict[str, PodPeers] = field(default_factory=dict)
+    who: dict[str, AffinityInfo] = field(default_factory=dict)
 
     def standing(self) -> Standing:
         found = Standing()
@@ -43,14 +43,14 @@ class RuledPlay(Play):
 
     def cluster(self) -> Cluster:
         found = super().cluster()
-        found.neighbours = self.standing()
+        found.placed_pods = self.standing()
         return found
 
     def jobs(self) -> list[WaitingJob]:
         return [
             replace(
                 job,
-                pods=tuple(replace(pod, peers=self.who[pod.name]) for pod in job.pods),
+                pods=tuple(replace(pod, affinity=self.who[pod.name]) for pod in job.pods),
                 ruled=any(self.who[pod.name].rules is not None for pod in job.pods),
             )
             for job in super().jobs()
@@ -82,17 +82,17 @@ GPUS = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 
 
 @st.composite
-def peers(draw: st.DrawFn) -> PodPeers:
+def affinity(draw: st.DrawFn) -> AffinityInfo:
     app = draw(APP)
     about = Requirement("app", "In", (draw(APP),))
     key, pods = draw(KEY), PodSelector(("ns",), (about,))
     rules = {
         "none": None,
-        "near": PodRules(affinity=(AffinityTerm(key, pods),)),
-        "apart": PodRules(anti_affinity=(AffinityTerm(key, pods),)),
-        "spread": PodRules(spread=(SpreadConstraint(1, key, pods),)),
+        "near": AffinityRules(affinity=(AffinityTerm(key, pods),)),
+        "apart": AffinityRules(anti_affinity=(AffinityTerm(key, pods),)),
+        "spread": AffinityRules(spread=(SpreadConstraint(1, key, pods),)),
     }[draw(RULES)]
-    return PodPeers("ns", (("app", app),), rules)
+    return AffinityInfo("ns", (("app", app),), rules)
 
 
 @st.composite
@@ -113,7 +113,7 @@ def plays(draw: st.DrawFn) -> tuple[RuledPlay, list[Pod]]:
                 priority=draw(PRIORITY),
                 created=float(i if wave == "old" else 500 + i),
             )
-            play.who[pod.name] = draw(peers())
+            play.who[pod.name] = draw(affinity())
             waves[-1].append(pod)
     play.wait(*waves[0])
     return play, waves[1]
@@ -144,7 +144,7 @@ def test_no_rule_is_broken_and_evictions_come_to_an_end(
 
 def test_room_that_is_held_for_a_pod_draws_no_other_pod_near() -> None:
     """Whoever wants to be near it starts after it: it may yet not come."""
-    near_x = PodRules(affinity=(AffinityTerm(HOST, PodSelector(("ns",), (IS_X,))),))
+    near_x = AffinityRules(affinity=(AffinityTerm(HOST, PodSelector(("ns",), (IS_X,))),))
     play = RuledPlay((2,), projects(project("a", 0, None, 1), project("b", 2000, None, 1)), grace=1)
     old = [
         Pod(f"old{i}", "b" if i == 2 else "a", pod_shape(500), created=float(i)) for i in range(4)
@@ -153,9 +153,9 @@ def test_room_that_is_held_for_a_pod_draws_no_other_pod_near() -> None:
         Pod("near", "b", pod_shape(500), created=500.0),
         Pod("x", "b", pod_shape(1000), created=501.0),
     ]
-    play.who = {pod.name: PodPeers("ns", (("app", "x"),), None) for pod in (*old, *new)}
-    play.who["old2"] = PodPeers("ns", (("app", "y"),), None)
-    play.who["near"] = PodPeers("ns", (("app", "y"),), near_x)
+    play.who = {pod.name: AffinityInfo("ns", (("app", "x"),), None) for pod in (*old, *new)}
+    play.who["old2"] = AffinityInfo("ns", (("app", "y"),), None)
+    play.who["near"] = AffinityInfo("ns", (("app", "y"),), near_x)
     play.wait(*old)
     started: list[str] = []
     for cycle in range(10):
@@ -168,7 +168,7 @@ def test_room_that_is_held_for_a_pod_draws_no_other_pod_near() -> None:
 
 def test_no_start_is_taken_back_that_another_one_leans_on() -> None:
     """One plan starts a pod, one beside it that must be near it, and finds the first in the way."""
-    near_x = PodRules(affinity=(AffinityTerm(HOST, PodSelector(("ns",), (IS_X,))),))
+    near_x = AffinityRules(affinity=(AffinityTerm(HOST, PodSelector(("ns",), (IS_X,))),))
     teams = [project(name, 0, None, 1) for name in TEAMS]
     play = RuledPlay((1, 1, 2), projects(*teams), grace=1)
     owners, whole = "aaaaabbc", (3, 7)
@@ -177,7 +177,7 @@ def test_no_start_is_taken_back_that_another_one_leans_on() -> None:
         for i, owner in enumerate(owners)
     ]
     for i, pod in enumerate(pods):
-        play.who[pod.name] = PodPeers("ns", (("app", "x"),), near_x if i in whole else None)
+        play.who[pod.name] = AffinityInfo("ns", (("app", "x"),), near_x if i in whole else None)
     play.wait(*pods)
     for _ in range(5):
         play.cycle()

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import ClusterBuilder, job, pod_shape, project, projects
 
+from gpu_scheduler.core.model.affinity import AffinityInfo, AffinityRules, AffinityTerm, PodSelector
 from gpu_scheduler.core.model.decision import Assignment, Reason
-from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodRules, PodSelector
 from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.request import Gang, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.requirement import Requirement
@@ -159,10 +159,10 @@ def test_a_plan_that_raised_leaves_nothing_half_made():
 AWAY = AffinityTerm("zone", PodSelector(None, (Requirement("app", "In", ("web",)),)))
 
 
-def labelled(name: str, app: str, rules: PodRules | None = None) -> WaitingJob:
+def labelled(name: str, app: str, rules: AffinityRules | None = None) -> WaitingJob:
     one = job(name, HALF)
-    peers = PodPeers("ns", (("app", app), ("job", name)), rules)
-    return replace(one, pods=tuple(replace(pod, peers=peers) for pod in one.pods))
+    affinity = AffinityInfo("ns", (("app", app), ("job", name)), rules)
+    return replace(one, pods=tuple(replace(pod, affinity=affinity) for pod in one.pods))
 
 
 def test_labels_tell_pods_apart_only_where_a_rule_asks_for_them():
@@ -175,7 +175,7 @@ def test_labels_tell_pods_apart_only_where_a_rule_asks_for_them():
     (queue,) = ruled.line_up(jobs, Counting())[0]
     assert sorted(queue.counts.values()) == [1, 1, 4]
     assert ruled.renewed(known, projects()) is ruled, "the rule may come again"
-    own = [labelled(f"near-{n}", "db", PodRules(affinity=(AWAY,))) for n in range(2)]
+    own = [labelled(f"near-{n}", "db", AffinityRules(affinity=(AWAY,))) for n in range(2)]
     (queue,) = ruled.line_up([*jobs, *own], Counting())[0]
     assert sorted(queue.counts.values()) == [1, 1, 1, 1, 4]
 
@@ -184,8 +184,8 @@ def test_terms_that_are_gone_are_not_remembered_for_ever(monkeypatch):
     monkeypatch.setattr("gpu_scheduler.core.queue.queues.MOST_TERMS", 3)
     queues = Queues(known := pod_requests(), projects())
     for n in range(5):
-        queues = queues.renewed(known, projects(), {replace(AWAY, bearer=f"ns-{n}")})
-    two = {replace(AWAY, bearer=f"ns-{n}") for n in (2, 4)}
+        queues = queues.renewed(known, projects(), {replace(AWAY, owner_namespace=f"ns-{n}")})
+    two = {replace(AWAY, owner_namespace=f"ns-{n}") for n in (2, 4)}
     assert queues.renewed(known, projects(), two) is not queues
 
 

@@ -12,7 +12,7 @@ from tests.unit.state.builders import gpujob_body
 from gpu_scheduler.api.validate import read
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
 from gpu_scheduler.runtime.informers.specs import Specs
-from gpu_scheduler.state.nodes.classes import ClassBook, ClassRecord
+from gpu_scheduler.state.nodes.classes import ClassRecord, ClassStore
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_what_is_wrong_with_a_name_is_told_of_each_job(reads: list[Any]) -> None
 
 
 def test_what_a_class_means_to_one_job_leaves_the_spec_of_others_as_it_was() -> None:
-    specs, classes = Specs(), ClassBook()
+    specs, classes = Specs(), ClassStore()
     classes.put(ClassRecord("big", "", 1, "c", match="a100", shapes={"one": 1}))
     body = gpujob_body("a", gpu=None, shape="one")
     del body["spec"]["gpu"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import gpu_scheduler
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.states import STATES
-from gpu_scheduler.runtime.common import aside
+from gpu_scheduler.runtime.common import quarantine as quarantine
 from gpu_scheduler.runtime.status import device_events, pod_warnings, protection, scheduled_events
 from gpu_scheduler.runtime.status.event_reasons import EVENT_REASONS
 
@@ -49,7 +49,7 @@ def test_every_word_in_the_code_has_a_row() -> None:
 
 def test_every_row_has_a_word_in_the_code() -> None:
     constants = {
-        aside.REASON,
+        quarantine.REASON,
         device_events.FOREIGN,
         device_events.UNHEALTHY,
         scheduled_events.REASON,

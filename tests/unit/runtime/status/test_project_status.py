@@ -20,7 +20,7 @@ def status_of(
     waiting: tuple[WaitingJob, ...] = (),
     conflicts: tuple[Claim, ...] = (),
     broken: str = "",
-    aside: str = "",
+    quarantine: str = "",
     before: dict[str, Any] | None = None,
     now: str = NOW,
 ) -> GPUProjectStatus:
@@ -31,7 +31,7 @@ def status_of(
         running_jobs=2,
         conflicts=conflicts,
         broken=broken,
-        aside=aside,
+        quarantine=quarantine,
         before=before or {},
         now=now,
     )
@@ -84,9 +84,9 @@ def test_a_quota_that_may_not_be_had_is_told_with_numbers() -> None:
 
 
 def test_a_project_that_was_set_aside_says_so_for_as_long_as_it_is() -> None:
-    first = status_of(aside="set aside: why", now=THEN)
+    first = status_of(quarantine="set aside: why", now=THEN)
     told = first.conditions[-1]
     assert (told.type, told.status, told.message) == ("SetAside", "True", "set aside: why")
-    second = status_of(aside="set aside: again", before=first.to_json())
+    second = status_of(quarantine="set aside: again", before=first.to_json())
     assert second.conditions[-1].last_transition_time == THEN
     assert "SetAside" not in {c.type for c in status_of().conditions}

@@ -11,7 +11,7 @@ from tests.unit.sweeps.runtime.cases import RANDOM, segment_job
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.own_jobs import JobBook
+from gpu_scheduler.state.jobs.own_jobs import JobStore
 
 KEY = JobKey("team-a/job")
 ROLES = [{"name": "lead", "gpu": 1}, {"name": "work", "gpu": 1, "replicas": 3}]
@@ -36,7 +36,7 @@ def believed(state: ClusterState) -> list[str]:
 
 
 def told(state: ClusterState) -> str:
-    return state.job_book.to_tell(state.gpujobs[KEY])
+    return state.job_store.to_tell(state.gpujobs[KEY])
 
 
 FORGED = [
@@ -173,6 +173,6 @@ def test_nothing_is_left_of_jobs_that_are_gone() -> None:
         state.job_changed(make_job(f"forged-{number}", uid=f"f{number}", owner="job"))
     for number in range(100):
         state.job_gone(f"f{number}")
-    assert list(state.job_book.claims(KEY)) == []
+    assert list(state.job_store.claims(KEY)) == []
     kept = {"_departed": 0, "_told": 0}
-    assert vars(state.job_book) | kept == vars(JobBook()) | kept
+    assert vars(state.job_store) | kept == vars(JobStore()) | kept

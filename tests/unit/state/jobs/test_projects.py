@@ -4,44 +4,44 @@ from tests.unit.state.builders import make_project
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.state.jobs.owners import Claim
-from gpu_scheduler.state.jobs.projects import ProjectBook
+from gpu_scheduler.state.jobs.projects import ProjectStore
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 A, B = ProjectName("a"), ProjectName("b")
 
 
 def test_the_oldest_claim_wins_and_the_later_one_is_told() -> None:
-    book = ProjectBook()
-    book.put(make_project("a", "shared", created=NEW))
-    book.put(make_project("b", "shared", "own", created=OLD))
-    assert book.owner("shared") == "b"
-    assert book.conflicts(A) == (Claim("shared", B),)
-    assert book.conflicts(B) == ()
-    assert book.owner("own") == "b"
+    store = ProjectStore()
+    store.put(make_project("a", "shared", created=NEW))
+    store.put(make_project("b", "shared", "own", created=OLD))
+    assert store.owner("shared") == "b"
+    assert store.conflicts(A) == (Claim("shared", B),)
+    assert store.conflicts(B) == ()
+    assert store.owner("own") == "b"
 
 
 def test_claims_of_the_same_second_go_by_name() -> None:
-    book = ProjectBook()
-    book.put(make_project("b", "shared"))
-    book.put(make_project("a", "shared"))
-    assert book.owner("shared") == "a"
+    store = ProjectStore()
+    store.put(make_project("b", "shared"))
+    store.put(make_project("a", "shared"))
+    assert store.owner("shared") == "a"
 
 
 def test_a_namespace_goes_to_the_next_claimant() -> None:
-    book = ProjectBook()
-    book.put(make_project("a", "shared", created=OLD))
-    book.put(make_project("b", "shared", created=NEW))
-    assert book.drop(A)
-    assert book.owner("shared") == "b"
-    assert not book.drop(A)
+    store = ProjectStore()
+    store.put(make_project("a", "shared", created=OLD))
+    store.put(make_project("b", "shared", created=NEW))
+    assert store.drop(A)
+    assert store.owner("shared") == "b"
+    assert not store.drop(A)
 
 
 def test_the_same_again_is_no_news() -> None:
-    book = ProjectBook()
-    assert book.put(make_project())
-    assert not book.put(make_project())
-    assert book.owner("nowhere") is None
-    assert book.conflicts(ProjectName("none")) == ()
+    store = ProjectStore()
+    assert store.put(make_project())
+    assert not store.put(make_project())
+    assert store.owner("nowhere") is None
+    assert store.conflicts(ProjectName("none")) == ()
 
 
 claims = st.dictionaries(
@@ -55,7 +55,7 @@ def test_ownership_does_not_depend_on_the_order_of_arrival(
     claims: dict[str, tuple[list[str], str]], random: "object"
 ) -> None:
     records = [make_project(n, *ns, created=at) for n, (ns, at) in sorted(claims.items()) if ns]
-    first, second = ProjectBook(), ProjectBook()
+    first, second = ProjectStore(), ProjectStore()
     for record in records:
         first.put(record)
     random.shuffle(records)  # type: ignore[attr-defined]

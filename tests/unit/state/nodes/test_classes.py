@@ -16,7 +16,7 @@ from gpu_scheduler.runtime.informers.custom_resources import (
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.jobs.owners import Claim
-from gpu_scheduler.state.nodes.classes import ClassBook
+from gpu_scheduler.state.nodes.classes import ClassStore
 
 KEY = JobKey("team-a/job")
 V100 = {"match": "V100", "costPerHour": "2.48", "shapes": {"complex_model_m_v100": 4}}
@@ -27,8 +27,8 @@ def body(name: str, created: str = "2026-01-01T00:00:00Z", version: int = 1, **s
     return {"metadata": meta | {"creationTimestamp": created}, "spec": spec}
 
 
-def book(*bodies: Any) -> ClassBook:
-    made = ClassBook()
+def store(*bodies: Any) -> ClassStore:
+    made = ClassStore()
     for each in bodies:
         made.put(gpuclass_record(each))
     return made
@@ -47,29 +47,29 @@ def asks(record: GPUJobRecord) -> tuple[tuple[DeviceRequest, ...], list[str] | N
 
 
 def test_a_shape_equals_its_number_of_gpus_of_its_class():
-    by_shape = gpujob_record(shaped(), book(body("v100", **V100)))
+    by_shape = gpujob_record(shaped(), store(body("v100", **V100)))
     by_number = gpujob_record(gpujob_body(gpu=4, gpuModels=["v100"]))
     assert asks(by_shape) == asks(by_number) == ((DeviceRequest(0, 4, 1000),), ["v100"])
     assert by_shape.problem == ""
 
 
 def test_a_shape_of_a_class_of_every_gpu_names_no_model():
-    found = gpujob_record(shaped("standard_gpu"), book(body("any", shapes={"standard_gpu": 1})))
+    found = gpujob_record(shaped("standard_gpu"), store(body("any", shapes={"standard_gpu": 1})))
     assert asks(found) == ((DeviceRequest(0, 1, 1000),), None)
 
 
 def test_an_unknown_shape_is_a_problem_that_lists_what_there_is():
-    found = gpujob_record(shaped("huge"), book(body("v100", **V100)))
+    found = gpujob_record(shaped("huge"), store(body("v100", **V100)))
     assert found.problem == found.unknown
     assert found.problem == (
         "spec.shape: no GPUClass has a shape huge; there are complex_model_m_v100. See kubectl get "
         "gpuclasses, or ask by gpu and gpuModels"
     )
-    assert "there is no GPUClass with shapes" in gpujob_record(shaped("huge"), book()).problem
+    assert "there is no GPUClass with shapes" in gpujob_record(shaped("huge"), store()).problem
 
 
 def test_a_model_may_be_the_name_of_a_class():
-    classes = book(body("big", match="A100-SXM4-80GB"), body("any"))
+    classes = store(body("big", match="A100-SXM4-80GB"), body("any"))
     named = gpujob_record(gpujob_body(gpuModels=["BIG", "T4"]), classes)
     assert asks(named)[1] == ["a100-sxm4-80gb", "t4"]
     assert asks(gpujob_record(gpujob_body(gpuModels=["any", "T4"]), classes))[1] is None
@@ -79,7 +79,7 @@ def test_the_models_of_roles_may_be_names_of_classes():
     made = gpujob_body()
     del made["spec"]["gpu"]
     made["spec"]["roles"] = [{"name": "a", "gpu": 1, "gpuModels": ["big"]}, {"name": "b"}]
-    found = gpujob_record(made, book(body("big", match="A100-SXM4-80GB")))
+    found = gpujob_record(made, store(body("big", match="A100-SXM4-80GB")))
     assert found.problem == ""
     assert found.spec is not None and found.spec.roles is not None
     assert [role.gpu_models for role in found.spec.roles] == [["a100-sxm4-80gb"], None]
@@ -88,7 +88,7 @@ def test_the_models_of_roles_may_be_names_of_classes():
 def test_a_shape_belongs_to_the_oldest_class_that_names_it():
     young = body("a", "2026-02-01T00:00:00Z", match="T4", shapes={"standard": 2, "own": 1})
     old = body("b", "2026-01-01T00:00:00Z", match="V100", shapes={"standard": 1})
-    classes = book(young, old)
+    classes = store(young, old)
     assert asks(gpujob_record(shaped("standard"), classes))[0] == (DeviceRequest(0, 1, 1000),)
     assert classes.conflicts("a") == (Claim("standard", "b"),)
     assert classes.conflicts("b") == ()
@@ -100,14 +100,14 @@ def test_a_shape_belongs_to_the_oldest_class_that_names_it():
 def test_a_class_that_cannot_be_used_stands_for_nothing():
     record = gpuclass_record(body("bad", match="T4", costPerHour="much", shapes={"s": 1}))
     assert record.problem.startswith("spec.costPerHour")
-    classes = ClassBook()
+    classes = ClassStore()
     classes.put(record)
     assert classes.catalogue.kinds == ()
     assert gpujob_record(shaped("s"), classes).unknown
 
 
 def test_prices_are_exact_millionths_in_the_order_of_age():
-    classes = book(
+    classes = store(
         body("b", "2026-02-01T00:00:00Z", match="T4", counts=[4, 1]),
         body("a", "2026-03-01T00:00:00Z", costPerHour="0.1"),
         body("v100", **V100),

@@ -8,7 +8,7 @@ from tests.unit.state.builders import make_pod
 
 from gpu_scheduler.api.names import ASKED
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.affinity.peers import peers_of
+from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import Stage, record
 from gpu_scheduler.state.pods.pod_shape import pod_shape_of
@@ -36,7 +36,7 @@ def test_what_a_plan_reads_comes_out_as_it_was() -> None:
         tolerations=tolerating(10),
     )
     kept = slim(whole)
-    assert peers_of(kept) is peers_of(whole)
+    assert pod_affinity_of(kept) is pod_affinity_of(whole)
     assert pod_shape_of(kept, (), (), (0, 0)) == pod_shape_of(whole, (), (), (0, 0))
     assert record(kept).share == record(whole).share
     assert record(kept).index == record(whole).index
@@ -81,9 +81,9 @@ def test_a_pod_that_runs_with_too_many_rules_keeps_its_own_namespace_away() -> N
         "labelSelector": {"matchExpressions": wanted},
     }
     anti = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-    rules = peers_of(pod(affinity={"podAntiAffinity": anti})).rules
+    rules = pod_affinity_of(pod(affinity={"podAntiAffinity": anti})).rules
     assert rules is not None
-    (borne,) = rules.bears
+    (borne,) = rules.anti_affinity_terms
     assert borne.key == "zone"
     assert borne.pods.matches("team-a", {"a": "b"})
     assert not borne.pods.matches("others", {"a": "1"})

@@ -114,10 +114,10 @@ def test_an_index_that_gave_way_remembers_for_whom() -> None:
 def test_only_so_many_indexes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running_pods, "MOST_REMEMBERED", 2)
     state = running()
-    book, pod = state.running_pods, state.pods[POD]
+    store, pod = state.running_pods, state.pods[POD]
     for index in range(4):
-        book.gave_way(replace(pod, index=index), JobKey("team-a/urgent"))
-    assert [index for _, index in book._lost_to] == [2, 3]
+        store.gave_way(replace(pod, index=index), JobKey("team-a/urgent"))
+    assert [index for _, index in store._lost_to] == [2, 3]
 
 
 @pytest.mark.parametrize(

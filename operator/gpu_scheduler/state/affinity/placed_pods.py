@@ -1,17 +1,17 @@
 """The pods on nodes, ours and others', counted for the rules that somebody has about them.
 
-Pods of a signature (``PodPeers``) are counted together, by node. A selector is looked up among the
-signatures when it is first asked about, and its count is then kept up to date; looking up much at
-once is spread over cycles. Invariant: a count is what counting all pods anew would give. Kept by
-``state``, read by ``core.affinity.peer_masks``.
+Pods of a signature (``AffinityInfo``) are counted together, by node. A selector is looked up among
+the signatures when it is first asked about, and its count is then kept up to date; looking up much
+at once is spread over cycles. Invariant: a count is what counting all pods anew would give. Kept by
+``state``, read by ``core.affinity.masks``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gpu_scheduler.core.affinity.peer_index import SelectorIndex
-from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, Selectors
+from gpu_scheduler.core.affinity.selector_index import SelectorIndex
+from gpu_scheduler.core.model.affinity import AffinityInfo, AffinityTerm, PodSelector, Selectors
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 
 SIGNATURES_PER_CYCLE = 100_000  # compared with new selectors, a sixth of a second
@@ -19,7 +19,7 @@ MOST_TALLIES = 2_000  # kept though nobody asks
 
 
 class _Seat(NamedTuple):
-    peers: PodPeers
+    affinity: AffinityInfo
     node: str
     ending: bool
 
@@ -47,18 +47,18 @@ class _Signature:
     staying: dict[str, int] = field(default_factory=dict)
 
 
-class NeighbourBook:
-    """See ``core.model.neighbours.Neighbours``. What returns a bool says whether anybody asks."""
+class PlacedPodStore:
+    """See ``core.model.placed_pods.Neighbours``. What returns a bool says whether anybody asks."""
 
     def __init__(self, owner: Callable[[str], ProjectName | None]) -> None:
         """Start empty; ``owner``: the project of a namespace."""
         self._owner = owner
         self._seats: dict[PodUID, _Seat] = {}
-        self._signatures: dict[PodPeers, _Signature] = {}
-        self._of_namespace: dict[str, dict[PodPeers, None]] = {}
+        self._signatures: dict[AffinityInfo, _Signature] = {}
+        self._of_namespace: dict[str, dict[AffinityInfo, None]] = {}
         self._tallies: dict[Selectors, _Tally] = {}
         self._index: SelectorIndex[_Tally] = SelectorIndex()
-        self._bearers: dict[AffinityTerm, dict[str, int]] = {}
+        self._anti_affinity_pods: dict[AffinityTerm, dict[str, int]] = {}
         self._shunned: SelectorIndex[dict[AffinityTerm, None]] = SelectorIndex()
         self._shunning: dict[PodSelector, dict[AffinityTerm, None]] = {}
         self._left = SIGNATURES_PER_CYCLE
@@ -76,9 +76,9 @@ class NeighbourBook:
         for tally in self._tallies.values():
             tally.asked = False
 
-    def put(self, uid: PodUID, peers: PodPeers, node: str, *, ending: bool) -> bool:
+    def put(self, uid: PodUID, affinity: AffinityInfo, node: str, *, ending: bool) -> bool:
         """A pod is on a node."""
-        seat = _Seat(peers, node, ending)
+        seat = _Seat(affinity, node, ending)
         old = self._seats.get(uid)
         if old == seat:
             return False
@@ -92,67 +92,69 @@ class NeighbourBook:
         return seat is not None and self._count(seat, -1)
 
     def count(self, selectors: Selectors, *, staying: bool) -> Mapping[str, int] | None:
-        """See ``core.model.neighbours``."""
+        """See ``core.model.placed_pods``."""
         tally = self._tallies.get(selectors) or self._look_up(selectors)
         if tally is None:
             return None
         tally.asked = True
         return tally.staying if staying else tally.pods
 
-    def bearers(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
-        """See ``core.model.neighbours``."""
-        return self._bearers
+    def anti_affinity_pods(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
+        """See ``core.model.placed_pods``."""
+        return self._anti_affinity_pods
 
-    def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
-        """See ``core.model.neighbours``."""
-        found = (term for terms in self._shunned.matching(peers) for term in terms)
-        return [term for term in found if self.binds(term, peers)]
+    def about(self, affinity: AffinityInfo) -> Iterable[AffinityTerm]:
+        """See ``core.model.placed_pods``."""
+        found = (term for terms in self._shunned.matching(affinity) for term in terms)
+        return [term for term in found if self.binds(term, affinity)]
 
-    def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
-        """See ``Neighbours``: no project closes nodes to another one's pods (ADR 0037)."""
-        if term.bearer == peers.namespace:
+    def binds(self, term: AffinityTerm, affinity: AffinityInfo) -> bool:
+        """See ``PlacedPods``: no project closes nodes to another one's pods (ADR 0037)."""
+        if term.owner_namespace == affinity.namespace:
             return True
-        owner = self._owner(peers.namespace)
-        return owner is not None and owner == self._owner(term.bearer)
+        owner = self._owner(affinity.namespace)
+        return owner is not None and owner == self._owner(term.owner_namespace)
 
-    def of(self, pod: PodUID) -> PodPeers | None:
-        """See ``core.model.neighbours``."""
+    def of(self, pod: PodUID) -> AffinityInfo | None:
+        """See ``core.model.placed_pods``."""
         seat = self._seats.get(pod)
-        return seat.peers if seat is not None else None
+        return seat.affinity if seat is not None else None
 
     def _count(self, seat: _Seat, sign: int) -> bool:
-        peers, node, staying = seat.peers, seat.node, 0 if seat.ending else sign
-        signature = self._signatures.get(peers)
+        affinity, node, staying = seat.affinity, seat.node, 0 if seat.ending else sign
+        signature = self._signatures.get(affinity)
         if signature is None:
-            signature = self._signatures[peers] = _Signature(list(self._index.matching(peers)))
-            self._of_namespace.setdefault(peers.namespace, {})[peers] = None
+            signature = self._signatures[affinity] = _Signature(
+                list(self._index.matching(affinity))
+            )
+            self._of_namespace.setdefault(affinity.namespace, {})[affinity] = None
         _add(signature.pods, node, sign)
         _add(signature.staying, node, staying)
         for tally in signature.tallies:
             tally.add(node, sign, staying)
         asked = bool(signature.tallies)
-        if peers.rules is not None:
-            for term in peers.rules.bears:
-                self._bear(term, node, sign)
+        if affinity.rules is not None:
+            for term in affinity.rules.anti_affinity_terms:
+                self._note_anti_affinity(term, node, sign)
                 asked = True
         if not signature.pods:
-            del self._signatures[peers]
-            there = self._of_namespace[peers.namespace]
-            del there[peers]
+            del self._signatures[affinity]
+            there = self._of_namespace[affinity.namespace]
+            del there[affinity]
             if not there:
-                del self._of_namespace[peers.namespace]
+                del self._of_namespace[affinity.namespace]
         return asked
 
-    def _bear(self, term: AffinityTerm, node: str, sign: int) -> None:
-        pods = self._bearers.get(term)
+    def _note_anti_affinity(self, term: AffinityTerm, node: str, sign: int) -> None:
+        pods = self._anti_affinity_pods.get(term)
         if pods is None:
-            pods = self._bearers[term] = {}
+            pods = self._anti_affinity_pods[term] = {}
             same = self._shunning.setdefault(term.pods, {})
             same[term] = None
             self._shunned.add((term.pods,), same)
         _add(pods, node, sign)
         if not pods:
-            del self._bearers[term]
+            del self._anti_affinity_pods[term]
             same = self._shunning[term.pods]
             del same[term]
             if not same:
@@ -163,7 +165,7 @@ class NeighbourBook:
         """Count the pods for a new question; None when too much was asked in this cycle."""
         namespaces = _namespaces(selectors)
         if namespaces is None:
-            signatures: list[Iterable[PodPeers]] = [self._signatures]
+            signatures: list[Iterable[AffinityInfo]] = [self._signatures]
             cost = len(self._signatures)
         else:
             signatures = [self._of_namespace.get(each, ()) for each in namespaces]
@@ -174,9 +176,9 @@ class NeighbourBook:
         tally = self._tallies[selectors] = _Tally(selectors)
         self._index.add(selectors, tally)
         for each in signatures:
-            for peers in each:
-                if peers.is_one_of(selectors):
-                    signature = self._signatures[peers]
+            for affinity in each:
+                if affinity.is_one_of(selectors):
+                    signature = self._signatures[affinity]
                     signature.tallies.append(tally)
                     for node, pods in signature.pods.items():
                         tally.add(node, pods, signature.staying.get(node, 0))
@@ -187,8 +189,8 @@ class NeighbourBook:
         self._index.discard(tally.selectors)
         namespaces = _namespaces(tally.selectors)
         for namespace in self._of_namespace if namespaces is None else namespaces:
-            for peers in self._of_namespace.get(namespace, ()):
-                signature = self._signatures[peers]
+            for affinity in self._of_namespace.get(namespace, ()):
+                signature = self._signatures[affinity]
                 if tally in signature.tallies:
                     signature.tallies.remove(tally)
 

@@ -8,12 +8,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpu_scheduler.core.affinity.peer_masks import Peers, RuleMask, RuleType
+from gpu_scheduler.core.affinity.masks import AffinityMasks, RuleMask, RuleType
 from gpu_scheduler.core.model import wording
+from gpu_scheduler.core.model.affinity import (
+    AffinityInfo,
+    AffinityTerm,
+    PodSelector,
+    SpreadConstraint,
+)
 from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.decision import Verdict as Answer
-from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import WaitingPod
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -22,12 +27,12 @@ _MOST_TOLD = 3  # rules in one sentence
 _MOST_CHARS = 120  # of a selector
 
 
-class PeerExplainer:
+class AffinityExplainer:
     """Sentences about one cycle, after its last placement."""
 
-    def __init__(self, snapshot: Snapshot, peers: Peers) -> None:
+    def __init__(self, snapshot: Snapshot, affinity: AffinityMasks) -> None:
         self._snapshot = snapshot
-        self._peers = peers
+        self._affinity = affinity
         self._names = [node.name for node in snapshot.cluster.nodes]
 
     def explain(self, pod: WaitingPod, pod_request: PodRequest, open_: Flags) -> Answer | None:
@@ -35,12 +40,12 @@ class PeerExplainer:
 
         ``open_``: [nodes] those that would hold it now.
         """
-        if pod.peers is None or not pod_request.usable:
+        if pod.affinity is None or not pod_request.usable:
             return None
         usable = np.zeros(len(self._names), dtype=np.bool_)
         usable[pod_request.usable] = True
         asked = open_ if open_.any() else usable
-        verdicts = list(self._peers.verdicts(pod.peers, pod_request.pod_shape.where))
+        verdicts = list(self._affinity.verdicts(pod.affinity, pod_request.pod_shape.where))
         verdicts.sort(key=lambda each: each.type is RuleType.OTHERS)  # its own rules say more
         if not verdicts:
             return None
@@ -80,31 +85,31 @@ class PeerExplainer:
         alone: bool,
     ) -> str:
         """What one rule says; ``alone``: it is the only one in the way."""
-        assert pod.peers is not None
+        assert pod.affinity is not None
         rule, hit = verdict.rule, verdict.forbids & asked
         if verdict.type is RuleType.UNKNOWN:
             return f"{rule.field}: the pods that it selects are looked up for the next cycle"
         if isinstance(rule, SpreadConstraint):
-            return self._spread(rule, pod.peers, pod_request, hit)
+            return self._spread(rule, pod.affinity, pod_request, hit)
         if verdict.type is RuleType.OTHERS:
             where = wording.names(self._at(hit))
             return f"pods near {where} keep it away by their podAntiAffinity over {rule.key}"
         if verdict.type is RuleType.ANTI_AFFINITY:
-            return self._apart(rule, pod.peers, pod_request, alone)
-        return self._near(rule, pod.peers, alone)
+            return self._apart(rule, pod.affinity, pod_request, alone)
+        return self._near(rule, pod.affinity, alone)
 
     def _apart(
-        self, term: AffinityTerm, peers: PodPeers, pod_request: PodRequest, alone: bool
+        self, term: AffinityTerm, affinity: AffinityInfo, pod_request: PodRequest, alone: bool
     ) -> str:
-        pods = self._peers.counts.pods((term.pods,), staying=False)
+        pods = self._affinity.counts.pods((term.pods,), staying=False)
         assert pods is not None  # there is a verdict
-        division, there = self._peers.of_domains(term, pods.of_node)
+        division, there = self._affinity.of_domains(term, pods.of_node)
         could = {int(division.of_node[n]) for n in pod_request.could} - {-1}
         taken = sorted(d for d in could if there[d] > 0)
         left = sorted(could - set(taken))
         names = wording.names([division.names[d] for d in taken])
         count = f"all {len(could)}" if not left else f"{len(taken)} of {len(could)}"
-        if peers.is_one_of((term.pods,)):
+        if affinity.is_one_of((term.pods,)):
             told = f"one such pod per {term.key}, and {count} that could hold it have one ({names})"
             end = "it starts when one of those has ended"
         else:
@@ -114,12 +119,12 @@ class PeerExplainer:
             end = f"there is no room on {wording.names([division.names[d] for d in left])}"
         return f"{term.field}: {told}; {end}" if alone else f"{term.field}: {told}"
 
-    def _near(self, term: AffinityTerm, peers: PodPeers, alone: bool) -> str:
-        terms = peers.rules.affinity if peers.rules is not None else ()
+    def _near(self, term: AffinityTerm, affinity: AffinityInfo, alone: bool) -> str:
+        terms = affinity.rules.affinity if affinity.rules is not None else ()
         selectors = tuple(each.pods for each in terms)
-        found = self._peers.counts.pods(selectors, staying=False, firm=True)
+        found = self._affinity.counts.pods(selectors, staying=False, firm=True)
         assert found is not None  # there is a verdict
-        division, there = self._peers.of_domains(term, found.of_node)
+        division, there = self._affinity.of_domains(term, found.of_node)
         with_pods = np.flatnonzero(there > 0).tolist()
         if not with_pods:
             return f"{term.field}: no pod with {_what(term.pods)} is on a node with {term.key}"
@@ -128,10 +133,10 @@ class PeerExplainer:
         return f"{term.field}: {told}" + (", where there is no room" if alone else "")
 
     def _spread(
-        self, rule: SpreadConstraint, peers: PodPeers, pod_request: PodRequest, hit: Flags
+        self, rule: SpreadConstraint, affinity: AffinityInfo, pod_request: PodRequest, hit: Flags
     ) -> str:
-        all_of_them = peers.rules.spread if peers.rules is not None else ()
-        level = self._peers.level(rule, all_of_them, pod_request.pod_shape.where)
+        all_of_them = affinity.rules.spread if affinity.rules is not None else ()
+        level = self._affinity.level(rule, all_of_them, pod_request.pod_shape.where)
         assert level is not None  # there is a verdict
         division = level.division
         what = f"{rule.field}: maxSkew {rule.max_skew} over {rule.key}"

@@ -11,18 +11,18 @@ from dataclasses import replace
 from gpu_scheduler.kube.objects import Node
 from gpu_scheduler.state.nodes import devices
 from gpu_scheduler.state.nodes import node as nodes
-from gpu_scheduler.state.nodes.agents import AgentBook
+from gpu_scheduler.state.nodes.agents import AgentStore
 from gpu_scheduler.state.nodes.ledger import Ledger
 from gpu_scheduler.state.pods import plugin
 from gpu_scheduler.state.pods.pod import PodRecord
 
 
-class NodeBook:
+class NodeStore:
     """Nodes by name. What returns a bool says whether the ledger knows something new."""
 
     def __init__(self, ledger: Ledger) -> None:
         """Start empty; ``ledger`` is told."""
-        self.agents = AgentBook()
+        self.agents = AgentStore()
         self._ledger = ledger
         self._nodes: dict[str, Node] = {}
 

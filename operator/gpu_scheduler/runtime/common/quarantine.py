@@ -9,8 +9,8 @@ others one plan. Kept in memory: a new leader finds the same culprits in its fir
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from gpu_scheduler.core.blame import Suspect, SuspectType
 from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.core.quarantine import ObjectRef, ObjectType
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -36,7 +36,7 @@ class _Entry:
     times: int  # that it was set aside before this one
 
 
-class Aside:
+class Quarantine:
     """Which objects are set aside, and why."""
 
     def __init__(self, state: ClusterState, say: Say, *, clock: Callable[[], float]) -> None:
@@ -44,41 +44,41 @@ class Aside:
         self._state = state
         self._say = say
         self._clock = clock
-        self._entries: dict[Suspect, _Entry] = {}
+        self._entries: dict[ObjectRef, _Entry] = {}
 
-    def gone(self) -> set[Suspect]:
+    def gone(self) -> set[ObjectRef]:
         """What is not planned with now; those that are to be tried again are not among them."""
         now = self._clock()
-        for suspect, entry in tuple(self._entries.items()):
-            content = self._content(suspect)
+        for ref, entry in tuple(self._entries.items()):
+            content = self._content(ref)
             if content is None:
-                self.clear((suspect,))
+                self.clear((ref,))
             elif content != entry.content:
                 entry.content = content
                 entry.until = now
-        return {suspect for suspect, entry in self._entries.items() if entry.until > now}
+        return {ref for ref, entry in self._entries.items() if entry.until > now}
 
-    def trial(self, gone: Collection[Suspect]) -> set[Suspect]:
+    def trial(self, gone: Collection[ObjectRef]) -> set[ObjectRef]:
         """What is tried again, where ``gone`` is not planned with."""
         return self._entries.keys() - gone
 
-    def put(self, suspect: Suspect, error: BaseException) -> None:
+    def put(self, ref: ObjectRef, error: BaseException) -> None:
         """Set an object aside, for longer each time."""
-        before = self._entries.get(suspect)
+        before = self._entries.get(ref)
         times = before.times + 1 if before is not None else 0
         why = _why(error)
-        content = self._content(suspect)
+        content = self._content(ref)
         until = self._clock() + _SECONDS.delay_seconds(times)
-        self._entries[suspect] = _Entry(why, content, until, times)
-        self._touch(suspect)
-        if subject := self._subject(suspect):
+        self._entries[ref] = _Entry(why, content, until, times)
+        self._touch(ref)
+        if subject := self._subject(ref):
             self._say(subject, REASON, why)
 
-    def clear(self, suspects: Collection[Suspect]) -> None:
+    def clear(self, refs: Collection[ObjectRef]) -> None:
         """Nothing is wrong with these any more."""
-        for suspect in suspects:
-            if self._entries.pop(suspect, None) is not None:
-                self._touch(suspect)
+        for ref in refs:
+            if self._entries.pop(ref, None) is not None:
+                self._touch(ref)
 
     def next_trial(self) -> float | None:
         """When the next one is to be tried again, monotonic seconds."""
@@ -86,48 +86,46 @@ class Aside:
 
     def job(self, key: JobKey) -> str:
         """Why a job is set aside; empty when it is not."""
-        return self._of(SuspectType.JOB, key)
+        return self._of(ObjectType.JOB, key)
 
     def project(self, name: ProjectName) -> str:
         """Why a project is set aside; empty when it is not."""
-        return self._of(SuspectType.PROJECT, name)
+        return self._of(ObjectType.PROJECT, name)
 
     def nodes(self) -> list[str]:
         """Nodes that are set aside, by name."""
-        return sorted(each.name for each in self._entries if each.type is SuspectType.NODE)
+        return sorted(each.name for each in self._entries if each.type is ObjectType.NODE)
 
     def counts(self) -> dict[str, int]:
         """How many are set aside, by kind."""
-        return {kind.value: sum(s.type is kind for s in self._entries) for kind in SuspectType}
+        return {kind.value: sum(s.type is kind for s in self._entries) for kind in ObjectType}
 
-    def _of(self, kind: SuspectType, name: str) -> str:
-        entry = self._entries.get(Suspect(kind, name))
+    def _of(self, kind: ObjectType, name: str) -> str:
+        entry = self._entries.get(ObjectRef(kind, name))
         return entry.why if entry is not None else ""
 
-    def _content(self, suspect: Suspect) -> object:
+    def _content(self, ref: ObjectRef) -> object:
         """What of the object makes it worth another trial when it changes; None: it is gone."""
         state = self._state
-        if suspect.type is SuspectType.JOB:
-            job = state.work(JobKey(suspect.name))
+        if ref.type is ObjectType.JOB:
+            job = state.work(JobKey(ref.name))
             if job is not None:
                 return job.uid, job.generation
-            return suspect.name if _holds_without_a_job(state, suspect.name) else None
-        if suspect.type is SuspectType.PROJECT:
-            record = state.projects.records.get(ProjectName(suspect.name))
+            return ref.name if _holds_without_a_job(state, ref.name) else None
+        if ref.type is ObjectType.PROJECT:
+            record = state.projects.records.get(ProjectName(ref.name))
             return (record.uid, record.generation) if record is not None else None
-        return state.ledger.node(suspect.name)
+        return state.ledger.node(ref.name)
 
-    def _subject(self, suspect: Suspect) -> InvolvedObject | None:
+    def _subject(self, ref: ObjectRef) -> InvolvedObject | None:
         state = self._state
-        if suspect.type is SuspectType.NODE:
-            return InvolvedObject(
-                "Node", "", suspect.name, suspect.name
-            )  # the uid that kubectl looks for
-        if suspect.type is SuspectType.PROJECT:
-            record = state.projects.records.get(ProjectName(suspect.name))
+        if ref.type is ObjectType.NODE:
+            return InvolvedObject("Node", "", ref.name, ref.name)  # the uid that kubectl looks for
+        if ref.type is ObjectType.PROJECT:
+            record = state.projects.records.get(ProjectName(ref.name))
             uid = record.uid if record is not None else ""
-            return InvolvedObject("GPUProject", "", suspect.name, uid)
-        key = JobKey(suspect.name)
+            return InvolvedObject("GPUProject", "", ref.name, uid)
+        key = JobKey(ref.name)
         job = state.gpujobs.get(key)
         if job is not None or key not in state.groups or state.waiting.has_pods(key):
             return (
@@ -135,12 +133,12 @@ class Aside:
             )  # who waits says it anyway
         return InvolvedObject.of_pod(next(state.records(key)))
 
-    def _touch(self, suspect: Suspect) -> None:
+    def _touch(self, ref: ObjectRef) -> None:
         """What is said of it may have changed."""
         state = self._state
         state.replan(wake=False)
-        key = JobKey(suspect.name)
-        if suspect.type is SuspectType.JOB and state.work(key) is not None:
+        key = JobKey(ref.name)
+        if ref.type is ObjectType.JOB and state.work(key) is not None:
             state.touch(key)
 
 

@@ -3,8 +3,8 @@
 from tests.unit.state.builders import half, make_pod
 from tests.unit.state.cluster_states import make_cluster_state
 
+from gpu_scheduler.core.model.affinity import PodSelector
 from gpu_scheduler.core.model.decision import Assignment
-from gpu_scheduler.core.model.peers import PodSelector
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.cluster_state import ClusterState
 
@@ -12,7 +12,7 @@ ALL = (PodSelector(None, ()),)
 
 
 def on(state: ClusterState) -> dict[str, int]:
-    found = state.snapshot().neighbours.count(ALL, staying=False)
+    found = state.snapshot().placed_pods.count(ALL, staying=False)
     assert found is not None
     return dict(found)
 

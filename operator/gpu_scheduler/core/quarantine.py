@@ -20,7 +20,7 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName
 _SAMPLE = 8  # of the others that are asked about one by one
 
 
-class SuspectType(StrEnum):
+class ObjectType(StrEnum):
     """What a culprit is."""
 
     JOB = "job"
@@ -28,15 +28,15 @@ class SuspectType(StrEnum):
     PROJECT = "project"
 
 
-class Suspect(NamedTuple):
+class ObjectRef(NamedTuple):
     """An object: a GPUJob by its key, a node or a GPUProject by its name."""
 
-    type: SuspectType
+    type: ObjectType
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PlannedObjects:
     """What is planned with; jobs whose project is not among these are left out too."""
 
     projects: Sequence[ProjectName] = ()
@@ -44,12 +44,12 @@ class Kept:
     jobs: Sequence[JobKey] = ()
 
 
-Search: TypeAlias = Generator[Kept, bool, Suspect | None]
+Search: TypeAlias = Generator[PlannedObjects, bool, ObjectRef | None]
 Name = TypeVar("Name", bound=str)
-_At: TypeAlias = Generator[Kept, bool, int]
+_At: TypeAlias = Generator[PlannedObjects, bool, int]
 
 
-def culprit(
+def find_faulty(
     nodes: Sequence[str], jobs: Mapping[JobKey, ProjectName], projects: Sequence[ProjectName]
 ) -> Search:
     """The object without which less raises; None when nothing raises, or even nothing does.
@@ -60,16 +60,16 @@ def culprit(
         projects: by name.
     """
     keys = tuple(jobs)
-    if not (yield Kept(projects, nodes, keys)) or (yield Kept()):
+    if not (yield PlannedObjects(projects, nodes, keys)) or (yield PlannedObjects()):
         return None
-    if (yield Kept(projects)):
-        at = yield from _first(lambda n: Kept(projects[:n]), len(projects))
-        return Suspect(SuspectType.PROJECT, projects[at])
-    if (yield Kept(projects, nodes)):
-        at = yield from _first(lambda n: Kept(projects, nodes[:n]), len(nodes))
-        return Suspect(SuspectType.NODE, nodes[at])
-    if (yield Kept(projects, (), keys)):
-        at = yield from _first(lambda n: Kept(projects, (), keys[:n]), len(keys))
+    if (yield PlannedObjects(projects)):
+        at = yield from _first(lambda n: PlannedObjects(projects[:n]), len(projects))
+        return ObjectRef(ObjectType.PROJECT, projects[at])
+    if (yield PlannedObjects(projects, nodes)):
+        at = yield from _first(lambda n: PlannedObjects(projects, nodes[:n]), len(nodes))
+        return ObjectRef(ObjectType.NODE, nodes[at])
+    if (yield PlannedObjects(projects, (), keys)):
+        at = yield from _first(lambda n: PlannedObjects(projects, (), keys[:n]), len(keys))
         return (yield from _job_or_project(keys[at], (), jobs, projects))
     return (yield from _job_or_node(nodes, jobs, projects))
 
@@ -79,14 +79,14 @@ def _job_or_node(
 ) -> Search:
     """Neither kind raises without the other."""
     keys = tuple(jobs)
-    at = yield from _first(lambda n: Kept(projects, nodes, keys[:n]), len(keys))
+    at = yield from _first(lambda n: PlannedObjects(projects, nodes, keys[:n]), len(keys))
     job, some = keys[at], keys[: at + 1]
-    at = yield from _first(lambda n: Kept(projects, nodes[:n], some), len(nodes))
+    at = yield from _first(lambda n: PlannedObjects(projects, nodes[:n], some), len(nodes))
     node = nodes[at]
     other_nodes = _sample([each for each in nodes if each != node])
     other_jobs = _sample([each for each in keys if each != job])
-    of_job = yield from _raising(Kept(projects, (each,), (job,)) for each in other_nodes)
-    of_node = yield from _raising(Kept(projects, (node,), (each,)) for each in other_jobs)
+    of_job = yield from _raising(PlannedObjects(projects, (each,), (job,)) for each in other_nodes)
+    of_node = yield from _raising(PlannedObjects(projects, (node,), (each,)) for each in other_jobs)
     if other_nodes and other_jobs:
         is_node = of_node * len(other_nodes) > of_job * len(other_jobs)
     elif other_nodes:
@@ -94,7 +94,7 @@ def _job_or_node(
     else:
         is_node = 2 * of_node > len(other_jobs)
     if is_node:
-        return Suspect(SuspectType.NODE, node)
+        return ObjectRef(ObjectType.NODE, node)
     return (yield from _job_or_project(job, nodes, jobs, projects))
 
 
@@ -109,16 +109,16 @@ def _job_or_project(
     own = [key for key, of in jobs.items() if of == project]
     others = tuple(key for key, of in jobs.items() if of != project)
     if len(own) == 1 or not others or project not in projects:
-        return Suspect(SuspectType.JOB, job)
-    if (yield Kept(projects, nodes, others)):
-        return Suspect(SuspectType.JOB, job)
+        return ObjectRef(ObjectType.JOB, job)
+    if (yield PlannedObjects(projects, nodes, others)):
+        return ObjectRef(ObjectType.JOB, job)
     for key in _sample(own):
-        if not (yield Kept(projects, nodes, (key,))):
-            return Suspect(SuspectType.JOB, job)
-    return Suspect(SuspectType.PROJECT, project)
+        if not (yield PlannedObjects(projects, nodes, (key,))):
+            return ObjectRef(ObjectType.JOB, job)
+    return ObjectRef(ObjectType.PROJECT, project)
 
 
-def _raising(parts: Iterable[Kept]) -> _At:
+def _raising(parts: Iterable[PlannedObjects]) -> _At:
     """How many of these raise."""
     found = 0
     for part in parts:
@@ -131,7 +131,7 @@ def _sample(those: Sequence[Name]) -> Sequence[Name]:
     return those[:: -(-len(those) // _SAMPLE)] if those else those
 
 
-def _first(keep: Callable[[int], Kept], count: int) -> _At:
+def _first(keep: Callable[[int], PlannedObjects], count: int) -> _At:
     """The first that makes it raise, where ``keep(0)`` does not and ``keep(count)`` does."""
     good, bad = 0, count
     while bad - good > 1:

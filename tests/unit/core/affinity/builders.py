@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.unit.core.peer_reference import Seat, selects
+from tests.unit.core.affinity.reference import Seat, selects
 
-from gpu_scheduler.core.model.peers import (
+from gpu_scheduler.core.model.affinity import (
+    AffinityInfo,
+    AffinityRules,
     AffinityTerm,
-    PodPeers,
-    PodRules,
     PodSelector,
     Selectors,
     SpreadConstraint,
@@ -26,23 +26,27 @@ def selector(*namespaces: str, **labels: str) -> PodSelector:
     return PodSelector(namespaces or ("ns",), wanted)
 
 
-def near(key: str = HOST, **labels: str) -> PodRules:
-    return PodRules(affinity=(AffinityTerm(key, selector(**labels), field="podAffinity[0]"),))
+def near(key: str = HOST, **labels: str) -> AffinityRules:
+    return AffinityRules(affinity=(AffinityTerm(key, selector(**labels), field="podAffinity[0]"),))
 
 
-def apart(key: str = HOST, **labels: str) -> PodRules:
+def apart(key: str = HOST, **labels: str) -> AffinityRules:
     term = AffinityTerm(key, selector(**labels), field="podAntiAffinity[0]")
-    return PodRules(anti_affinity=(term,))
+    return AffinityRules(anti_affinity=(term,))
 
 
-def spread(key: str = HOST, max_skew: int = 1, min_domains: int = 1, **labels: str) -> PodRules:
+def spread(
+    key: str = HOST, max_skew: int = 1, min_domains: int = 1, **labels: str
+) -> AffinityRules:
     field = "topologySpreadConstraints[0]"
     constraint = SpreadConstraint(max_skew, key, selector(**labels), min_domains, field=field)
-    return PodRules(spread=(constraint,))
+    return AffinityRules(spread=(constraint,))
 
 
-def peers(rules: PodRules | None = None, namespace: str = "ns", **labels: str) -> PodPeers:
-    return PodPeers(namespace, tuple(sorted(labels.items())), rules)
+def affinity(
+    rules: AffinityRules | None = None, namespace: str = "ns", **labels: str
+) -> AffinityInfo:
+    return AffinityInfo(namespace, tuple(sorted(labels.items())), rules)
 
 
 @dataclass
@@ -50,9 +54,11 @@ class Standing:
     """Pods on nodes, counted anew for every question."""
 
     seats: list[Seat] = field(default_factory=list)
-    by_uid: dict[PodUID, PodPeers] = field(default_factory=dict)
+    by_uid: dict[PodUID, AffinityInfo] = field(default_factory=dict)
 
-    def on(self, node: str, who: PodPeers, *, ending: bool = False, uid: str = "") -> "Standing":
+    def on(
+        self, node: str, who: AffinityInfo, *, ending: bool = False, uid: str = ""
+    ) -> "Standing":
         self.seats.append(Seat(who, node, ending))
         if uid:
             self.by_uid[PodUID(uid)] = who
@@ -62,21 +68,21 @@ class Standing:
         return Counter(
             seat.node
             for seat in self.seats
-            if not (staying and seat.ending) and all(selects(s, seat.peers) for s in selectors)
+            if not (staying and seat.ending) and all(selects(s, seat.affinity) for s in selectors)
         )
 
-    def bearers(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
+    def anti_affinity_pods(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
         found: dict[AffinityTerm, Counter[str]] = {}
         for seat in self.seats:
-            for term in seat.peers.rules.anti_affinity if seat.peers.rules else ():
+            for term in seat.affinity.rules.anti_affinity if seat.affinity.rules else ():
                 found.setdefault(term, Counter())[seat.node] += 1
         return found
 
-    def about(self, peers: PodPeers) -> list[AffinityTerm]:
-        return [term for term in self.bearers() if selects(term.pods, peers)]
+    def about(self, affinity: AffinityInfo) -> list[AffinityTerm]:
+        return [term for term in self.anti_affinity_pods() if selects(term.pods, affinity)]
 
-    def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
+    def binds(self, term: AffinityTerm, affinity: AffinityInfo) -> bool:
         return True
 
-    def of(self, pod: PodUID) -> PodPeers | None:
+    def of(self, pod: PodUID) -> AffinityInfo | None:
         return self.by_uid.get(pod)

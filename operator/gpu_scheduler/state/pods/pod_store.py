@@ -13,7 +13,7 @@ from gpu_scheduler.state.jobs.job import JobRecord
 from gpu_scheduler.state.pods.pod import PodRecord, record, without_stranger
 
 
-class PodBook:
+class PodStore:
     """Records of pods by uid, and by the uid of their Job."""
 
     def __init__(self, holders_in: str) -> None:

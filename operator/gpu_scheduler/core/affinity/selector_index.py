@@ -1,14 +1,14 @@
 """Which of many selectors select a pod, and which of many pods, without asking each of them.
 
 Both are found by namespace and a label; only selectors that name no label by its value, or very
-many, are compared with all. Used by ``peer_counts`` and ``state.affinity.neighbours``.
+many, are compared with all. Used by ``peer_counts`` and ``state.affinity.placed_pods``.
 """
 
 from collections.abc import Iterator
 from itertools import product
 from typing import Generic, TypeVar
 
-from gpu_scheduler.core.model.peers import PodPeers, Selectors
+from gpu_scheduler.core.model.affinity import AffinityInfo, Selectors
 
 T = TypeVar("T")
 _Handle = tuple[str | None, str, str]  # namespace (None = any), label, value
@@ -37,7 +37,7 @@ class SelectorIndex(Generic[T]):
                 if not there:
                     del self._found[handle]
 
-    def matching(self, pod: PodPeers) -> Iterator[T]:
+    def matching(self, pod: AffinityInfo) -> Iterator[T]:
         """The things whose selectors all select the pod."""
         if not self._found:
             return
@@ -54,14 +54,14 @@ class PodIndex:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._found: dict[_Handle, dict[PodPeers, None]] = {}
+        self._found: dict[_Handle, dict[AffinityInfo, None]] = {}
 
-    def add(self, pods: PodPeers) -> None:
+    def add(self, pods: AffinityInfo) -> None:
         """One more signature."""
         for handle in _handles_of(pods):
             self._found.setdefault(handle, {})[pods] = None
 
-    def matching(self, selectors: Selectors) -> Iterator[PodPeers]:
+    def matching(self, selectors: Selectors) -> Iterator[AffinityInfo]:
         """The signatures that all of these select."""
         for handle in _handles(selectors):
             for pods in self._found.get(handle, ()):
@@ -69,7 +69,7 @@ class PodIndex:
                     yield pods
 
 
-def _handles_of(pod: PodPeers) -> Iterator[_Handle]:
+def _handles_of(pod: AffinityInfo) -> Iterator[_Handle]:
     """Under what selectors stand that may select it; it looks everywhere just once."""
     for namespace in (pod.namespace, None):
         for key, value in pod.labels:

@@ -6,8 +6,8 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.blame import Kept, Suspect, SuspectType, culprit
 from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, PlannedObjects, find_faulty
 
 NODES = [f"n{i:03}" for i in range(100)]
 PROJECTS = [ProjectName(f"p{i}") for i in range(5)]
@@ -18,41 +18,41 @@ class Planner:
     """Raises when ``bad`` says so of what is kept; left out is what was found before."""
 
     def __init__(self, bad: Callable[[set[str], set[str], set[str]], bool]) -> None:
-        self.bad, self.asked, self.gone = bad, 0, set[Suspect]()
+        self.bad, self.asked, self.gone = bad, 0, set[ObjectRef]()
 
-    def raises(self, kept: Kept) -> bool:
+    def raises(self, kept: PlannedObjects) -> bool:
         self.asked += 1
         jobs = {key for key in kept.jobs if JOBS[key] in kept.projects}
         return self.bad(set(kept.projects), set(kept.nodes), jobs)
 
-    def find(self) -> Suspect | None:
+    def find(self) -> ObjectRef | None:
         self.asked = 0
         out = {each.name for each in self.gone}
         projects = [name for name in PROJECTS if name not in out]
         jobs = {k: p for k, p in JOBS.items() if k not in out and p in projects}
-        search = culprit([name for name in NODES if name not in out], jobs, projects)
+        search = find_faulty([name for name in NODES if name not in out], jobs, projects)
         try:
             question = next(search)
             while True:
                 question = search.send(self.raises(question))
         except StopIteration as done:
-            found: Suspect | None = done.value
+            found: ObjectRef | None = done.value
         if found is not None:
             self.gone.add(found)
         return found
 
-    def find_all(self) -> set[Suspect]:
+    def find_all(self) -> set[ObjectRef]:
         while self.find() is not None:
             assert len(self.gone) < 20
         return self.gone
 
 
-def jobs(*names: str) -> set[Suspect]:
-    return {Suspect(SuspectType.JOB, name) for name in names}
+def jobs(*names: str) -> set[ObjectRef]:
+    return {ObjectRef(ObjectType.JOB, name) for name in names}
 
 
-def nodes(*names: str) -> set[Suspect]:
-    return {Suspect(SuspectType.NODE, name) for name in names}
+def nodes(*names: str) -> set[ObjectRef]:
+    return {ObjectRef(ObjectType.NODE, name) for name in names}
 
 
 @given(st.sampled_from(sorted(JOBS)), st.booleans())
@@ -76,7 +76,7 @@ def test_a_project_is_found_by_itself_and_by_its_jobs() -> None:
                 else "p2" in names
             )
         )
-        assert planner.find_all() == {Suspect(SuspectType.PROJECT, "p2")}
+        assert planner.find_all() == {ObjectRef(ObjectType.PROJECT, "p2")}
 
 
 @given(
@@ -100,20 +100,20 @@ def test_nobody_is_blamed_for_what_raises_without_anybody_or_not_at_all() -> Non
 
 
 def test_the_only_job_on_several_nodes_and_the_only_node_of_several_jobs() -> None:
-    for bad, kind in (("only", SuspectType.JOB), ("n1", SuspectType.NODE)):
+    for bad, kind in (("only", ObjectType.JOB), ("n1", ObjectType.NODE)):
         some = (
             {JobKey("only"): PROJECTS[0]}
-            if kind is SuspectType.NODE
+            if kind is ObjectType.NODE
             else {JobKey("only"): PROJECTS[0]}
         )
-        search = culprit(["n0", "n1", "n2"], some, PROJECTS[:1])
+        search = find_faulty(["n0", "n1", "n2"], some, PROJECTS[:1])
         try:
             kept = next(search)
             while True:
                 there = {*kept.jobs, *kept.nodes}
                 kept = search.send(bool(kept.jobs and kept.nodes and bad in there))
         except StopIteration as done:
-            assert done.value == Suspect(kind, bad)
+            assert done.value == ObjectRef(kind, bad)
 
 
 def test_a_few_dozen_questions_are_enough() -> None:

@@ -1,8 +1,9 @@
 """What a pod says about other pods, and who it is to them: affinity, anti-affinity, spread.
 
 The rules are Kubernetes' own, the required ones only. Pods alike to all such rules are one
-``PodPeers``, whatever their number: labels that differ from pod to pod of the same owner are left
-out, and no rule here may name them. Made by ``state.affinity.peers``; judged by ``peer_masks``.
+``AffinityInfo``, whatever their number: labels that differ from pod to pod of the same owner are
+left out, and no rule here may name them. Made by ``state.affinity.pod_affinity``; judged by
+``peer_masks``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,13 +50,13 @@ Selectors = tuple[PodSelector, ...]  # pods that all of them select
 class AffinityTerm:
     """Near such pods, or far from them: in a domain of nodes with the same value of a label.
 
-    ``bearer``: namespace of the pod whose term it is. ``field``: where it stands, for messages; it
-    does not tell two terms apart.
+    ``owner_namespace``: namespace of the pod whose term it is. ``field``: where it stands, for
+    messages; it does not tell two terms apart.
     """
 
     key: str
     pods: PodSelector
-    bearer: str = ""
+    owner_namespace: str = ""
     field: str = field(default="", compare=False)
 
 
@@ -77,7 +78,7 @@ class SpreadConstraint:
 
 
 @dataclass(frozen=True, slots=True)
-class PodRules:
+class AffinityRules:
     """What a pod asks of where others are; all of it holds.
 
     ``others_judge``: anti-affinity that keeps others away, and that somebody else judges for the
@@ -90,18 +91,18 @@ class PodRules:
     others_judge: tuple[AffinityTerm, ...] = ()
 
     @property
-    def bears(self) -> tuple[AffinityTerm, ...]:
+    def anti_affinity_terms(self) -> tuple[AffinityTerm, ...]:
         """The terms that keep others away from the pod, once it is on a node."""
         return self.anti_affinity + self.others_judge
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
-class PodPeers:
+class AffinityInfo:
     """Who a pod is to others' rules, and its own; None = it has none."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...] = ()  # sorted by key
-    rules: PodRules | None = None
+    rules: AffinityRules | None = None
 
     def is_one_of(self, selectors: Iterable[PodSelector]) -> bool:
         """Whether all of these select it."""

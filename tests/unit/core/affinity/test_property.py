@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import ClusterBuilder, job, pod_shape, projects
-from tests.unit.core.peer_builders import HOST, ZONE, Standing
-from tests.unit.core.peer_reference import may
+from tests.unit.core.affinity.builders import HOST, ZONE, Standing
+from tests.unit.core.affinity.reference import may
 
 from gpu_scheduler.core.fit.session import PlannerCache
-from gpu_scheduler.core.model.cluster import Cluster, Taint
-from gpu_scheduler.core.model.peers import (
+from gpu_scheduler.core.model.affinity import (
+    AffinityInfo,
+    AffinityRules,
     AffinityTerm,
-    PodPeers,
-    PodRules,
     PodSelector,
     SpreadConstraint,
 )
+from gpu_scheduler.core.model.cluster import Cluster, Taint
 from gpu_scheduler.core.model.request import Gang, NodeFilter, WaitingJob
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.plan import plan
@@ -55,9 +55,9 @@ MILLI = st.sampled_from([0, 500, 1000])
 
 
 @st.composite
-def peers(draw: st.DrawFn) -> PodPeers:
+def affinity(draw: st.DrawFn) -> AffinityInfo:
     """A pod; what its rules ask about are often pods like itself."""
-    who = PodPeers(draw(NAMESPACES), draw(LABELS))
+    who = AffinityInfo(draw(NAMESPACES), draw(LABELS))
     if not draw(st.integers(0, 2)):
         return who
     alike = tuple(Requirement(key, "In", (value,)) for key, value in who.labels)
@@ -73,10 +73,10 @@ def peers(draw: st.DrawFn) -> PodPeers:
         )
 
     rules = draw(RULES)
-    return PodPeers(
+    return AffinityInfo(
         who.namespace,
         who.labels,
-        PodRules(
+        AffinityRules(
             terms() if rules in ("near", "all") else (),
             terms() if rules in ("apart", "all") else (),
             spread() if rules in ("spread", "all") else (),
@@ -107,18 +107,18 @@ def scenes(draw: st.DrawFn) -> Scene:
     standing = Standing()
     for _ in range(draw(st.integers(0, 5))):
         node = f"n{draw(st.integers(0, count))}"  # one of them does not exist
-        standing.on(node, draw(peers()), ending=not draw(st.integers(0, 3)))
+        standing.on(node, draw(affinity()), ending=not draw(st.integers(0, 3)))
     jobs = []
     for number in range(draw(st.integers(1, 4))):
-        who = draw(peers())
+        who = draw(affinity())
         where = NodeFilter(selector=((ZONE, "z0"),)) if not draw(st.integers(0, 3)) else None
         what = pod_shape(draw(MILLI), where=where)
         made = job(f"j{number}", what, draw(st.integers(1, 4)), created=number)
-        pods = tuple(replace(pod, peers=who) for pod in made.pods)
+        pods = tuple(replace(pod, affinity=who) for pod in made.pods)
         jobs.append(replace(made, pods=pods, ruled=who.rules is not None))
     cluster = builder.obj()
     cluster.nodes = [replace(node, tainted=bool(node.closed)) for node in cluster.nodes]
-    cluster.neighbours = standing
+    cluster.placed_pods = standing
     return Scene(cluster, standing, jobs)
 
 
@@ -134,10 +134,10 @@ def settle(scene: Scene) -> list[WaitingJob]:
         for place in result.assignments:
             pod = waiting.pop(place.pod)
             node = next(node for node in cluster.nodes if node.name == place.node)
-            assert pod.peers is not None
-            allowed = may(pod.peers, pod.pod_shape.where, node, cluster.nodes, standing.seats)
-            assert allowed, f"{place} breaks {pod.peers}"
-            standing.on(place.node, pod.peers)
+            assert pod.affinity is not None
+            allowed = may(pod.affinity, pod.pod_shape.where, node, cluster.nodes, standing.seats)
+            assert allowed, f"{place} breaks {pod.affinity}"
+            standing.on(place.node, pod.affinity)
             n = cluster.nodes.index(node)
             cluster.free_pods[n] -= 1
             for grant in place.grants:
@@ -159,7 +159,7 @@ def has_room(cluster: Cluster, n: int, milli: int) -> bool:
 def test_no_rule_is_broken_and_nobody_waits_where_a_node_would_do(scene: Scene) -> None:
     for waiting in settle(scene):
         for pod in waiting.pods:
-            assert pod.peers is not None
+            assert pod.affinity is not None
             for n, node in enumerate(scene.cluster.nodes):
                 where = pod.pod_shape.where
                 if node.closed or node.taints:
@@ -169,7 +169,7 @@ def test_no_rule_is_broken_and_nobody_waits_where_a_node_would_do(scene: Scene) 
                 if not has_room(scene.cluster, n, pod.pod_shape.nominal_milli):
                     continue
                 seats = scene.standing.seats
-                allowed = may(pod.peers, where, node, scene.cluster.nodes, seats)
+                allowed = may(pod.affinity, where, node, scene.cluster.nodes, seats)
                 assert not allowed, f"{pod.name} waits although {node.name} would do"
 
 

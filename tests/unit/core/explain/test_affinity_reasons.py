@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 from tests.unit.builders import ClusterBuilder, pod_shape
-from tests.unit.core.affinity.test_peer_masks import hosts, planned, ruled
-from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
+from tests.unit.core.affinity.builders import HOST, Standing, affinity, apart, near, spread
+from tests.unit.core.affinity.test_masks import hosts, planned, ruled
 
+from gpu_scheduler.core.model.affinity import AffinityRules
 from gpu_scheduler.core.model.decision import Plan, Reason
-from gpu_scheduler.core.model.peers import PodRules
 from gpu_scheduler.core.model.request import Gang, WaitingJob
 
 HALF = pod_shape(500)
@@ -21,8 +21,8 @@ def said(result: Plan) -> str:
     return wait.message.removeprefix("needs 0.5 of a GPU; ")
 
 
-def with_app(rules: PodRules, pods: int = 1) -> WaitingJob:
-    return ruled("x", peers(rules, app="x"), pods, HALF)
+def with_app(rules: AffinityRules, pods: int = 1) -> WaitingJob:
+    return ruled("x", affinity(rules, app="x"), pods, HALF)
 
 
 def test_more_pods_that_keep_apart_than_hosts() -> None:
@@ -38,7 +38,7 @@ def full_last(count: int = 3) -> ClusterBuilder:
     return hosts(count, 1).held(f"n{count - 1}/0", 1000)
 
 
-CASES: dict[str, tuple[ClusterBuilder, Standing, PodRules, int, str]] = {
+CASES: dict[str, tuple[ClusterBuilder, Standing, AffinityRules, int, str]] = {
     "apart, and the last host is full": (
         full_last(),
         Standing(),
@@ -49,7 +49,7 @@ CASES: dict[str, tuple[ClusterBuilder, Standing, PodRules, int, str]] = {
     ),
     "apart from others": (
         hosts(2),
-        Standing().on("n0", peers(app="db")).on("n1", peers(app="db")),
+        Standing().on("n0", affinity(app="db")).on("n1", affinity(app="db")),
         apart(app="db"),
         1,
         f"podAntiAffinity[0]: pods with app=db in namespace ns are on all 2 {S} that could hold it"
@@ -81,7 +81,7 @@ CASES: dict[str, tuple[ClusterBuilder, Standing, PodRules, int, str]] = {
     ),
     "too few domains": (
         hosts(2),
-        Standing().on("n0", peers(app="x")).on("n1", peers(app="x")),
+        Standing().on("n0", affinity(app="x")).on("n1", affinity(app="x")),
         spread(min_domains=3, app="x"),
         1,
         f"topologySpreadConstraints[0]: maxSkew 1 over {S}: n0 has 1; only 2 of minDomains 3 are"
@@ -103,7 +103,7 @@ CASES: dict[str, tuple[ClusterBuilder, Standing, PodRules, int, str]] = {
     ),
     "near others, where all is full": (
         full_last(),
-        Standing().on("n2", peers(app="db")),
+        Standing().on("n2", affinity(app="db")),
         near(app="db"),
         1,
         f"podAffinity[0]: pods with app=db in namespace ns are on n2 of {S}, where there is no"
@@ -111,14 +111,14 @@ CASES: dict[str, tuple[ClusterBuilder, Standing, PodRules, int, str]] = {
     ),
     "kept away": (
         hosts(2),
-        Standing().on("n0", peers(apart(app="x"))).on("n1", peers(apart(app="x"))),
-        PodRules(),
+        Standing().on("n0", affinity(apart(app="x"))).on("n1", affinity(apart(app="x"))),
+        AffinityRules(),
         1,
         f"pods near n0, n1 keep it away by their podAntiAffinity over {S}",
     ),
     "two rules that leave nothing together": (
         hosts(2),
-        Standing().on("n0", peers(app="db")).on("n1", peers(app="web")),
+        Standing().on("n0", affinity(app="db")).on("n1", affinity(app="web")),
         replace(near(app="db"), anti_affinity=apart(app="db").anti_affinity),
         1,
         f"podAntiAffinity[0]: pods with app=db in namespace ns are on 1 of 2 {S} that could hold"
@@ -148,7 +148,7 @@ def test_a_label_that_no_node_has_can_never_do() -> None:
 
 def test_a_gang_is_told_the_rule_that_leaves_it_too_few_hosts() -> None:
     five = replace(
-        ruled("x", peers(apart(app="x"), app="x"), 5, HALF), gang=Gang(5, 5, distinct=False)
+        ruled("x", affinity(apart(app="x"), app="x"), 5, HALF), gang=Gang(5, 5, distinct=False)
     )
     result = planned(hosts(4), Standing(), five)
     assert not result.assignments

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_scheduler.core.affinity.peer_index import PodIndex, SelectorIndex
+from gpu_scheduler.core.affinity.selector_index import PodIndex, SelectorIndex
+from gpu_scheduler.core.model.affinity import AffinityInfo, AffinityTerm, PodSelector, Selectors
 from gpu_scheduler.core.model.arrays import Ints
-from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, Selectors
 from gpu_scheduler.core.model.snapshot import Snapshot
 
 
@@ -35,22 +35,24 @@ class Tally:
         self.version += 1
 
 
-class PeerCounts:
+class AffinityCounts:
     """Pods by node, for the selectors and anti-affinity terms that somebody asked about."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._neighbours = snapshot.cluster.neighbours
-        self._log: list[tuple[PodPeers, int, int, bool]] = []  # who, on which node, +1 or -1, held
-        self._on: dict[PodPeers, Counter[int]] = {}  # what the log comes to, by node
-        self._held: dict[PodPeers, Counter[int]] = {}  # of that: held
+        self._placed_pods = snapshot.cluster.placed_pods
+        self._log: list[
+            tuple[AffinityInfo, int, int, bool]
+        ] = []  # who, on which node, +1 or -1, held
+        self._on: dict[AffinityInfo, Counter[int]] = {}  # what the log comes to, by node
+        self._held: dict[AffinityInfo, Counter[int]] = {}  # of that: held
         self._placed = PodIndex()
-        self._bear: dict[AffinityTerm, list[PodPeers]] = {}
+        self._note_anti_affinity: dict[AffinityTerm, list[AffinityInfo]] = {}
         self._selected: dict[tuple[Selectors, bool, bool], Tally] = {}
         self._index: SelectorIndex[list[Tally]] = SelectorIndex()
         self._of: dict[Selectors, list[Tally]] = {}
-        self._bearing: dict[AffinityTerm, Tally] = {}
-        self._touched: dict[int, tuple[PodPeers, list[Tally]]] = {}  # where such a pod counts
+        self._anti_affinity_tallies: dict[AffinityTerm, Tally] = {}
+        self._touched: dict[int, tuple[AffinityInfo, list[Tally]]] = {}  # where such a pod counts
         self.new_terms: dict[AffinityTerm, None] = {}
         """Terms of anti-affinity that only pods of this plan bear; only grows."""
         self._new: SelectorIndex[list[AffinityTerm]] = SelectorIndex()
@@ -67,50 +69,52 @@ class PeerCounts:
         key = selectors, staying, firm
         found = self._selected.get(key)
         if found is None:
-            known = self._neighbours.count(selectors, staying=staying)
+            known = self._placed_pods.count(selectors, staying=staying)
             if known is None:
                 return None
             found = self._selected[key] = self._tally(known, firm=firm)
-            for peers in self._placed.matching(selectors):
-                held = self._held[peers]
-                for node, count in self._on[peers].items():
+            for affinity in self._placed.matching(selectors):
+                held = self._held[affinity]
+                for node, count in self._on[affinity].items():
                     found.add(node, count - held[node] if firm else count)
             self._of.setdefault(selectors, []).append(found)
             self._index.add(selectors, self._of[selectors])
             self._touched.clear()
         return found
 
-    def bearing(self, term: AffinityTerm) -> Tally:
+    def anti_affinity_tally(self, term: AffinityTerm) -> Tally:
         """Pods that bear this term of required anti-affinity."""
-        found = self._bearing.get(term)
+        found = self._anti_affinity_tallies.get(term)
         if found is None:
-            found = self._bearing[term] = self._tally(self._neighbours.bearers().get(term, {}))
-            for peers in self._bear.get(term, ()):
-                for node, count in self._on[peers].items():
-                    found.add(node, count * _terms_of(peers).count(term))
+            found = self._anti_affinity_tallies[term] = self._tally(
+                self._placed_pods.anti_affinity_pods().get(term, {})
+            )
+            for affinity in self._note_anti_affinity.get(term, ()):
+                for node, count in self._on[affinity].items():
+                    found.add(node, count * _terms_of(affinity).count(term))
             self._touched.clear()
         return found
 
-    def new_about(self, peers: PodPeers) -> list[AffinityTerm]:
+    def new_about(self, affinity: AffinityInfo) -> list[AffinityTerm]:
         """Those of the new terms that select such a pod."""
-        binds = self._neighbours.binds
-        found = (term for terms in self._new.matching(peers) for term in terms)
-        return [term for term in found if binds(term, peers)]
+        binds = self._placed_pods.binds
+        found = (term for terms in self._new.matching(affinity) for term in terms)
+        return [term for term in found if binds(term, affinity)]
 
-    def add(self, peers: PodPeers, node: int, sign: int = 1, *, held: bool = False) -> None:
+    def add(self, affinity: AffinityInfo, node: int, sign: int = 1, *, held: bool = False) -> None:
         """A pod comes to a node, or (-1) goes; ``held``: it is room for one that does."""
-        self._log.append((peers, node, sign, held))
-        if peers not in self._on:
-            self._meet(peers)
-        self._count(peers, node, sign, held)
+        self._log.append((affinity, node, sign, held))
+        if affinity not in self._on:
+            self._meet(affinity)
+        self._count(affinity, node, sign, held)
 
-    def _meet(self, peers: PodPeers) -> None:
+    def _meet(self, affinity: AffinityInfo) -> None:
         """Pods of a signature appear in this plan for the first time."""
-        self._on[peers], self._held[peers] = Counter(), Counter()
-        self._placed.add(peers)
-        known = self._neighbours.bearers()
-        for term in dict.fromkeys(_terms_of(peers)):
-            self._bear.setdefault(term, []).append(peers)
+        self._on[affinity], self._held[affinity] = Counter(), Counter()
+        self._placed.add(affinity)
+        known = self._placed_pods.anti_affinity_pods()
+        for term in dict.fromkeys(_terms_of(affinity)):
+            self._note_anti_affinity.setdefault(term, []).append(affinity)
             if term not in known and term not in self.new_terms:
                 self._note(term)
 
@@ -129,24 +133,28 @@ class PeerCounts:
     def rollback(self, mark: int) -> None:
         """Undo everything since ``mark``."""
         while len(self._log) > mark:
-            peers, node, sign, held = self._log.pop()
-            self._count(peers, node, -sign, held)
+            affinity, node, sign, held = self._log.pop()
+            self._count(affinity, node, -sign, held)
 
-    def _count(self, peers: PodPeers, node: int, sign: int, held: bool) -> None:
-        known = self._touched.get(id(peers))
+    def _count(self, affinity: AffinityInfo, node: int, sign: int, held: bool) -> None:
+        known = self._touched.get(id(affinity))
         if known is None:
-            known = self._touched[id(peers)] = peers, self._tallies_of(peers)
-        self._on[peers][node] += sign
+            known = self._touched[id(affinity)] = affinity, self._tallies_of(affinity)
+        self._on[affinity][node] += sign
         if held:
-            self._held[peers][node] += sign
+            self._held[affinity][node] += sign
         for tally in known[1]:
             if not (held and tally.firm):
                 tally.add(node, sign)
 
-    def _tallies_of(self, peers: PodPeers) -> list[Tally]:
-        found = [tally for tallies in self._index.matching(peers) for tally in tallies]
-        terms = _terms_of(peers)
-        return found + [self._bearing[term] for term in terms if term in self._bearing]
+    def _tallies_of(self, affinity: AffinityInfo) -> list[Tally]:
+        found = [tally for tallies in self._index.matching(affinity) for tally in tallies]
+        terms = _terms_of(affinity)
+        return found + [
+            self._anti_affinity_tallies[term]
+            for term in terms
+            if term in self._anti_affinity_tallies
+        ]
 
     def _tally(self, by_name: Mapping[str, int], *, firm: bool = False) -> Tally:
         of_node = np.zeros(len(self._snapshot.node_shape), dtype=np.int64)
@@ -157,5 +165,5 @@ class PeerCounts:
         return Tally(of_node, firm)
 
 
-def _terms_of(peers: PodPeers) -> tuple[AffinityTerm, ...]:
-    return peers.rules.bears if peers.rules is not None else ()
+def _terms_of(affinity: AffinityInfo) -> tuple[AffinityTerm, ...]:
+    return affinity.rules.anti_affinity_terms if affinity.rules is not None else ()

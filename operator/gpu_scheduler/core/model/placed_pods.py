@@ -1,6 +1,6 @@
 """The pods that are on nodes, ours and others', as far as rules about other pods ask.
 
-A protocol: the state keeps the counts up to date (``state.affinity.neighbours``), tests count by
+A protocol: the state keeps the counts up to date (``state.affinity.placed_pods``), tests count by
 hand. Read by ``peer_masks``; stands on the ``Cluster``.
 """
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, Selectors
+from gpu_scheduler.core.model.affinity import AffinityInfo, AffinityTerm, Selectors
 from gpu_scheduler.core.model.request import PodUID
 
 
-class Neighbours(Protocol):
+class PlacedPods(Protocol):
     """The pods that are on nodes, ours and others', as far as rules ask about them."""
 
     def count(self, selectors: Selectors, *, staying: bool) -> Mapping[str, int] | None:
@@ -21,16 +21,16 @@ class Neighbours(Protocol):
         None: too much was asked at once, and that is known in the next cycle only.
         """
 
-    def bearers(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
+    def anti_affinity_pods(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
         """Required anti-affinity of pods on nodes: how many pods of each node bear each term."""
 
-    def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
+    def about(self, affinity: AffinityInfo) -> Iterable[AffinityTerm]:
         """Those of the bearers' terms that select such a pod and bind it."""
 
-    def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
+    def binds(self, term: AffinityTerm, affinity: AffinityInfo) -> bool:
         """Whether a bearer of the term may keep away such a pod at all."""
 
-    def of(self, pod: PodUID) -> PodPeers | None:
+    def of(self, pod: PodUID) -> AffinityInfo | None:
         """Who a pod on a node is; None when it is unknown."""
 
 
@@ -39,23 +39,23 @@ class Nobody:
     """No pods."""
 
     def count(self, selectors: Selectors, *, staying: bool) -> Mapping[str, int] | None:
-        """See ``Neighbours``."""
+        """See ``PlacedPods``."""
         return {}
 
-    def bearers(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
-        """See ``Neighbours``."""
+    def anti_affinity_pods(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
+        """See ``PlacedPods``."""
         return {}
 
-    def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
-        """See ``Neighbours``."""
+    def about(self, affinity: AffinityInfo) -> Iterable[AffinityTerm]:
+        """See ``PlacedPods``."""
         return ()
 
-    def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
-        """See ``Neighbours``."""
+    def binds(self, term: AffinityTerm, affinity: AffinityInfo) -> bool:
+        """See ``PlacedPods``."""
         return True
 
-    def of(self, pod: PodUID) -> PodPeers | None:
-        """See ``Neighbours``."""
+    def of(self, pod: PodUID) -> AffinityInfo | None:
+        """See ``PlacedPods``."""
         return None
 
 

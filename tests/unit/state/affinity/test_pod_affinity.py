@@ -5,19 +5,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
+from gpu_scheduler.core.model.affinity import (
+    AffinityInfo,
+    AffinityTerm,
+    PodSelector,
+    SpreadConstraint,
+)
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.affinity.peers import MOST_LABELS, peers_of
+from gpu_scheduler.state.affinity.pod_affinity import MOST_LABELS, pod_affinity_of
 
 HOST = "kubernetes.io/hostname"
 APP_X = {"matchLabels": {"app": "x"}}
 IS_X = (Requirement("app", "In", ("x",)),)
 
 
-def read(spec: dict[str, Any] | None = None, **labels: str) -> PodPeers:
+def read(spec: dict[str, Any] | None = None, **labels: str) -> AffinityInfo:
     meta = {"name": "p", "namespace": "ns", "uid": "u", "labels": labels}
-    return peers_of(
+    return pod_affinity_of(
         msgspec.json.decode(msgspec.json.encode({"metadata": meta, "spec": spec or {}}), type=Pod)
     )
 
@@ -40,7 +45,7 @@ def test_pods_of_one_owner_are_one_sort_without_the_labels_that_are_theirs_alone
     index = "batch.kubernetes.io/job-completion-index"
     first, second = (read(app="x", **{index: n}) for n in "12")
     assert first is second
-    assert first == PodPeers("ns", (("app", "x"),), None)
+    assert first == AffinityInfo("ns", (("app", "x"),), None)
 
 
 def test_only_so_many_labels_are_known() -> None:
@@ -151,4 +156,4 @@ def test_what_is_not_understood_is_left_to_kube_scheduler_and_keeps_others_away(
     assert read(affinity("podAffinity", term(**more))).rules is None
     rules = read(affinity("podAntiAffinity", term(**more))).rules
     assert rules is not None and not rules.anti_affinity
-    assert len(rules.bears) == 1
+    assert len(rules.anti_affinity_terms) == 1

@@ -7,8 +7,13 @@ of topology spread constraints.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpu_scheduler.core.model.affinity import (
+    AffinityInfo,
+    AffinityTerm,
+    PodSelector,
+    SpreadConstraint,
+)
 from gpu_scheduler.core.model.cluster import NodeInfo
-from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
 from gpu_scheduler.core.model.request import NodeFilter
 
 
@@ -16,12 +21,12 @@ from gpu_scheduler.core.model.request import NodeFilter
 class Seat:
     """A pod on a node."""
 
-    peers: PodPeers
+    affinity: AffinityInfo
     node: str
     ending: bool = False
 
 
-def selects(selector: PodSelector, pod: PodPeers) -> bool:
+def selects(selector: PodSelector, pod: AffinityInfo) -> bool:
     if selector.labels is None:
         return False
     if selector.namespaces is not None and pod.namespace not in selector.namespaces:
@@ -42,7 +47,11 @@ def selects(selector: PodSelector, pod: PodPeers) -> bool:
 
 
 def may(
-    pod: PodPeers, where: NodeFilter, node: NodeInfo, nodes: Sequence[NodeInfo], seats: list[Seat]
+    pod: AffinityInfo,
+    where: NodeFilter,
+    node: NodeInfo,
+    nodes: Sequence[NodeInfo],
+    seats: list[Seat],
 ) -> bool:
     """Whether kube-scheduler would let the pod go to the node."""
     by_name = {each.name: each for each in nodes}
@@ -53,13 +62,13 @@ def may(
         return there is not None and there == node.labels.get(key)
 
     for seat in seats:
-        for term in seat.peers.rules.anti_affinity if seat.peers.rules else ():
+        for term in seat.affinity.rules.anti_affinity if seat.affinity.rules else ():
             if selects(term.pods, pod) and together(seat, term.key):
                 return False
     if pod.rules is None:
         return True
     for term in pod.rules.anti_affinity:
-        if any(selects(term.pods, seat.peers) and together(seat, term.key) for seat in seats):
+        if any(selects(term.pods, seat.affinity) and together(seat, term.key) for seat in seats):
             return False
     if pod.rules.affinity and not _near(pod, pod.rules.affinity, node, by_name, seats):
         return False
@@ -69,7 +78,7 @@ def may(
 
 
 def _near(
-    pod: PodPeers,
+    pod: AffinityInfo,
     terms: Sequence[AffinityTerm],
     node: NodeInfo,
     by_name: dict[str, NodeInfo],
@@ -80,7 +89,7 @@ def _near(
     targets = [
         seat
         for seat in seats
-        if all(selects(term.pods, seat.peers) for term in terms)
+        if all(selects(term.pods, seat.affinity) for term in terms)
         and any(term.key in by_name[seat.node].labels for term in terms)
     ]
     if not targets:
@@ -92,7 +101,7 @@ def _near(
 
 
 def _level(
-    pod: PodPeers,
+    pod: AffinityInfo,
     where: NodeFilter,
     constraint: SpreadConstraint,
     constraints: Sequence[SpreadConstraint],
@@ -111,7 +120,7 @@ def _level(
         if constraint.by_taints and (each.taints or each.tainted):
             continue  # nothing here tolerates anything
         here = [seat for seat in seats if seat.node == each.name and not seat.ending]
-        count = sum(selects(constraint.pods, seat.peers) for seat in here)
+        count = sum(selects(constraint.pods, seat.affinity) for seat in here)
         value = each.labels[constraint.key]
         domains[value] = domains.get(value, 0) + count
     least = min(domains.values(), default=0)

@@ -13,23 +13,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu_scheduler.core.affinity.peer_counts import PeerCounts, Tally
-from gpu_scheduler.core.model.arrays import Flags, Ints
-from gpu_scheduler.core.model.peers import (
+from gpu_scheduler.core.affinity.counts import AffinityCounts, Tally
+from gpu_scheduler.core.model.affinity import (
+    AffinityInfo,
+    AffinityRules,
     AffinityTerm,
-    PodPeers,
-    PodRules,
     PodSelector,
     Selectors,
     SpreadConstraint,
 )
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import NodeFilter, PodUID, WaitingJob, WaitingPod
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.nodes.node_masks import NodeMasks
 from gpu_scheduler.core.nodes.topology import Division, Domains
 
-_NO_RULES = PodRules()
+_NO_RULES = AffinityRules()
 
 
 class RuleType(Enum):
@@ -65,7 +65,7 @@ class Level(NamedTuple):
 
 @dataclass(slots=True)
 class _Known:
-    peers: PodPeers  # holding it keeps its id its own
+    affinity: AffinityInfo  # holding it keeps its id its own
     asked: list[Tally]
     version: int  # of these together
     about: int  # terms of others
@@ -73,38 +73,38 @@ class _Known:
     nowhere: bool | None = None  # whether no usable node is left; None = not asked
 
 
-class Peers:
+class AffinityMasks:
     """The rules of one cycle."""
 
     def __init__(self, snapshot: Snapshot, domains: Domains, masks: NodeMasks) -> None:
-        self.counts = PeerCounts(snapshot)
+        self.counts = AffinityCounts(snapshot)
         self._snapshot = snapshot
         self._domains = domains
         self._masks = masks
         self._known: dict[tuple[int, int], _Known] = {}
-        self._about: dict[int, tuple[PodPeers, int, list[AffinityTerm]]] = {}
+        self._about: dict[int, tuple[AffinityInfo, int, list[AffinityTerm]]] = {}
         self._asked: list[Tally] = []
-        self._met: dict[PodUID, PodPeers] = {}  # those that this plan put somewhere
-        self.leaning: dict[PodSelector, set[PodUID]] = {}
+        self._met: dict[PodUID, AffinityInfo] = {}  # those that this plan put somewhere
+        self.dependents_of: dict[PodSelector, set[PodUID]] = {}
         """What pods that this plan put somewhere ask to be near, or to be spread among."""
         self.unsettled = False
         """Something was asked that is known in the next cycle only."""
 
     def forbidden(self, pod: WaitingPod, pod_request: PodRequest) -> Flags | None:
         """[nodes] Where the pod may not go now, not to be changed; None: it may go anywhere."""
-        peers = pod.peers
-        if peers is None:
+        affinity = pod.affinity
+        if affinity is None:
             return None
-        key, about = (id(peers), id(pod_request)), len(self._terms_about(peers))
+        key, about = (id(affinity), id(pod_request)), len(self._terms_about(affinity))
         known = self._known.get(key)
         if known is not None and known.about == about and known.version == _version(known.asked):
             return known.forbids
         flags: Flags | None = None
         asked: list[Tally] = []
         self._asked = asked
-        for verdict in self.verdicts(peers, pod_request.pod_shape.where):
+        for verdict in self.verdicts(affinity, pod_request.pod_shape.where):
             flags = verdict.forbids if flags is None else flags | verdict.forbids
-        self._known[key] = _Known(peers, asked, _version(asked), about, flags)
+        self._known[key] = _Known(affinity, asked, _version(asked), about, flags)
         return flags
 
     def allows(self, pod: WaitingPod, pod_request: PodRequest, node: int) -> bool:
@@ -117,27 +117,27 @@ class Peers:
         forbidden = self.forbidden(pod, pod_request)
         if forbidden is None:
             return not pod_request.usable
-        known = self._known[id(pod.peers), id(pod_request)]
+        known = self._known[id(pod.affinity), id(pod_request)]
         if known.nowhere is None:
             known.nowhere = bool(forbidden[pod_request.usable].all())
         return known.nowhere
 
     def add(self, pod: WaitingPod, node: int, sign: int = 1, *, held: bool = False) -> None:
         """A pod is put on a node, or (-1) taken off it; ``held``: room for it alone."""
-        if pod.peers is not None:
-            self._met[pod.uid] = pod.peers
-            rules = pod.peers.rules or _NO_RULES
+        if pod.affinity is not None:
+            self._met[pod.uid] = pod.affinity
+            rules = pod.affinity.rules or _NO_RULES
             near = [term.pods for term in rules.affinity]
             for selector in (*near, *(constraint.pods for constraint in rules.spread)):
-                self.leaning.setdefault(selector, set()).add(pod.uid)
-            self.counts.add(pod.peers, node, sign, held=held)
+                self.dependents_of.setdefault(selector, set()).add(pod.uid)
+            self.counts.add(pod.affinity, node, sign, held=held)
 
-    def leaned_on(self, pod: PodUID) -> bool:
+    def depended_on(self, pod: PodUID) -> bool:
         """Whether others that this plan put somewhere may be there because of this one."""
-        peers = self._met.get(pod)
-        return peers is not None and any(
-            len(bearers) > (pod in bearers) and peers.is_one_of((selector,))
-            for selector, bearers in self.leaning.items()
+        affinity = self._met.get(pod)
+        return affinity is not None and any(
+            len(dependents) > (pod in dependents) and affinity.is_one_of((selector,))
+            for selector, dependents in self.dependents_of.items()
         )
 
     def would_hold(
@@ -148,9 +148,9 @@ class Peers:
         """Whether pods may go to their nodes, one after the other, once others are gone."""
         mark, holds = self.counts.mark(), True
         for uid, node in gone:
-            peers = self._snapshot.cluster.neighbours.of(uid) or self._met.get(uid)
-            if peers is not None and node is not None:
-                self.counts.add(peers, node, -1)
+            affinity = self._snapshot.cluster.placed_pods.of(uid) or self._met.get(uid)
+            if affinity is not None and node is not None:
+                self.counts.add(affinity, node, -1)
         for pod, pod_request, node in placement:
             holds = self.allows(pod, pod_request, node)
             if not holds:
@@ -161,16 +161,18 @@ class Peers:
 
     def concerns(self, pod: PodUID) -> bool:
         """Whether a pod on a node has rules, or others have rules about it."""
-        peers = self._snapshot.cluster.neighbours.of(pod)
-        if peers is None:
+        affinity = self._snapshot.cluster.placed_pods.of(pod)
+        if affinity is None:
             return False
-        return peers.rules is not None or bool(self._terms_about(peers))
+        return affinity.rules is not None or bool(self._terms_about(affinity))
 
-    def verdicts(self, peers: PodPeers, where: NodeFilter) -> Iterator[RuleMask]:
+    def verdicts(self, affinity: AffinityInfo, where: NodeFilter) -> Iterator[RuleMask]:
         """Each rule about the pod, and the nodes that it forbids now; ``where``: of the pod."""
-        for term in self._terms_about(peers):
-            yield RuleMask(RuleType.OTHERS, term, self._with_any(term.key, self._bearing(term)))
-        rules = peers.rules or _NO_RULES
+        for term in self._terms_about(affinity):
+            yield RuleMask(
+                RuleType.OTHERS, term, self._with_any(term.key, self._anti_affinity_pods(term))
+            )
+        rules = affinity.rules or _NO_RULES
         for term in rules.anti_affinity:
             found = self._pods((term.pods,), staying=False)
             if found is None:
@@ -178,9 +180,9 @@ class Peers:
             else:
                 yield RuleMask(RuleType.ANTI_AFFINITY, term, self._with_any(term.key, found))
         if rules.affinity:
-            yield from self._near(peers, rules.affinity)
+            yield from self._near(affinity, rules.affinity)
         for constraint in rules.spread:
-            yield self._spread(peers, constraint, rules.spread, where)
+            yield self._spread(affinity, constraint, rules.spread, where)
 
     def level(
         self,
@@ -216,7 +218,7 @@ class Peers:
 
     def _spread(
         self,
-        peers: PodPeers,
+        affinity: AffinityInfo,
         constraint: SpreadConstraint,
         all_of_them: Sequence[SpreadConstraint],
         where: NodeFilter,
@@ -224,11 +226,11 @@ class Peers:
         level = self.level(constraint, all_of_them, where)
         if level is None:
             return self._unknown(constraint)
-        itself = int(peers.is_one_of((constraint.pods,)))
+        itself = int(affinity.is_one_of((constraint.pods,)))
         full = level.pods + itself - level.least > constraint.max_skew
         return RuleMask(RuleType.SPREAD, constraint, _at(level.division, full, outside=True))
 
-    def _near(self, peers: PodPeers, terms: Sequence[AffinityTerm]) -> Iterator[RuleMask]:
+    def _near(self, affinity: AffinityInfo, terms: Sequence[AffinityTerm]) -> Iterator[RuleMask]:
         """Each term asks for a pod that all terms select; the first of them may go anywhere."""
         selectors = tuple(term.pods for term in terms)
         found = self._pods(selectors, staying=False, firm=True)
@@ -237,7 +239,7 @@ class Peers:
             return
         divisions = [self._domains.by(term.key) for term in terms]
         anywhere = np.logical_or.reduce([each.of_node >= 0 for each in divisions])
-        first = not found[anywhere].any() and peers.is_one_of(selectors)
+        first = not found[anywhere].any() and affinity.is_one_of(selectors)
         for term, division in zip(terms, divisions, strict=True):
             if first:
                 yield RuleMask(RuleType.AFFINITY, term, division.of_node < 0)
@@ -259,8 +261,8 @@ class Peers:
         self._asked.append(tally)
         return tally.of_node
 
-    def _bearing(self, term: AffinityTerm) -> Ints:
-        tally = self.counts.bearing(term)
+    def _anti_affinity_pods(self, term: AffinityTerm) -> Ints:
+        tally = self.counts.anti_affinity_tally(term)
         self._asked.append(tally)
         return tally.of_node
 
@@ -270,24 +272,24 @@ class Peers:
             RuleType.UNKNOWN, rule, np.ones(len(self._snapshot.node_shape), dtype=np.bool_)
         )
 
-    def _terms_about(self, peers: PodPeers) -> list[AffinityTerm]:
+    def _terms_about(self, affinity: AffinityInfo) -> list[AffinityTerm]:
         """The anti-affinity of pods on nodes, those of this plan among them, against such a pod."""
         new = self.counts.new_terms
-        known = self._about.get(id(peers))
+        known = self._about.get(id(affinity))
         if known is None or known[1] != len(new):
-            terms = [*self._snapshot.cluster.neighbours.about(peers)]
-            terms += self.counts.new_about(peers)
-            known = self._about[id(peers)] = peers, len(new), terms
+            terms = [*self._snapshot.cluster.placed_pods.about(affinity)]
+            terms += self.counts.new_about(affinity)
+            known = self._about[id(affinity)] = affinity, len(new), terms
         return known[2]
 
 
-def peers_of(
+def masks_of(
     snapshot: Snapshot, domains: Domains, masks: NodeMasks, jobs: Iterable[WaitingJob]
-) -> Peers | None:
+) -> AffinityMasks | None:
     """The rules of a cycle; None where no pod has any."""
-    if not snapshot.cluster.neighbours.bearers() and not any(job.ruled for job in jobs):
+    if not snapshot.cluster.placed_pods.anti_affinity_pods() and not any(job.ruled for job in jobs):
         return None
-    return Peers(snapshot, domains, masks)
+    return AffinityMasks(snapshot, domains, masks)
 
 
 def _version(tallies: list[Tally]) -> int:

@@ -18,7 +18,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from gpu_scheduler.api.names import LABEL_PATH, TERM
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.binding.term import LeaderTerm, refuses_term
+from gpu_scheduler.runtime.binding.leader_term import LeaderTerm, refuses_term
 
 DENIED = "ValidatingAdmissionPolicy 'gpu-scheduler-term' with binding 'x' denied request: "
 OVER = errors.Forbidden(403, "Forbidden", f"{DENIED}a/1 is over: b/2 leads")

@@ -3,7 +3,7 @@
 Its own rules are the required ones that the planner understands; of others it is left to
 kube-scheduler to judge (``jobs.path``). Terms by which a pod on a node keeps others away are read
 so that they never say less than they mean. Called by ``pods`` for every event of a pod, so pods
-alike share one ``PodPeers``.
+alike share one ``AffinityInfo``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,13 +12,13 @@ from sys import intern
 
 import msgspec
 
-from gpu_scheduler.core.model.peers import (
+from gpu_scheduler.core.model.affinity import (
     MOST_RULES,
     NAMESPACE_NAME,
     PER_POD_LABELS,
+    AffinityInfo,
+    AffinityRules,
     AffinityTerm,
-    PodPeers,
-    PodRules,
     PodSelector,
     SpreadConstraint,
 )
@@ -38,10 +38,10 @@ MOST_BYTES = 16 << 10  # of a pod's rules
 _HARD = "DoNotSchedule"
 _MOST_KEY = 317  # characters of a label's key
 _ENCODER = msgspec.json.Encoder()
-_SIGNATURES: Shared[PodPeers] = Shared()  # what is known of pods alike
+_SIGNATURES: Shared[AffinityInfo] = Shared()  # what is known of pods alike
 
 
-def peers_of(pod: Pod) -> PodPeers:
+def pod_affinity_of(pod: Pod) -> AffinityInfo:
     """Who the pod is, and its rules."""
     meta, spec = pod.metadata, pod.spec
     labels = tuple(sorted(each for each in meta.labels.items() if each[0] not in PER_POD_LABELS))
@@ -49,10 +49,10 @@ def peers_of(pod: Pod) -> PodPeers:
         labels = labels[:MOST_LABELS]
     ruled = spec.topology_spread_constraints or spec.affinity
     rules = _rules(pod) if ruled else None
-    return _SIGNATURES.same(PodPeers(intern(meta.namespace), labels, rules))
+    return _SIGNATURES.same(AffinityInfo(intern(meta.namespace), labels, rules))
 
 
-def _rules(pod: Pod) -> PodRules | None:
+def _rules(pod: Pod) -> AffinityRules | None:
     affinity, namespace, labels = pod.spec.affinity, pod.metadata.namespace, pod.metadata.labels
     said = affinity, pod.spec.topology_spread_constraints
     if len(_ENCODER.encode(said)) > MOST_BYTES:
@@ -73,10 +73,10 @@ def _rules(pod: Pod) -> PodRules | None:
     ]
     if not (near or apart or level or borne):
         return None
-    return PodRules(tuple(near), tuple(apart), tuple(level), tuple(borne))
+    return AffinityRules(tuple(near), tuple(apart), tuple(level), tuple(borne))
 
 
-def _of_heavy(affinity: Affinity | None, namespace: str) -> PodRules | None:
+def _of_heavy(affinity: Affinity | None, namespace: str) -> AffinityRules | None:
     """Rules that say too much to be kept: whom they keep away is everybody of their namespace.
 
     A pod that waits is not planned with them (``slim``); of one that runs nothing else is asked.
@@ -87,7 +87,7 @@ def _of_heavy(affinity: Affinity | None, namespace: str) -> PodRules | None:
         term.topology_key[:_MOST_KEY]: field for field, term in _terms("podAntiAffinity", found)
     }
     borne = tuple(AffinityTerm(key, everybody, namespace, field) for key, field in keys.items())
-    return PodRules(others_judge=borne) if borne else None
+    return AffinityRules(others_judge=borne) if borne else None
 
 
 def not_understood(term: PodAffinityTerm) -> str:
