@@ -213,7 +213,7 @@ DEFECTS = (
         first=(
             "tests/unit/state/test_full_nodes.py",
             "tests/unit/state/test_decisions.py",
-            "tests/unit/state/queue/test_awaited.py",
+            "tests/unit/state/queue/test_nominated.py",
         ),
     ),
     Defect(

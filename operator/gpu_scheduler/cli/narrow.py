@@ -16,31 +16,31 @@ _SPARED = ("TYPE", "PROJECT")  # in this order
 _BROKEN = ("NODE", "PROJECT", "NAMESPACE", "NAME")
 
 
-def fitted(sheet: PrintedTable, columns: int, *, all_columns: bool = False) -> PrintedTable:
+def fitted(table: PrintedTable, columns: int, *, all_columns: bool = False) -> PrintedTable:
     """The table for a terminal of so many columns; cells may have several lines.
 
     Where that is not enough the printer folds on.
 
     Args:
-        sheet: the table.
+        table: the table.
         columns: of the terminal.
         all_columns: whether none may be left out.
     """
-    if _width(sheet) <= columns:
-        return sheet
+    if _width(table) <= columns:
+        return table
     if not all_columns:
-        sheet = _without(sheet, {i for i, _ in enumerate(sheet.columns) if not _filled(sheet, i)})
-    sheet = PrintedTable([name.replace("(", "\n(") for name in sheet.columns], sheet.rows)
-    if _width(sheet) > columns:
-        sheet = PrintedTable([name.partition("\n")[0] for name in sheet.columns], sheet.rows)
-    sheet = _break(sheet, "REASON", columns)
+        table = _without(table, {i for i, _ in enumerate(table.columns) if not _filled(table, i)})
+    table = PrintedTable([name.replace("(", "\n(") for name in table.columns], table.rows)
+    if _width(table) > columns:
+        table = PrintedTable([name.partition("\n")[0] for name in table.columns], table.rows)
+    table = _break(table, "REASON", columns)
     for name in () if all_columns else _SPARED:
-        if _width(sheet) > columns and name in sheet.columns:
-            sheet = _without(sheet, {sheet.columns.index(name)})
-    wide = dict(zip(sheet.columns, _columns(sheet), strict=True))
+        if _width(table) > columns and name in table.columns:
+            table = _without(table, {table.columns.index(name)})
+    wide = dict(zip(table.columns, _columns(table), strict=True))
     for name in sorted(_BROKEN, key=lambda each: -wide.get(each, 0)):
-        sheet = _break(sheet, name, columns)
-    return sheet
+        table = _break(table, name, columns)
+    return table
 
 
 def broken(text: str, most: int) -> str:
@@ -53,36 +53,36 @@ def broken(text: str, most: int) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _break(sheet: PrintedTable, name: str, columns: int) -> PrintedTable:
+def _break(table: PrintedTable, name: str, columns: int) -> PrintedTable:
     """With the cells of a column in several lines, if it is there and the table is too wide."""
-    over = _width(sheet) - columns
-    if over <= 0 or name not in sheet.columns:
-        return sheet
-    number = sheet.columns.index(name)
-    most = max(len(name), _columns(sheet)[number] - over)
-    cut = [[broken(c, most) if i == number else c for i, c in enumerate(r)] for r in sheet.rows]
-    return PrintedTable(sheet.columns, [*cut])
+    over = _width(table) - columns
+    if over <= 0 or name not in table.columns:
+        return table
+    number = table.columns.index(name)
+    most = max(len(name), _columns(table)[number] - over)
+    cut = [[broken(c, most) if i == number else c for i, c in enumerate(r)] for r in table.rows]
+    return PrintedTable(table.columns, [*cut])
 
 
-def _without(sheet: PrintedTable, gone: Collection[int]) -> PrintedTable:
-    kept = [i for i in range(len(sheet.columns)) if i not in gone]
+def _without(table: PrintedTable, gone: Collection[int]) -> PrintedTable:
+    kept = [i for i in range(len(table.columns)) if i not in gone]
     return PrintedTable(
-        [sheet.columns[i] for i in kept], [[row[i] for i in kept] for row in sheet.rows]
+        [table.columns[i] for i in kept], [[row[i] for i in kept] for row in table.rows]
     )
 
 
-def _filled(sheet: PrintedTable, number: int) -> bool:
-    return any(row[number] for row in sheet.rows)
+def _filled(table: PrintedTable, number: int) -> bool:
+    return any(row[number] for row in table.rows)
 
 
-def _width(sheet: PrintedTable) -> int:
-    each = _columns(sheet)
+def _width(table: PrintedTable) -> int:
+    each = _columns(table)
     return sum(each) + _GAP * max(0, len(each) - 1)
 
 
-def _columns(sheet: PrintedTable) -> list[int]:
-    rows: list[Sequence[str]] = [sheet.columns, *sheet.rows]
+def _columns(table: PrintedTable) -> list[int]:
+    rows: list[Sequence[str]] = [table.columns, *table.rows]
     return [
         max(len(line) for row in rows for line in row[i].split("\n"))
-        for i in range(len(sheet.columns))
+        for i in range(len(table.columns))
     ]

@@ -86,30 +86,30 @@ def console(*, error: bool = False) -> "Console":
     return Console(stderr=error, highlight=False, markup=False, emoji=False)
 
 
-def print_sheet(sheet: PrintedTable, *, wide: bool = False, headers: bool = True) -> None:
+def print_table(table: PrintedTable, *, wide: bool = False, headers: bool = True) -> None:
     """Print a table; without ``wide`` a narrow terminal may cost it columns (see ``narrow``)."""
-    sheet = sheet.cut(wide=wide)
+    table = table.cut(wide=wide)
     if not sys.stdout.isatty():
-        say("\n".join(_lines(sheet, headers=headers)))
+        say("\n".join(_lines(table, headers=headers)))
         return
     from rich.table import Table
     from rich.text import Text
 
     from gpu_scheduler.cli.narrow import fitted
 
-    sheet = fitted(sheet, console().width, all_columns=wide)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=headers)
-    for name in sheet.columns:
-        table.add_column(name, header_style="bold", overflow="fold")
-    for row in sheet.rows:
-        table.add_row(*(Text(plain(cell), style=_COLOURS.get(cell, "")) for cell in row))
-    console().print(table)
+    table = fitted(table, console().width, all_columns=wide)
+    printed = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=headers)
+    for name in table.columns:
+        printed.add_column(name, header_style="bold", overflow="fold")
+    for row in table.rows:
+        printed.add_row(*(Text(plain(cell), style=_COLOURS.get(cell, "")) for cell in row))
+    console().print(printed)
 
 
 def print_objects(
     objects: Sequence[Mapping[str, Any]],
     output: str,
-    sheet: Callable[[], PrintedTable],
+    table: Callable[[], PrintedTable],
     *,
     headers: bool = True,
     one: bool = False,
@@ -119,7 +119,7 @@ def print_objects(
     Args:
         objects: with apiVersion and kind.
         output: one of ``FORMATS``.
-        sheet: their table.
+        table: theirs.
         headers: whether the table has a heading.
         one: a single object was asked for, by its name: no List around it.
     """
@@ -130,7 +130,7 @@ def print_objects(
         body: Any = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
         print_value(objects[0] if one else body, output)
     else:
-        print_sheet(sheet(), wide=output == "wide", headers=headers)
+        print_table(table(), wide=output == "wide", headers=headers)
 
 
 def print_value(value: Any, output: str) -> None:
@@ -151,11 +151,11 @@ def name_of(body: Mapping[str, Any]) -> str:
     return f"{kind}/{body['metadata']['name']}"
 
 
-def _lines(sheet: PrintedTable, *, headers: bool) -> Iterable[str]:
-    rows = [list(sheet.columns), *sheet.rows] if headers else sheet.rows
+def _lines(table: PrintedTable, *, headers: bool) -> Iterable[str]:
+    rows = [list(table.columns), *table.rows] if headers else table.rows
     if not rows:
         return
-    widths = [max(len(row[i]) for row in rows) for i in range(len(sheet.columns))]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
     for row in rows:
         yield "   ".join(
             cell.ljust(width) for cell, width in zip(row, widths, strict=True)

@@ -96,9 +96,11 @@ def steps(seen: LiveJobSpec, fields: Mapping[str, Any]) -> tuple[dict[str, Any],
     """
     if "completions" not in fields:
         return (dict(fields),)
-    width = fields.get("parallelism", seen.parallelism)
+    parallelism = fields.get("parallelism", seen.parallelism)
     first = {**fields, "parallelism": fields["completions"]}
-    return (first,) if width == fields["completions"] else (first, {"parallelism": width})
+    return (
+        (first,) if parallelism == fields["completions"] else (first, {"parallelism": parallelism})
+    )
 
 
 def edited(found: TemplatedJob, rendered: Mapping[str, Any]) -> list[str]:

@@ -389,7 +389,7 @@ class Operator:
             preempted=self.preemption.of(job.key),
             cost=self.preemption.costs.of(job),
             assumed=self.state.assumed,
-            awaited=self.state.awaited.of(job.key),
+            nominated=self.state.nominated.of(job.key),
             sweep=self.sweeping.judged(job),
             quarantine=self.plan.quarantine.job(job.key),
             refused=self.missing.refused(job),

@@ -251,15 +251,15 @@ class Planning:
             try:
                 if pod is None:
                     raise RuntimeError(f"planned a pod that does not wait: {decision.pod}")
-                unmade = state.waiting.unmade(decision.pod) is not None
+                prospective = state.waiting.prospective(decision.pod) is not None
                 state.assume(decision)
-                if unmade:
+                if prospective:
                     self._rules.make(decision.job)
                 else:
                     self._binder.submit(decision, pod, gang=decision.job in gangs)
             except Exception as error:
                 failed.add(decision.job)
-                if state.waiting.unmade(decision.pod) is None:
+                if state.waiting.prospective(decision.pod) is None:
                     state.forget(decision.pod, pod)
                 state.give_back(decision.job)
                 self._put_in_quarantine(ObjectRef(ObjectType.JOB, decision.job), error, set())

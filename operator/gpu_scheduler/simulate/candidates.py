@@ -81,9 +81,11 @@ def _judge(placer: Placer, member: Member, node: int) -> tuple[Distance, Json]:
         rest = gaps[0], gaps[1]
         if placer.affinity is not None and not placer.affinity.allows(pod, demand, node):
             said.append("a rule about other pods forbids it")
-        if info.closed or info.name in pod.avoid:
+        if info.unschedulable or info.name in pod.avoid:
             kind = 1
-            said.append(info.closed or "is left out for a while: a pod of the job failed there")
+            said.append(
+                info.unschedulable or "is left out for a while: a pod of the job failed there"
+            )
     base = cluster.first[node]
     body = {
         "node": info.name,

@@ -14,8 +14,8 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.request import PodShape, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.core.packing.mix import mix_of
 from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.packing.target_workload import target_workload_of
 from gpu_scheduler.simulate.arrivals import cluster_of
 from gpu_scheduler.simulate.causes import Cause, cause_of
 from gpu_scheduler.simulate.lifetimes import LifetimeEvent
@@ -54,7 +54,7 @@ class FillPlayer:
         """``causes``: find out why pods are lost, which takes longer than to find that they are."""
         self._causes = causes
         pod_shapes = Counter(pods)
-        self.session = PlannerCache(packing, mix_of(pod_shapes))
+        self.session = PlannerCache(packing, target_workload_of(pod_shapes))
         self.session.begin(cluster_of(nodes))
         self.allocated_milli = self._asked_milli = 0  # by all that are there, or would be
         self._capacity_milli = sum(node.gpus for node in nodes) * DEVICE_MILLI

@@ -21,7 +21,7 @@ from gpu_scheduler.state.nodes.agents import Reports
 from gpu_scheduler.state.nodes.charging import charge
 from gpu_scheduler.state.nodes.classes import ClassRecord, resolve_models
 from gpu_scheduler.state.pods.pod import PodRecord, Stage, without_stranger
-from gpu_scheduler.state.queue.awaited import AwaitedPod
+from gpu_scheduler.state.queue.nominated import NominatedPod
 
 
 class ClusterState(ClusterView):
@@ -190,9 +190,9 @@ class ClusterState(ClusterView):
         self._members_changed(key)
         self.replan()
 
-    def narrow(self, job: JobRecord, width: int) -> None:
+    def narrow(self, job: JobRecord, parallelism: int) -> None:
         """Make a Job as narrow as this, once that is safe; what is awaited is given back."""
-        self.narrowed[job.uid] = width
+        self.narrowed[job.uid] = parallelism
         self.give_back(job.owner)
         self.replan()
 
@@ -206,23 +206,23 @@ class ClusterState(ClusterView):
         self.replan(self._decisions.assume(place, self._gpujobs.get(place.job)))
         self._members_changed(place.job)
 
-    def take_place(self, awaited: AwaitedPod, pod: PodUID) -> Assignment | None:
+    def take_place(self, nominated: NominatedPod, pod: PodUID) -> Assignment | None:
         """A waiting pod takes the place of an awaited one; None where it does not fit there."""
-        job = self._gpujobs[awaited.place.job]
-        place = self._decisions.take_place(awaited, pod, job)
+        job = self._gpujobs[nominated.place.job]
+        place = self._decisions.take_place(nominated, pod, job)
         self.replan()
         self._members_changed(job.key)
         return place
 
     def give_back(self, key: JobKey) -> bool:
         """Give the places of a GPUJob's awaited pods back; False when it had none."""
-        awaited = self._decisions.of(key)
-        for uid in awaited:
+        nominated = self._decisions.of(key)
+        for uid in nominated:
             self._decisions.take_back(uid)
-        if awaited:
+        if nominated:
             self._members_changed(key)
             self.replan()
-        return bool(awaited)
+        return bool(nominated)
 
     def forget(self, uid: PodUID, pod: Pod | None) -> None:
         """Take back a decision whose write failed; ``pod`` as just read, None = gone."""
@@ -348,7 +348,7 @@ class ClusterState(ClusterView):
         if changed:
             self.replan()
             self.waiting.all_changed()
-            for key in self.awaited.on(name):
+            for key in self.nominated.on(name):
                 self.give_back(key)
             for held in tuple(self.running_pods.on(name)):
                 self._occupy(self.pods[held.uid])

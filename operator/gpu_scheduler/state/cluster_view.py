@@ -26,16 +26,16 @@ from gpu_scheduler.state.nodes.classes import ClassStore
 from gpu_scheduler.state.nodes.ledger import Ledger
 from gpu_scheduler.state.nodes.node_store import NodeStore
 from gpu_scheduler.state.pods.bereft import BereftPods
-from gpu_scheduler.state.pods.counting import PodCount, counted, shrinks, width
+from gpu_scheduler.state.pods.counting import PodCount, counted, parallelism_of, shrinks
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.state.pods.pod_store import PodStore
 from gpu_scheduler.state.pods.shares import ShareGroups
 from gpu_scheduler.state.queue.gangs import gang_of
 from gpu_scheduler.state.queue.moves import Moves
+from gpu_scheduler.state.queue.prospective import ProspectivePod, prospective_pods
 from gpu_scheduler.state.queue.running_pods import RunningPodStore
-from gpu_scheduler.state.queue.unmade import UnmadePod, unmade_pods
 from gpu_scheduler.state.queue.waiting import PendingPods
-from gpu_scheduler.state.queue.window import most_unmade
+from gpu_scheduler.state.queue.window import most_prospective
 
 
 class ClusterView:
@@ -90,7 +90,7 @@ class ClusterView:
         self._decisions = Decisions(self.ledger, self._placed_pods, self.waiting)
         self._assumed = self._decisions.assumed
         self.assumed: Mapping[PodUID, Assignment] = self._assumed
-        self.awaited = self._decisions.awaited
+        self.nominated = self._decisions.nominated
         self.withheld: dict[JobKey, frozenset[str]] = {}  # no unmade pod of these is planned: why
         self.vanished: dict[JobKey, list[JobRecord]] = {}  # Jobs that the watch shows no more
         self.narrowed: dict[str, int] = {}  # by uid: Jobs that are to become as narrow as this
@@ -136,12 +136,12 @@ class ClusterView:
         if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
             return None
         project = self.projects.owner(job.namespace)
-        if project is None or (key in self.awaited and is_gang(job.spec)):
+        if project is None or (key in self.nominated and is_gang(job.spec)):
             return None  # a gang is placed in one piece: it has its places, and its pods come
         if self.waiting.has_pods(key) and any(map(self.shrinks, self.jobs_of(key))):
             return None  # what got a place now might be deleted with what has none
-        unmade = partial(self._unmade, job, project)
-        return self.waiting.job(job, project, lambda: self.gang(job), unmade)
+        prospective = partial(self._prospective, job, project)
+        return self.waiting.job(job, project, lambda: self.gang(job), prospective)
 
     def work(self, key: JobKey) -> GPUJobRecord | None:
         """A GPUJob, or a group of pods without one."""
@@ -218,7 +218,7 @@ class ClusterView:
             return False  # pods that ask by themselves: nobody's width says how many there are
         asked, decided = self.widening.get(own.uid, 0), own.uid in self.narrowed
         known = max(self._pods.number_of(own.uid), own.active)
-        if not (own.narrowed or decided) and known <= width(own):
+        if not (own.narrowed or decided) and known <= parallelism_of(own):
             return False  # without a look at each pod
         count = self.count(own.uid)
         return shrinks(own, count, asked) or (decided and count.unplaced > 0)
@@ -240,17 +240,17 @@ class ClusterView:
             return job.finished
         return not self.trials_left(job)
 
-    def _unmade(self, job: GPUJobRecord, project: ProjectName) -> list[UnmadePod]:
+    def _prospective(self, job: GPUJobRecord, project: ProjectName) -> list[ProspectivePod]:
         if job.templates is None or job.key in self.withheld or self._is_over(job):
             return []
         record = self.projects.records[project]
-        return unmade_pods(
+        return prospective_pods(
             job,
             self.jobs_of(job.key),
             self.records(job.key),
-            self.awaited.of(job.key),
+            self.nominated.of(job.key),
             left=self.trials_left(job),
-            most=partial(most_unmade, self.ledger.cluster, ceiling_milli(record.project)),
+            most=partial(most_prospective, self.ledger.cluster, ceiling_milli(record.project)),
         )
 
     def _makes_room(self, old: PodRecord | None) -> bool:

@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.nodes.ledger import Charge, Ledger
-from gpu_scheduler.state.queue.awaited import AwaitedPod, AwaitedPods
+from gpu_scheduler.state.queue.nominated import NominatedPod, NominatedPods
 from gpu_scheduler.state.queue.waiting import PendingPods
 
 
@@ -26,15 +26,20 @@ class Decisions:
         self._placed_pods = placed_pods
         self._waiting = waiting
         self.assumed: dict[PodUID, Assignment] = {}
-        self.awaited = AwaitedPods()
+        self.nominated = NominatedPods()
 
     def assume(self, place: Assignment, job: GPUJobRecord | None) -> bool:
         """Charge a decision; ``job``: its GPUJob, if that is known."""
-        entry, unmade = self._waiting.entry(place.pod), self._waiting.unmade(place.pod)
-        if unmade is not None and job is not None:
-            width = 1 + max(unmade.expected_pods, self.awaited.untold_width(place.job, unmade.role))
+        entry, prospective = self._waiting.entry(place.pod), self._waiting.prospective(place.pod)
+        if prospective is not None and job is not None:
+            parallelism = 1 + max(
+                prospective.expected_pods,
+                self.nominated.untold_parallelism(place.job, prospective.role),
+            )
             kind = self._waiting.kind(place.pod, job)
-            self.awaited.put(AwaitedPod(place, unmade.role, unmade.index, width, kind))
+            self.nominated.put(
+                NominatedPod(place, prospective.role, prospective.index, parallelism, kind)
+            )
         need = self._waiting.resources(place.pod)
         self.assumed[place.pod] = place
         held = Charge(place.node, entry.namespace, *need, place.grants, entry.name)
@@ -47,21 +52,23 @@ class Decisions:
         """A decision is none any more: nothing is charged for it."""
         place = self.assumed.pop(uid, None)
         if place is not None:
-            self.awaited.drop(place.job, uid)
+            self.nominated.drop(place.job, uid)
         self._ledger.release_pod(uid)
         return self._placed_pods.drop(uid)
 
-    def take_place(self, awaited: AwaitedPod, pod: PodUID, job: GPUJobRecord) -> Assignment | None:
+    def take_place(
+        self, nominated: NominatedPod, pod: PodUID, job: GPUJobRecord
+    ) -> Assignment | None:
         """A pod that waits takes the place of an awaited one; None where it does not fit there.
 
         The place is nobody's then: the pod waits like any other.
         """
-        self._waiting.learn(job.namespace, awaited.pod_shape, self._waiting.kind(pod, job))
-        self.take_back(awaited.uid)
-        place, known = replace(awaited.place, pod=pod), self._ledger.node(awaited.place.node)
+        self._waiting.learn(job.namespace, nominated.pod_shape, self._waiting.kind(pod, job))
+        self.take_back(nominated.uid)
+        place, known = replace(nominated.place, pod=pod), self._ledger.node(nominated.place.node)
         kind = self._waiting.kind(pod, job)
         need = self._waiting.resources(pod)
-        if known is None or known[0].closed or not matches(kind.where, known[0]):
+        if known is None or known[0].unschedulable or not matches(kind.where, known[0]):
             return None
         if not self._ledger.has_room(place.node, need, place.grants):
             return None
@@ -70,4 +77,4 @@ class Decisions:
 
     def of(self, key: JobKey) -> list[PodUID]:
         """The awaited pods of a GPUJob, by the uids under which they are charged."""
-        return [each.uid for each in self.awaited.of(key)]
+        return [each.uid for each in self.nominated.of(key)]

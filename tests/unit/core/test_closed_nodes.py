@@ -10,11 +10,11 @@ from gpu_scheduler.core.plan import plan
 
 @pytest.mark.parametrize(("closed", "gives"), [("is cordoned", ["v1"]), ("", [])])
 def test_who_borrows_gives_back_where_the_rest_of_the_gpus_is_closed(
-    closed: str, gives: list[str]
+    unschedulable: str, gives: list[str]
 ) -> None:
     play = full(2, project("a", 0), project("b", 0))
     builder = ClusterBuilder().node("n0", 2).held("n0/0", 1000, "b").held("n0/1", 1000, "b")
-    builder.node("n1", 2, closed=closed)
+    builder.node("n1", 2, unschedulable=unschedulable)
     play.wait(Pod("w", "a", pod_shape(1000)))
     result = plan(builder.obj(), play.projects, play.jobs(), running_pods=play.roll(), now=1000.0)
     assert evicted(result) == gives

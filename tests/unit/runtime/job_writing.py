@@ -49,7 +49,7 @@ def reconciler(
 def place_unmade(state: ClusterState, node: str = "a") -> list[JobKey]:
     """Give each pod that is planned and does not exist a place, as the planner would; of whom."""
     found = [(j.key, p.uid) for j in state.waiting_jobs() for p in j.pods]
-    unmade = [each for each in found if state.waiting.unmade(each[1]) is not None]
-    for key, uid in unmade:
+    prospective = [each for each in found if state.waiting.prospective(each[1]) is not None]
+    for key, uid in prospective:
         state.assume(Assignment(key, uid, node, ()))
-    return [key for key, _ in unmade]
+    return [key for key, _ in prospective]

@@ -142,7 +142,7 @@ def _reconciling(
         every(look_seconds, narrow),
     ]
     told = lambda: case.state.gpujobs[KEY].complaint  # noqa: E731
-    return Scene(case.client, works, is_it, told, lambda: bool(case.state.awaited.of(KEY)))
+    return Scene(case.client, works, is_it, told, lambda: bool(case.state.nominated.of(KEY)))
 
 
 def creating_a_job(answer: Any) -> Scene:

@@ -18,7 +18,7 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import JobKey, PodUID, WaitingJob
-from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.kube.objects import OwnerReference
 from gpu_scheduler.kube.objects import Pod as Object
 from gpu_scheduler.state.cluster_state import ClusterState

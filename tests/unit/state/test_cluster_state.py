@@ -201,19 +201,19 @@ def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_has_ended() -> Non
     stranger = {"name": "x", "path": "other", "job": None, "node": "a", "containers": NVIDIA}
     state = make_cluster_state(make_pod(version=1, **stranger))
     state.node_changed(SERVED)
-    assert "team-a/x" in state.snapshot().nodes[0].closed
+    assert "team-a/x" in state.snapshot().nodes[0].unschedulable
     state.pod_changed(make_pod(version=2, phase="Running", **stranger))
-    assert state.snapshot().nodes[0].closed
+    assert state.snapshot().nodes[0].unschedulable
     state.pod_changed(make_pod(version=3, phase="Succeeded", **stranger))
-    assert not state.snapshot().nodes[0].closed
+    assert not state.snapshot().nodes[0].unschedulable
 
 
 def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_is_gone() -> None:
     state = make_cluster_state(make_pod("x", path="other", job=None, node="a", containers=NVIDIA))
     state.node_changed(SERVED)
-    assert state.snapshot().nodes[0].closed
+    assert state.snapshot().nodes[0].unschedulable
     state.pod_gone(PodUID("uid-x"))
-    assert not state.snapshot().nodes[0].closed
+    assert not state.snapshot().nodes[0].unschedulable
 
 
 def test_a_node_reopens_after_a_stranger_that_was_given_an_allocation() -> None:

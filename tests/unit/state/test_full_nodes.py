@@ -2,7 +2,7 @@
 
 import pytest
 from tests.unit.state.builders import half, make_job, make_pod
-from tests.unit.state.queue.test_unmade import KEY, accepted
+from tests.unit.state.queue.test_prospective import KEY, accepted
 
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.decision import Assignment
@@ -23,8 +23,8 @@ def test_a_pod_that_comes_has_its_place_only_where_the_node_may_have_one_more(
     for i in range(others):  # others placed them meanwhile
         state.pod_changed(make_pod(f"other-{i}", path="other", job=None, node="a", cpu="1m"))
     state.pod_changed(make_pod("job-0"))
-    (awaited,) = state.awaited.of(KEY)
-    place = state.take_place(awaited, PodUID("uid-job-0"))
+    (nominated,) = state.nominated.of(KEY)
+    place = state.take_place(nominated, PodUID("uid-job-0"))
     assert (place is not None) == fits
     assert state.snapshot().free_pods == [0]
 

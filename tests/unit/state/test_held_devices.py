@@ -289,7 +289,7 @@ class History(RuleBasedStateMachine):
             ]
             assert sum(unlisted.get(node.name, {}).values()) == sum(lost)
             if lost:
-                assert node.closed
+                assert node.unschedulable
 
 
 TestHistory = History.TestCase

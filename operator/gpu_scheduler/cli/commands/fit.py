@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from gpu_scheduler.cli.shown import PrintedTable, output_option, print_sheet, print_value, say
+from gpu_scheduler.cli.shown import PrintedTable, output_option, print_table, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 
@@ -78,13 +78,13 @@ def _print(found: dict[str, Any]) -> None:
     who = f"{pods} of the {count:,} wanted" if count and fits < count else pods
     project = f" (project {found['project']})" if found["project"] else ""
     say(f"{who} with {found['asks']} would start now in {found['namespace']}{project}")
-    sheet = PrintedTable(("NODE", "PODS", "GPU", "ON GPUS"))
+    table = PrintedTable(("NODE", "PODS", "GPU", "ON GPUS"))
     for node in found["nodes"]:
         numbers = ", ".join(_device(each) for each in node["devices"])
-        sheet.rows.append((node["node"], str(node["pods"]), node["gpu"], numbers))
-    if sheet.rows:
+        table.rows.append((node["node"], str(node["pods"]), node["gpu"], numbers))
+    if table.rows:
         say()
-        print_sheet(sheet)
+        print_table(table)
     if found["borrows"] != "0":
         say(f"\n{found['borrows']} GPU of that is borrowed: others may take it back")
     if found["reason"]:

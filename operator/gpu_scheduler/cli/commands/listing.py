@@ -73,7 +73,7 @@ def _namespaces(
 
 
 def _print(listed: "Listed", *, wide: bool, headers: bool, watch: bool) -> None:
-    from gpu_scheduler.cli.shown import PrintedTable, print_sheet
+    from gpu_scheduler.cli.shown import PrintedTable, print_table
 
     columns, rows = listed.read()
     _say_what_is_missing(listed)
@@ -85,7 +85,7 @@ def _print(listed: "Listed", *, wide: bool, headers: bool, watch: bool) -> None:
         except KeyboardInterrupt:
             raise click.exceptions.Exit(130) from None
     elif rows:
-        print_sheet(PrintedTable(columns.heading(), [*rows.values()]), wide=wide, headers=headers)
+        print_table(PrintedTable(columns.heading(), [*rows.values()]), wide=wide, headers=headers)
     else:
         say(f"No jobs in {listed.place}.", err=True)
 

@@ -21,7 +21,7 @@ from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 @of_cluster
 def projects(where: ClusterOptions, output: str, no_headers: bool) -> None:
     """Quotas, and what of them is in use."""
-    from gpu_scheduler.cli.project.lines import sheet
+    from gpu_scheduler.cli.project.lines import table
 
     with where.cluster() as cluster:
         found = list(cluster.client.items(_path()))
@@ -30,7 +30,7 @@ def projects(where: ClusterOptions, output: str, no_headers: bool) -> None:
             "there is no GPUProject, so no namespace may use GPUs; "
             "kubectl gpu project create NAME --quota N"
         )
-    print_objects(found, output, lambda: sheet(found), headers=not no_headers)
+    print_objects(found, output, lambda: table(found), headers=not no_headers)
 
 
 @click.group("project", no_args_is_help=True)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gpu_scheduler.cli.ending import Failed, one_line
-from gpu_scheduler.cli.shown import PrintedTable, output_option, print_sheet, print_value, say
+from gpu_scheduler.cli.shown import PrintedTable, output_option, print_table, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 _NO_SERIES = "no usage series is recorded yet"
@@ -92,10 +92,10 @@ def idle(where: ClusterOptions, project: str | None, output: str) -> None:
         unknown = [key for key, _ in held if key not in {name for name, _ in known}]
         return print_value({"idleNow": body, "notKnown": unknown}, output)
     if found:
-        sheet = PrintedTable(["NAME", "PROJECT", "GPU", "PODS", "NODE"])
+        table = PrintedTable(["NAME", "PROJECT", "GPU", "PODS", "NODE"])
         for key, (milli, pods, nodes, of, _) in found:
-            sheet.rows.append([key, of or "-", gpus(milli), str(len(pods)), ", ".join(nodes)])
-        print_sheet(sheet)
+            table.rows.append([key, of or "-", gpus(milli), str(len(pods)), ", ".join(nodes)])
+        print_table(table)
         name, (_, pods, *_) = found[0]
         say()
         print_text(

@@ -13,7 +13,7 @@ from gpu_scheduler.cli.submission.runai import SAME, refused_options
 from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
-    from gpu_scheduler.cli.submission.job import Asked
+    from gpu_scheduler.cli.submission.job import SubmitOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -177,8 +177,8 @@ def command(
         )
     if attach and dry_run != "none":
         raise ValueError("--attach follows a pod, and with --dry-run there will be none")
-    asked = _asked(flags, where.namespace, context.meta.get(BEHIND))
-    body = job_of(asked, None if file is None else _read(file))
+    submit_options = _asked(flags, where.namespace, context.meta.get(BEHIND))
+    body = job_of(submit_options, None if file is None else _read(file))
     if dry_run == "client":
         if project is not None and not where.namespace:
             raise ValueError(
@@ -197,10 +197,10 @@ def command(
         follow(where, namespace, str(made["metadata"]["name"]))
 
 
-def _asked(flags: Mapping[str, Any], namespace: str | None, behind: Any) -> "Asked":
+def _asked(flags: Mapping[str, Any], namespace: str | None, behind: Any) -> "SubmitOptions":
     import os
 
-    from gpu_scheduler.cli.submission.job import Asked
+    from gpu_scheduler.cli.submission.job import SubmitOptions
     from gpu_scheduler.cli.submission.volumes import claim, volume
 
     said = dict(flags)
@@ -227,7 +227,9 @@ def _asked(flags: Mapping[str, Any], namespace: str | None, behind: Any) -> "Ask
     policy = said["pull_policy"]
     said["pull_policy"] = None if policy is None else _PULL[policy.lower()]
     del said["more"]
-    return Asked(name=name or flag or "", namespace=namespace or "", arguments=behind, **said)
+    return SubmitOptions(
+        name=name or flag or "", namespace=namespace or "", arguments=behind, **said
+    )
 
 
 def _read(file: str) -> dict[str, Any]:

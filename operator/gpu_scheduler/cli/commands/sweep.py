@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from gpu_scheduler.cli.ending import Failed, one_line
-from gpu_scheduler.cli.shown import PrintedTable, output_option, print_sheet, print_value, say
+from gpu_scheduler.cli.shown import PrintedTable, output_option, print_table, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
+    from gpu_scheduler.sweeps.commands.column_table import ColumnTable as Trials
     from gpu_scheduler.sweeps.commands.record import Record
-    from gpu_scheduler.sweeps.commands.sheet import ColumnTable as Trials
 
 
 @contextmanager
@@ -31,11 +31,11 @@ def _record(where: ClusterOptions, job: str) -> "Iterator[Record]":
         raise Failed(str(error)) from None
 
 
-def _print(sheet: "Trials", output: str) -> None:
+def _print(table: "Trials", output: str) -> None:
     if output != "table":
-        return click.echo(sheet.render(output))  # for a program: as it is
-    heading, *rows = sheet.texts()
-    return print_sheet(PrintedTable(heading, list(rows)))
+        return click.echo(table.render(output))  # for a program: as it is
+    heading, *rows = table.texts()
+    return print_table(PrintedTable(heading, list(rows)))
 
 
 @click.group("sweep", no_args_is_help=True)
@@ -83,8 +83,8 @@ def preview(file: Path, first: int, output: str) -> None:
 def trials(where: ClusterOptions, job: str, sort_by: str | None, output: str) -> None:
     """Show all trials that have started or ended: state, results and parameters."""
     with _record(where, job) as record:
-        sheet = record.trials()
-        _print(sheet.sorted_by(sort_by) if sort_by else sheet, output)
+        table = record.trials()
+        _print(table.sorted_by(sort_by) if sort_by else table, output)
 
 
 @command.command()
@@ -94,11 +94,11 @@ def trials(where: ClusterOptions, job: str, sort_by: str | None, output: str) ->
 def best(where: ClusterOptions, job: str, output: str) -> None:
     """Show the best trial and its parameters."""
     with _record(where, job) as record:
-        sheet = record.best()
+        table = record.best()
         if output == "json":
-            print_value(sheet.objects()[0], output)
+            print_value(table.objects()[0], output)
         else:
-            _print(sheet, output)
+            _print(table, output)
 
 
 @command.command()

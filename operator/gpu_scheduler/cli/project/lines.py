@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from gpu_scheduler.api.names import ALLOCATION, ASK_GPU
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.holders.bars import print_text
-from gpu_scheduler.cli.shown import PrintedTable, print_sheet, say
+from gpu_scheduler.cli.shown import PrintedTable, print_table, say
 
 
-def sheet(projects: Sequence[Body]) -> PrintedTable:
+def table(projects: Sequence[Body]) -> PrintedTable:
     """The table; a limit has a column where one has a limit."""
     limits = any((body.get("spec") or {}).get("limit") is not None for body in projects)
     table = PrintedTable(
@@ -86,10 +86,10 @@ def describe(
     say(f"\nHolds GPUs: {'' if holders else 'nobody'}".rstrip())
     if holders:
         rows = [[f"  {key}", f"{milli / 1000:g}", str(pods)] for key, milli, pods in holders]
-        print_sheet(PrintedTable(["  NAME", "GPU", "PODS"], [*rows]))
+        print_table(PrintedTable(["  NAME", "GPU", "PODS"], [*rows]))
     say(f"\nWaits: {'' if waiting else 'nothing'}".rstrip())
     if waiting:
-        print_sheet(PrintedTable(["  NAME", "GPU", "REASON", "WHY"], waits(waiting)))
+        print_table(PrintedTable(["  NAME", "GPU", "REASON", "WHY"], waits(waiting)))
 
 
 def numbers(body: Body) -> list[tuple[str, str]]:

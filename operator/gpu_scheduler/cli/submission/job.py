@@ -53,7 +53,7 @@ _FLAGS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SubmitOptions:
     """What a command line says; None and empty: nothing.
 
     Attributes:
@@ -104,28 +104,31 @@ class Asked:
         return bool(self.mounts or self.large_shm or self.host_ipc or self.host_network or ids)
 
 
-def job_of(asked: Asked, file: Mapping[str, Any] | None = None) -> Body:
+def job_of(submit_options: SubmitOptions, file: Mapping[str, Any] | None = None) -> Body:
     """The GPUJob, ready to be sent.
 
     Raises:
         ValueError: what is wrong with the flags or the file, a line for each.
     """
     body = _of_file(file)
-    name = asked.name or str(body["metadata"].get("name") or "")
+    name = submit_options.name or str(body["metadata"].get("name") or "")
     if not name:
         raise ValueError("how is the job to be called? NAME is missing")
     body["metadata"]["name"] = checked(name, "a job's name")
-    if asked.namespace:
-        body["metadata"]["namespace"] = checked(asked.namespace, "a namespace")
-    for key, said in (("labels", asked.labels), ("annotations", asked.annotations)):
+    if submit_options.namespace:
+        body["metadata"]["namespace"] = checked(submit_options.namespace, "a namespace")
+    for key, said in (
+        ("labels", submit_options.labels),
+        ("annotations", submit_options.annotations),
+    ):
         if said:
             old = body["metadata"].get(key) or {}
             body["metadata"][key] = {**old, **pairs(f"--{key.removesuffix('s')}", said)}
     spec = body["spec"]
-    _say(spec, asked)
-    _amounts(spec, asked)
-    _sweep(spec, asked.parameters)
-    _container(spec, asked)
+    _say(spec, submit_options)
+    _amounts(spec, submit_options)
+    _sweep(spec, submit_options.parameters)
+    _container(spec, submit_options)
     _judge(name, body)
     return body
 
@@ -152,24 +155,24 @@ def _of_file(file: Mapping[str, Any] | None) -> Body:
     return body
 
 
-def _say(spec: Body, asked: Asked) -> None:
+def _say(spec: Body, submit_options: SubmitOptions) -> None:
     said = {
-        "type": "interactive" if asked.interactive else None,
-        "priority": asked.priority,
-        "parallelism": asked.parallelism,
-        "completions": asked.completions,
-        "retries": asked.retries,
-        "timeLimitSeconds": seconds("--time-limit", asked.time_limit),
-        "ttlSecondsAfterFinished": seconds("--ttl-after-finish", asked.ttl),
+        "type": "interactive" if submit_options.interactive else None,
+        "priority": submit_options.priority,
+        "parallelism": submit_options.parallelism,
+        "completions": submit_options.completions,
+        "retries": submit_options.retries,
+        "timeLimitSeconds": seconds("--time-limit", submit_options.time_limit),
+        "ttlSecondsAfterFinished": seconds("--ttl-after-finish", submit_options.ttl),
     }
     spec.update({name: value for name, value in said.items() if value is not None})
 
 
-def _amounts(spec: Body, asked: Asked) -> None:
+def _amounts(spec: Body, submit_options: SubmitOptions) -> None:
     said = {
-        "gpu": None if asked.gpu is None else number("--gpu", asked.gpu),
-        "gpuMemory": asked.gpu_memory,
-        "shape": asked.shape,
+        "gpu": None if submit_options.gpu is None else number("--gpu", submit_options.gpu),
+        "gpuMemory": submit_options.gpu_memory,
+        "shape": submit_options.shape,
     }
     given = [name for name in _AMOUNTS if said[name] is not None]
     if len(given) > 1:
@@ -179,10 +182,10 @@ def _amounts(spec: Body, asked: Asked) -> None:
         for name in (*_AMOUNTS, "gpuDevices"):
             spec.pop(name, None)
         spec[given[0]] = said[given[0]]
-    if asked.gpu_devices is not None:
-        spec["gpuDevices"] = asked.gpu_devices
-    if asked.gpu_models is not None:
-        models = [model.strip() for model in asked.gpu_models.split(",")]
+    if submit_options.gpu_devices is not None:
+        spec["gpuDevices"] = submit_options.gpu_devices
+    if submit_options.gpu_models is not None:
+        models = [model.strip() for model in submit_options.gpu_models.split(",")]
         if not all(models):
             raise ValueError("--gpu-models: write one model, or several with commas: A100,H100")
         spec["gpuModels"] = list(dict.fromkeys(models))
@@ -203,41 +206,41 @@ def _sweep(spec: Body, parameters: Sequence[str]) -> None:
     spec["sweep"] = {**sweep, "parameters": {**(sweep.get("parameters") or {}), **said}}
 
 
-def _container(spec: Body, asked: Asked) -> None:
+def _container(spec: Body, submit_options: SubmitOptions) -> None:
     """Say what concerns the container where the job has it."""
-    if asked.needs_template and spec.get("roles"):
+    if submit_options.needs_template and spec.get("roles"):
         raise ValueError("volumes and hosts' parts go into the templates of the roles in the file")
-    if asked.needs_template and "template" not in spec:
+    if submit_options.needs_template and "template" not in spec:
         short = {name: spec.pop(name) for name in _SHORT_FORM if name in spec}
         main = {"name": MAIN_CONTAINER, **short}
         pod = {"automountServiceAccountToken": False, "containers": [main]}
         spec["template"] = {"spec": pod}
     container = spec if spec.get("template") is None else _first(spec["template"])
     said = {
-        "image": asked.image,
-        "imagePullPolicy": asked.pull_policy,
-        "workingDir": asked.working_dir,
+        "image": submit_options.image,
+        "imagePullPolicy": submit_options.pull_policy,
+        "workingDir": submit_options.working_dir,
     }
     container.update({name: value for name, value in said.items() if value is not None})
-    if asked.is_command:
-        if not asked.arguments:
+    if submit_options.is_command:
+        if not submit_options.arguments:
             raise ValueError("--command: what follows -- is the program; nothing follows")
-        container["command"] = list(asked.arguments)
+        container["command"] = list(submit_options.arguments)
         container.pop("args", None)
-    elif asked.arguments:
-        container["args"] = list(asked.arguments)
-    env = pairs("--env", asked.env)
-    if asked.job_dir is not None:
-        if not asked.job_dir:
+    elif submit_options.arguments:
+        container["args"] = list(submit_options.arguments)
+    env = pairs("--env", submit_options.env)
+    if submit_options.job_dir is not None:
+        if not submit_options.job_dir:
             raise ValueError("--job-dir is empty; write the folder")
-        container["args"] = [*(container.get("args") or ()), "--job-dir", asked.job_dir]
-        env["JOB_DIR"] = asked.job_dir
+        container["args"] = [*(container.get("args") or ()), "--job-dir", submit_options.job_dir]
+        env["JOB_DIR"] = submit_options.job_dir
     if env:
         kept = [each for each in container.get("env") or () if each.get("name") not in env]
         container["env"] = kept + [{"name": k, "value": v} for k, v in env.items()]
-    _resources(container, asked)
-    if asked.needs_template:
-        _template(spec["template"]["spec"], container, asked)
+    _resources(container, submit_options)
+    if submit_options.needs_template:
+        _template(spec["template"]["spec"], container, submit_options)
 
 
 def _first(template: Any) -> Body:
@@ -263,10 +266,10 @@ def _check_lists(where: str, body: Body, **kinds: type) -> None:
             raise ValueError(f"the file's {where}.{key} is not as in a pod")
 
 
-def _resources(container: Body, asked: Asked) -> None:
+def _resources(container: Body, submit_options: SubmitOptions) -> None:
     for kind, said in (
-        ("requests", {"cpu": asked.cpu, "memory": asked.memory}),
-        ("limits", {"cpu": asked.cpu_limit, "memory": asked.memory_limit}),
+        ("requests", {"cpu": submit_options.cpu, "memory": submit_options.memory}),
+        ("limits", {"cpu": submit_options.cpu_limit, "memory": submit_options.memory_limit}),
     ):
         amounts = {name: amount for name, amount in said.items() if amount is not None}
         if amounts:
@@ -275,9 +278,9 @@ def _resources(container: Body, asked: Asked) -> None:
             container["resources"] = resources
 
 
-def _template(pod: Body, container: Body, asked: Asked) -> None:
-    mounts = list(asked.mounts)
-    if asked.large_shm:
+def _template(pod: Body, container: Body, submit_options: SubmitOptions) -> None:
+    mounts = list(submit_options.mounts)
+    if submit_options.large_shm:
         mounts.append(Mount({"emptyDir": {"medium": "Memory"}}, "/dev/shm"))
     targets = [mount.target for mount in mounts]
     for target in targets:
@@ -288,9 +291,9 @@ def _template(pod: Body, container: Body, asked: Asked) -> None:
         kept = [m for m in container.get("volumeMounts") or () if m.get("mountPath") not in targets]
         kept += [{"name": mount.put(volumes), **mount.place()} for mount in mounts]
         pod["volumes"], container["volumeMounts"] = volumes, kept
-    pod.update({"hostIPC": True} if asked.host_ipc else {})
-    pod.update({"hostNetwork": True} if asked.host_network else {})
-    ids = {"runAsUser": asked.user, "runAsGroup": asked.group}
+    pod.update({"hostIPC": True} if submit_options.host_ipc else {})
+    pod.update({"hostNetwork": True} if submit_options.host_network else {})
+    ids = {"runAsUser": submit_options.user, "runAsGroup": submit_options.group}
     said = {name: value for name, value in ids.items() if value is not None}
     if said:
         pod["securityContext"] = {**(pod.get("securityContext") or {}), **said}

@@ -68,8 +68,8 @@ def shares_now(
 
 def _free_milli(snapshot: Snapshot) -> int:
     """What is free on nodes that take pods."""
-    closed = (n for n, node in enumerate(snapshot.cluster.nodes) if node.closed)
-    return sum(snapshot.node_free_milli) - sum(snapshot.node_free_milli[n] for n in closed)
+    unschedulable = (n for n, node in enumerate(snapshot.cluster.nodes) if node.unschedulable)
+    return sum(snapshot.node_free_milli) - sum(snapshot.node_free_milli[n] for n in unschedulable)
 
 
 class FairShareState:

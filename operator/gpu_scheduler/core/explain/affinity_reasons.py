@@ -163,8 +163,8 @@ class AffinityExplainer:
         if not could:
             return "which could not hold it (a node selector leaves such nodes out)"
         infos = [self._snapshot.cluster.nodes[n] for n in could]
-        if all(info.closed for info in infos):
-            return f"which {infos[0].closed}"
+        if all(info.unschedulable for info in infos):
+            return f"which {infos[0].unschedulable}"
         return "which has no room"
 
     def _at(self, flags: Flags) -> list[str]:

@@ -39,7 +39,7 @@ def shortage(pod_request: PodRequest, avoid: frozenset[str], snapshot: Snapshot)
     wanted = pod_shape.devices[0].count * pod_shape.devices[0].mib if _in_mib(pod_request) else 0
     if pod_shape.devices and total >= (wanted or pod_request.least_milli):
         return Reason.FRAGMENTED, f"{needs}; {_best(pod_request, max(stocks), snapshot)}"
-    shut = [n for n in pod_request.could if nodes[n].closed or nodes[n].name in avoid]
+    shut = [n for n in pod_request.could if nodes[n].unschedulable or nodes[n].name in avoid]
     known = (n for n in shut if not (pod_shape.devices and nodes[n].foreign))
     gpus_fit = [n for n in known if pod_request.chooser.choose(n) is not None]
     if gpus_fit:
@@ -128,7 +128,7 @@ def _taken(pod_request: PodRequest, stocks: list[Stock], snapshot: Snapshot) -> 
 def _shut(numbers: list[int], avoid: frozenset[str], snapshot: Snapshot) -> str:
     nodes = [snapshot.cluster.nodes[n] for n in numbers]
     failed = "is left out for a while, a pod of the job just failed there"
-    return wording.names([f"{node.name} {node.closed or failed}" for node in nodes])
+    return wording.names([f"{node.name} {node.unschedulable or failed}" for node in nodes])
 
 
 def _unhealthy(pod_request: PodRequest, snapshot: Snapshot) -> str:

@@ -82,7 +82,7 @@ class FlavorUsage:
         snapshot = self._snapshot
         cluster, free = snapshot.cluster, 0
         for n, node in enumerate(cluster.nodes):
-            if not node.closed:
+            if not node.unschedulable:
                 for device in range(cluster.first[n], cluster.first[n + 1]):
                     if self.of_device(device) == flavor:
                         free += cluster.free_milli[device]

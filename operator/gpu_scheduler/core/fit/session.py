@@ -21,9 +21,9 @@ from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.nodes.node_masks import NodeMasks
 from gpu_scheduler.core.nodes.topology import Domains
 from gpu_scheduler.core.packing.history import History
-from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.table import ScoreTable
+from gpu_scheduler.core.packing.target_workload import TargetWorkload
 from gpu_scheduler.core.queue.queues import Queues
 
 MOST_SHAPES = 4_000  # distinct ones remembered
@@ -32,10 +32,12 @@ MOST_SHAPES = 4_000  # distinct ones remembered
 class PlannerCache:
     """The working state of one planner; ``begin`` brings it up to date."""
 
-    def __init__(self, packing: Packing = Packing.FRAGMENTATION, mix: Mix | None = None) -> None:
-        """``mix`` None: learned from what is placed, beginning with the default."""
+    def __init__(
+        self, packing: Packing = Packing.FRAGMENTATION, workload: TargetWorkload | None = None
+    ) -> None:
+        """``workload`` None: learned from what is placed, beginning with the default."""
         self._packing = packing
-        self._mix = mix
+        self._workload = workload
         self._history = History()
         self._table: ScoreTable | None = None
         self._snapshot: Snapshot | None = None
@@ -89,8 +91,8 @@ class PlannerCache:
     def table(self) -> ScoreTable:
         """The scores, made when first asked for."""
         if self._table is None:
-            mix = self._mix or self._history.mix
-            self._table = ScoreTable(self.snapshot, self._packing, mix)
+            workload = self._workload or self._history.workload
+            self._table = ScoreTable(self.snapshot, self._packing, workload)
         return self._table
 
     @property
@@ -102,7 +104,7 @@ class PlannerCache:
 
     def note(self, pod_shapes: Iterable[PodShape]) -> None:
         """Learn from the kinds of the pods that were placed."""
-        if self._mix is not None:
+        if self._workload is not None:
             return
         placed = Counter(id(self.pod_requests.of(pod_shape)) for pod_shape in pod_shapes)
         if not placed:

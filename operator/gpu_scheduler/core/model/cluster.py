@@ -28,16 +28,16 @@ class Taint:
 class NodeInfo:
     """What of a node does not change when pods come and go.
 
-    ``closed`` is empty, or the sentence that says why the node takes no pods of ours at present
-    (cordoned, not ready, GPUs handed out by somebody else). ``foreign``: the last of these alone;
-    which of its GPUs are free is not known then. ``tainted``: Kubernetes itself keeps new pods
-    away for the moment, by a taint that is not among ``taints``.
+    ``unschedulable`` is empty, or the sentence that says why the node takes no pods of ours at
+    present (cordoned, not ready, GPUs handed out by somebody else). ``foreign``: the last of these
+    alone; which of its GPUs are free is not known then. ``tainted``: Kubernetes itself keeps new
+    pods away for the moment, by a taint that is not among ``taints``.
     """
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
-    closed: str = ""
+    unschedulable: str = ""
     foreign: bool = False
     tainted: bool = False
     cpu_milli: int = 0  # allocatable

@@ -11,7 +11,12 @@ from collections import Counter
 from collections.abc import Mapping
 
 from gpu_scheduler.core.model.request import PodShape
-from gpu_scheduler.core.packing.mix import DEFAULT, DEFAULT_COUNTS, Mix, mix_of
+from gpu_scheduler.core.packing.target_workload import (
+    DEFAULT,
+    DEFAULT_COUNTS,
+    TargetWorkload,
+    target_workload_of,
+)
 
 MOST_PODS = 20_000  # counted before all counts are halved
 DEFAULT_WORTH = 20  # times the pods in the default mix, two thousand in all
@@ -27,7 +32,7 @@ class History:
         )
         self._total = self._counts.total()
         self._since = 0
-        self.mix: Mix = DEFAULT
+        self.workload: TargetWorkload = DEFAULT
 
     def note(self, placed: Mapping[PodShape, int]) -> bool:
         """Count placed pods; True when the mix has changed."""
@@ -44,5 +49,5 @@ class History:
             self._counts = Counter(halved)
             self._total = self._counts.total()
         self._since = 0
-        self.mix = mix_of(self._counts)
+        self.workload = target_workload_of(self._counts)
         return True

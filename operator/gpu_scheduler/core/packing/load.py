@@ -21,7 +21,7 @@ from gpu_scheduler.core.model.snapshot import DeviceType, NodeShape
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.copies import used
 from gpu_scheduler.core.packing.fragmentation import usable
-from gpu_scheduler.core.packing.mix import Mix
+from gpu_scheduler.core.packing.target_workload import TargetWorkload
 
 MOST_COPIES = 1 << 17  # of a pod shape on a node: more than it has milli
 NEVER = DEVICE_MILLI + 1  # what a device that does not serve a pod shape would have to have free
@@ -43,10 +43,10 @@ class ShapeLoad:
     all pod shapes.
     """
 
-    def __init__(self, shape: NodeShape, mix: Mix) -> None:
+    def __init__(self, shape: NodeShape, workload: TargetWorkload) -> None:
         self.devices = list(dict.fromkeys(shape))
         self.device_of = [self.devices.index(device) for device in shape]
-        pods = [(_need(s, self.devices), s.cpu_milli, w) for s, w in mix.typical if s.devices]
+        pods = [(_need(s, self.devices), s.cpu_milli, w) for s, w in workload.typical if s.devices]
         needs = sorted(dict.fromkeys(need for need, _, _ in pods), key=lambda need: need.count > 1)
         self.steps = np.array(sorted({cpu for _, cpu, _ in pods}), dtype=np.int64)
         self._weight = np.zeros((len(self.steps) + 1, len(needs)), dtype=np.int32)
@@ -135,9 +135,9 @@ class Allowed:
 
 
 @lru_cache(maxsize=64)
-def load_of(shape: NodeShape, mix: Mix) -> ShapeLoad:
+def load_of(shape: NodeShape, workload: TargetWorkload) -> ShapeLoad:
     """The mix on a kind; the last few are remembered."""
-    return ShapeLoad(shape, mix)
+    return ShapeLoad(shape, workload)
 
 
 def _need(pod_shape: PodShape, devices: list[DeviceType]) -> Need:

@@ -16,12 +16,12 @@ from gpu_scheduler.core.model.devices import accepts
 from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.model.snapshot import NodeShape, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.core.packing.mix import Mix
+from gpu_scheduler.core.packing.target_workload import TargetWorkload
 
 MOST = 100.0  # times what there is: keeps the score within its bits
 
 
-def scarcity_milli(mix: Mix, snapshot: Snapshot) -> Ints:
+def scarcity_milli(workload: TargetWorkload, snapshot: Snapshot) -> Ints:
     """Excess demand of each node, in thousandths of what the node has.
 
     A pod pays it in milli-GPU: on a node that is wanted by half more than there is, placing costs
@@ -33,7 +33,7 @@ def scarcity_milli(mix: Mix, snapshot: Snapshot) -> Ints:
     memory = np.array([node.memory_bytes for node in nodes], dtype=np.int64)
     each = np.array([len(k) * DEVICE_MILLI for k in snapshot.node_shapes], dtype=np.int64)
     supply = each[shape] if len(shape) else np.zeros(0, dtype=np.int64)
-    wanted, runs = _wanted(mix, snapshot.node_shapes, shape, cpu, memory)
+    wanted, runs = _wanted(workload, snapshot.node_shapes, shape, cpu, memory)
     total = sum(wanted)
     scale = float(supply.sum()) / total if total else 0.0
     pressure = np.zeros(len(nodes))
@@ -44,11 +44,11 @@ def scarcity_milli(mix: Mix, snapshot: Snapshot) -> Ints:
 
 
 def _wanted(
-    mix: Mix, shapes: Sequence[NodeShape], shape: Ints, cpu: Ints, memory: Ints
+    workload: TargetWorkload, shapes: Sequence[NodeShape], shape: Ints, cpu: Ints, memory: Ints
 ) -> tuple[list[int], list[Flags]]:
     """Milli-GPU wanted by each pod shape that some node could run, and those nodes."""
     wanted, runs = [], []
-    for pod_shape, count in mix.wanted:
+    for pod_shape, count in workload.wanted:
         if not pod_shape.devices:
             continue
         costs = np.array([milli_on(pod_shape, k) for k in shapes], dtype=np.int64)

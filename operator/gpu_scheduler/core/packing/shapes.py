@@ -8,8 +8,8 @@ from gpu_scheduler.core.model.snapshot import NodeShape
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import NEVER, load_of
-from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.scoring import Scoring
+from gpu_scheduler.core.packing.target_workload import TargetWorkload
 
 Steps = tuple[tuple[int, int], ...]  # milli of a device, and how many devices: a request each
 
@@ -45,8 +45,8 @@ _NO_GPU, _NO_USE, _BY_CHOOSER = ShapeRequest(0, 0), ShapeRequest(NEVER, 1), Shap
 class ShapeScores:
     """A kind of node under a mix and a policy; ``alike`` says whether all devices are."""
 
-    def __init__(self, shape: NodeShape, mix: Mix, scoring: Scoring) -> None:
-        self.load = load_of(shape, mix)
+    def __init__(self, shape: NodeShape, workload: TargetWorkload, scoring: Scoring) -> None:
+        self.load = load_of(shape, workload)
         self.scoring = scoring
         self.devices = len(shape)
         self.alike = len(set(shape)) <= 1

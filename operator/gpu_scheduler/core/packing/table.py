@@ -20,7 +20,6 @@ from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.column import column_of, columns_of
-from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.node_columns import FreeColumns
 from gpu_scheduler.core.packing.outcome import Picked
 from gpu_scheduler.core.packing.policy import Packing
@@ -31,6 +30,7 @@ from gpu_scheduler.core.packing.scoring import Scoring
 from gpu_scheduler.core.packing.several import UNSURE, best_fit, swapped
 from gpu_scheduler.core.packing.shapes import PICKED, ShapeScores
 from gpu_scheduler.core.packing.states import States
+from gpu_scheduler.core.packing.target_workload import TargetWorkload
 
 _MOST_STATES = 20_000  # remembered columns
 _MOST_ROWS = 256  # kept between cycles
@@ -51,7 +51,7 @@ State = tuple[int, int, int, tuple[int, ...]]
 class ScoreTable:
     """Keys of the pod shapes asked about, on all nodes of a snapshot."""
 
-    def __init__(self, snapshot: Snapshot, packing: Packing, mix: Mix) -> None:
+    def __init__(self, snapshot: Snapshot, packing: Packing, workload: TargetWorkload) -> None:
         self._snapshot = snapshot
         cluster = snapshot.cluster
         self._scoring = Scoring(
@@ -59,9 +59,11 @@ class ScoreTable:
             max((node.cpu_milli for node in cluster.nodes), default=0),
             max((len(shape) for shape in snapshot.node_shapes), default=0) * DEVICE_MILLI,
         )
-        self._shapes = [ShapeScores(shape, mix, self._scoring) for shape in snapshot.node_shapes]
+        self._shapes = [
+            ShapeScores(shape, workload, self._scoring) for shape in snapshot.node_shapes
+        ]
         if packing is Packing.FRAGMENTATION:
-            self._scarce = scarcity_milli(mix, snapshot)
+            self._scarce = scarcity_milli(workload, snapshot)
         else:
             self._scarce = np.zeros(len(cluster.nodes), dtype=np.int64)
         self._scarce_of: list[int] = self._scarce.tolist()

@@ -27,7 +27,7 @@ class Arrivals:
         if pod.stage not in (Stage.WAITING, Stage.BLOCKED) or pod.uid in self._state.assumed:
             return
         job = self._state.gpujob_of(pod)
-        if job is None or pod.deleting or job.key not in self._state.awaited:
+        if job is None or pod.deleting or job.key not in self._state.nominated:
             return
         if pod.stage is Stage.BLOCKED or self._state.shrinks(self._state.jobs[pod.job_uid]):
             self._state.give_back(job.key)  # it is not to start now, and who knows for how long
@@ -48,14 +48,14 @@ class Arrivals:
             self.observe(obj, pod)
 
     def _placed(self, key: JobKey, pod: PodRecord) -> Assignment | None:
-        awaited = self._state.awaited.whose_place(key, self._role(pod), pod.index)
-        return self._state.take_place(awaited, pod.uid) if awaited is not None else None
+        nominated = self._state.nominated.whose_place(key, self._role(pod), pod.index)
+        return self._state.take_place(nominated, pod.uid) if nominated is not None else None
 
     def _gang_comes(self, key: JobKey) -> None:
         """Place the members of a gang, if all have come; none of them, if one does not fit."""
         state = self._state
         here = [pod for pod in state.records(key) if pod.stage is Stage.WAITING]
-        if len(here) < len(state.awaited.of(key)):
+        if len(here) < len(state.nominated.of(key)):
             return
         found: list[tuple[Assignment, Pod]] = []
         for pod in here:

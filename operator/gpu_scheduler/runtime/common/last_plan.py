@@ -63,10 +63,10 @@ class WaitsByJob(Mapping[JobKey, Wait]):
         message = wait.message
         if wait.reason is Reason.WAITING_FOR_TOPOLOGY:
             pods = [p for p in self._state.records(wait.job) if p.stage is not Stage.ENDED]
-            awaited = len(self._state.awaited.of(wait.job))
+            nominated = len(self._state.nominated.of(wait.job))
             placed = sum(bool(pod.node) or pod.uid in self._state.assumed for pod in pods)
-            total = self._wanted(wait.job, len(pods)) + awaited
-            message = f"{placed + awaited} of {total} pods placed; {message}"
+            total = self._wanted(wait.job, len(pods)) + nominated
+            message = f"{placed + nominated} of {total} pods placed; {message}"
         said = {node: why for node, why in self._state.waiting.avoided(wait.job).items() if why}
         if said:
             told = [f"{node}: {why}" for node, why in sorted(said.items())[:_MOST_REFUSALS]]

@@ -157,7 +157,7 @@ def _differs(found: Job, rendered: Mapping[str, Any], most: int) -> list[dict[st
     patches: list[dict[str, Any]] = [{"metadata": meta}] if meta else []
     ends = [c for c in found.status.conditions if c.type in ("Complete", "Failed")]
     ended = any(condition.status == "True" for condition in ends)
-    # Nobody knows here which of its pods run: below what it may have, ``width`` alone narrows it.
+    # Nobody knows here which of its pods run: below what it may have, ``parallelism`` alone goes.
     wide = max(min(found.spec.parallelism or 0, most), rendered["spec"].get("parallelism", 0))
     if not ended and (fields := changes(found.spec, {**rendered["spec"], "parallelism": wide})):
         patches += [{"spec": spec} for spec in steps(found.spec, fields)]

@@ -23,7 +23,7 @@ from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import JobRecord
-from gpu_scheduler.state.pods.counting import width
+from gpu_scheduler.state.pods.counting import parallelism_of
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ class JobWrites:
             body = {"metadata": {"uid": job.uid} | self._narrows(at, spec), "spec": spec}
             path = job_path(job.namespace, job.name)
             wide = spec.get("parallelism", at.parallelism)
-            if not spec.get("suspend", at.suspend) and wide > width(at):
+            if not spec.get("suspend", at.suspend) and wide > parallelism_of(at):
                 self._state.widening[job.uid] = wide
             try:
                 patched = await self._client.merge_patch(path, body, Job)

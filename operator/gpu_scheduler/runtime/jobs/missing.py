@@ -31,7 +31,7 @@ from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS, MOST_SECONDS, Ref
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.doubts import elsewhere_first
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
-from gpu_scheduler.state.pods.counting import width
+from gpu_scheduler.state.pods.counting import parallelism_of
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class MissingPods:
         self._clock = clock
         self._accepting = accepting
         self._follow = follow
-        self._awaited: dict[JobKey, tuple[int, float]] = {}  # how many, and since when none came
+        self._nominated: dict[JobKey, tuple[int, float]] = {}  # how many, and since when none came
         self._given_up: dict[JobKey, int] = {}  # pods that there were when places were given back
         self._refusals = Refusals(clock, self._again)
         self._failures: Failures[JobKey] = Failures(clock, first_seconds=2 * ASK_AFTER_SECONDS)
@@ -161,7 +161,7 @@ class MissingPods:
 
     def _doubt(self, namespace: str, *keys: JobKey) -> None:
         """Judge these jobs anew, and all of their namespace that have no pod either."""
-        beside = (k for k in self._state.awaited.keys() if k.partition("/")[0] == namespace)
+        beside = (k for k in self._state.nominated.keys() if k.partition("/")[0] == namespace)
         for key in dict.fromkeys((*keys, *beside)):
             job = self._state.gpujobs.get(key)
             if job is not None and not any(self._state.records(key)):
@@ -192,20 +192,22 @@ class MissingPods:
         self._state.give_back(key)
         for own in self._state.jobs_of(key):
             count = self._state.count(own.uid)
-            if width(own) > count.live and not count.unplaced:  # else it shrinks by ``narrowing``
+            if (
+                parallelism_of(own) > count.live and not count.unplaced
+            ):  # else it shrinks by ``narrowing``
                 self._state.narrow(own, count.live)
 
     def _give_up(self, now: float) -> None:
         """Places of pods that do not come, nobody knows why, are given back."""
-        before, self._awaited = self._awaited, {}
-        for key in self._state.awaited.keys():
-            count = len(self._state.awaited.of(key))
+        before, self._nominated = self._nominated, {}
+        for key in self._state.nominated.keys():
+            count = len(self._state.nominated.of(key))
             known, since = before.get(key, (count, now))
-            self._awaited[key] = count, now if count < known else since
-        for key, (_, since) in tuple(self._awaited.items()):
+            self._nominated[key] = count, now if count < known else since
+        for key, (_, since) in tuple(self._nominated.items()):
             if now - since >= PATIENCE_SECONDS:
                 log.info("%s: its pods do not come; it waits for its turn again", key)
-                del self._awaited[key]  # the next place has its own time
+                del self._nominated[key]  # the next place has its own time
                 self._state.give_back(key)
                 self._given_up = {
                     k: n for k, n in self._given_up.items() if k in self._state.gpujobs

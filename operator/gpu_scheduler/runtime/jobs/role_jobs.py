@@ -1,6 +1,7 @@
 """The Jobs of GPUJobs that are no sweeps: one, or one for each role. Called by the reconciler.
 
-A Job is made when a pod of it has a place, and is as wide as its pods have places (``width``).
+A Job is made when a pod of it has a place, and is as wide as its pods have places
+(``parallelism``).
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from gpu_scheduler.runtime.jobs.creation import (
 )
 from gpu_scheduler.runtime.jobs.doubting import cannot_be_made
 from gpu_scheduler.runtime.jobs.job_writes import STAYS, JobWrites
-from gpu_scheduler.runtime.jobs.width import sizes_of, told, widest
+from gpu_scheduler.runtime.jobs.parallelism import sizes_of, told, widest
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 
@@ -77,21 +78,22 @@ class RoleJobs:
                 await kept_by_somebody(self._client, job, going.name)
         own = {each.role: each for each in job.own(self._state.jobs_of(job.key))}
         missing = {
-            r: widest(self._state.awaited.of_role(job.key, r)) for r in job.asks.keys() - own.keys()
+            r: widest(self._state.nominated.of_role(job.key, r))
+            for r in job.asks.keys() - own.keys()
         }
         if any(missing.values()) and not refused:
             await self._create(job, project, missing)
         for role, each in own.items():
             if role not in job.asks or each.complete:
                 continue
-            awaited = self._state.awaited.of_role(job.key, role)
-            wanted = sizes_of(self._state, job, each, awaited)
+            nominated = self._state.nominated.of_role(job.key, role)
+            wanted = sizes_of(self._state, job, each, nominated)
             rendered = partial(self._rendered, job, project, role)
             if await self._writes.change(each, changes(each, wanted), rendered):
-                told(awaited, {role: wanted.get("parallelism", 0)})
+                told(nominated, {role: wanted.get("parallelism", 0)})
             else:
                 self._state.withhold(job.key, STAYS, True)
-                if awaited:
+                if nominated:
                     cannot_be_made(self._state, job.key, self.complaint(job))
         return refused
 
@@ -116,12 +118,12 @@ class RoleJobs:
         if job.spec is not None and is_distributed(job.spec):
             await create_service(self._client, job, project)
         for accepted in await self._acceptance.rendered(job, project):
-            width = widths.get(accepted.role, 0)
-            if width:
-                awaited = self._state.awaited.of_role(job.key, accepted.role)
-                body = {**accepted.job, "spec": accepted.job["spec"] | {"parallelism": width}}
+            parallelism = widths.get(accepted.role, 0)
+            if parallelism:
+                nominated = self._state.nominated.of_role(job.key, accepted.role)
+                body = {**accepted.job, "spec": accepted.job["spec"] | {"parallelism": parallelism}}
                 self._state.job_changed(await create_job(self._client, job, body))
-                told(awaited, {accepted.role: width})
+                told(nominated, {accepted.role: parallelism})
 
     async def _rendered(
         self, job: GPUJobRecord, project: ProjectName, role: str

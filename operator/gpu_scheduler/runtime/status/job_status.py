@@ -77,7 +77,7 @@ def gpujob_status(
         counts = PodCounts.model_validate(job.status.get("pods") or {})
     else:
         stopped = ended or phase is Phase.SUSPENDED
-        pending = 0 if stopped else len(live) - running + _unmade(job, own, counted)
+        pending = 0 if stopped else len(live) - running + _prospective(job, own, counted)
         counts = PodCounts(
             pending=pending, running=running, succeeded=counted.succeeded, failed=counted.failed
         )
@@ -147,7 +147,7 @@ def _last_words(
     return "", sweep.message if sweep is not None else before[1]
 
 
-def _unmade(job: GPUJobRecord, own: list[JobRecord], counted: Counted) -> int:
+def _prospective(job: GPUJobRecord, own: list[JobRecord], counted: Counted) -> int:
     """Pods that the job asks for and that its Jobs, narrower than it, do not make yet."""
     if job.spec is None or (not own and job.templates is None):
         return 0

@@ -25,7 +25,7 @@ from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 # On the way to a running pod: each lasts for some milliseconds, unless something is wrong, or the
 # Job controller has much to do.
-_PASSING = frozenset(
+_TRANSIENT = frozenset(
     {
         Reason.CREATING_JOB,
         Reason.CREATING_PODS,
@@ -141,11 +141,11 @@ class JobStatuses:
         """See ``Statuses``."""
         return patch.keys() == {"queuePosition"}
 
-    def is_passing(self, key: str, after: Told) -> bool:
+    def is_transient(self, key: str, after: Told) -> bool:
         """See ``Statuses``; what somebody else wrote is put right at once."""
         job, reason = self._state.gpujobs[JobKey(key)], after.get("reason")
         passes = reason == Reason.FINISHING or (
-            after.get("phase") == Phase.PENDING and reason in _PASSING
+            after.get("phase") == Phase.PENDING and reason in _TRANSIENT
         )
         return passes and job.shown == job.status
 

@@ -126,7 +126,7 @@ class PodConditions:
         """See ``Statuses``: numbers alone."""
         return patch.keys() == {"message"}
 
-    def is_passing(self, key: str, after: Told) -> bool:
+    def is_transient(self, key: str, after: Told) -> bool:
         """See ``Statuses``: they have waited already."""
         return False
 

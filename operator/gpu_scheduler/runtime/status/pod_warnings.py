@@ -101,7 +101,7 @@ class PodWarnings:
         """See ``Statuses``."""
         return False
 
-    def is_passing(self, key: str, after: Told) -> bool:
+    def is_transient(self, key: str, after: Told) -> bool:
         """See ``Statuses``."""
         return False
 

@@ -20,7 +20,7 @@ from gpu_scheduler.state.jobs.doubts import Doubt
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.containers import Trouble
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
-from gpu_scheduler.state.queue.awaited import AwaitedPod
+from gpu_scheduler.state.queue.nominated import NominatedPod
 from gpu_scheduler.sweeps.runtime.status import Judged
 
 
@@ -49,7 +49,7 @@ class JobContext:
     doubt: Doubt | None = None
     evicted: str = ""
     assumed: Mapping[PodUID, Assignment] = field(default_factory=dict)
-    awaited: Sequence[AwaitedPod] = ()
+    nominated: Sequence[NominatedPod] = ()
     trouble: Callable[[PodRecord], Trouble | None] = lambda pod: None
     sweep: Judged | None = None
     quarantine: str = ""
@@ -168,7 +168,7 @@ def _stuck(facts: UnfinishedJob) -> Said | None:
 def _doubtful(facts: UnfinishedJob) -> Said | None:
     """Of one that is tried again just now the next steps have better news."""
     doubt, known = facts.known.doubt, facts.known
-    tried = facts.placed or known.awaited or any(p.uid in known.assumed for p in facts.live)
+    tried = facts.placed or known.nominated or any(p.uid in known.assumed for p in facts.live)
     if doubt is None or (tried and doubt.until is None) or (doubt.quiet and known.wait is None):
         return None
     return doubt.said(known.wait)
@@ -225,8 +225,8 @@ def _next_job(facts: UnfinishedJob) -> Said:
     """What is said of a GPUJob whose Jobs are not all there."""
     if facts.job.templates is None:
         return Reason.CREATING_JOB, "it is being checked, then its Job is made"
-    if facts.known.awaited:
-        node = facts.known.awaited[0].place.node
+    if facts.known.nominated:
+        node = facts.known.nominated[0].place.node
         return Reason.CREATING_JOB, f"has its place on {node}; its Job is being made"
     return Reason.WAITING_FOR_PLAN, "it is planned next"
 
@@ -281,7 +281,7 @@ def _retries(facts: UnfinishedJob) -> Said | None:
 
 
 def _no_pods(facts: UnfinishedJob) -> Said:
-    if not facts.known.awaited and not any(j.parallelism for j in facts.own if not j.complete):
+    if not facts.known.nominated and not any(j.parallelism for j in facts.own if not j.complete):
         return Reason.WAITING_FOR_PLAN, "its next pods are planned next"
     told = f"{facts.counted.succeeded} indexes succeeded; " if facts.counted.succeeded else ""
     jobs = names([job.name for job in facts.own if not job.complete])

@@ -45,7 +45,7 @@ _AT_A_TIME = 20  # statuses that are worked out before others have their turn: s
 MINOR_SECONDS = 10.0  # between a write and one that says nothing but trifles
 _MINOR = 2  # in a look: 40 a second
 _SUMS = 8  # at once, of a kind: 160 a second where the API server has nothing else to do
-PASSING_SECONDS = 5.0  # that something may last before it is written
+TRANSIENT_SECONDS = 5.0  # that something may last before it is written
 FIRST_WORDS_SECONDS = 1.0  # the same, of an object that has said nothing yet
 # Of a namespace: who makes what is wrong by the thousand hears of it in time.
 _REFUSED_PER_SECOND, _REFUSED_AT_ONCE = 2.0, 2000
@@ -97,7 +97,7 @@ class Statuses(Protocol):
         """Whether nobody needs to know this soon."""
         ...
 
-    def is_passing(self, key: str, after: Told) -> bool:
+    def is_transient(self, key: str, after: Told) -> bool:
         """Whether what is to be said will be another thing in a moment, if all goes well."""
         ...
 
@@ -144,7 +144,7 @@ class StoreStatuses:
         """See ``Statuses``."""
         return False
 
-    def is_passing(self, key: str, after: Told) -> bool:
+    def is_transient(self, key: str, after: Told) -> bool:
         """See ``Statuses``."""
         return False
 
@@ -210,7 +210,7 @@ class StatusWriter:
         self._lines = [_Line(each) for each in kinds]
         self._written: dict[str, float] = {}  # uid -> when; the oldest first
         self._failures: Failures[str] = Failures(clock)  # by uid
-        self._passing: dict[str, float] = {}  # uid -> since when
+        self._transient: dict[str, float] = {}  # uid -> since when
         self._busy: set[str] = set()  # uids
         self._begun: Counter[str] = Counter()  # by namespace
         self._refused = Pace(_REFUSED_PER_SECOND, _REFUSED_AT_ONCE)
@@ -315,7 +315,7 @@ class StatusWriter:
     async def _write(self, line: _Line, key: str, uid: str, minor: bool) -> None:
         statuses = line.statuses
         if statuses.uid(key) != uid:
-            self._passing.pop(uid, None)
+            self._transient.pop(uid, None)
             self._refused.used(uid)
             return
         before, after = statuses.status(key)
@@ -323,11 +323,11 @@ class StatusWriter:
         if not patch:
             return
         at = -inf
-        if statuses.is_passing(key, after):
-            may_last = FIRST_WORDS_SECONDS if statuses.is_silent(key) else PASSING_SECONDS
-            at = self._passing.setdefault(uid, self._clock()) + may_last
+        if statuses.is_transient(key, after):
+            may_last = FIRST_WORDS_SECONDS if statuses.is_silent(key) else TRANSIENT_SECONDS
+            at = self._transient.setdefault(uid, self._clock()) + may_last
         else:
-            self._passing.pop(uid, None)
+            self._transient.pop(uid, None)
         if statuses.is_minor(patch):
             if not minor:
                 return  # each has its turn, or else a write of one would make the next one due

@@ -24,7 +24,7 @@ from gpu_scheduler.core.model.request import (
     WaitingPod,
 )
 from gpu_scheduler.core.model.running_pods import RunningPod
-from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
 from gpu_scheduler.state.queue.running_pods import RunningPodStore
@@ -91,7 +91,7 @@ class SharingPlayer:
         self._going: set[PodUID] = set()
         self._next: dict[str, Iterator[tuple[int, float]]] = {}  # pods that are not there yet
         self._memory = NOTHING
-        self._session = PlannerCache(mix=DEFAULT)
+        self._session = PlannerCache(workload=DEFAULT)
         self._node = {node.name: n for n, node in enumerate(self.cluster.nodes)}
         self._device = {name: d for d, name in enumerate(self.cluster.dev_id)}
         self._events: list[tuple[float, int, Callable[[], None]]] = []

@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.state.nodes.devices import NodeDevice, ids_by_name
-from gpu_scheduler.state.nodes.unlisted import Holding, why_closed
+from gpu_scheduler.state.nodes.unlisted import Holding, why_unschedulable
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,8 +234,12 @@ class Ledger:
             if n is None:
                 continue
             info = self._cluster.nodes[n]
-            why = why_closed(strangers.get(name, ()), lost.get(name, ()), len(self._devices(name)))
-            self._cluster.nodes[n] = replace(info, closed=info.closed or why, foreign=True)
+            why = why_unschedulable(
+                strangers.get(name, ()), lost.get(name, ()), len(self._devices(name))
+            )
+            self._cluster.nodes[n] = replace(
+                info, unschedulable=info.unschedulable or why, foreign=True
+            )
 
     def _devices(self, node: str) -> tuple[NodeDevice, ...]:
         return self._nodes[node][1] if node in self._nodes else ()

@@ -17,7 +17,7 @@ _HARD = {"NoSchedule", "NoExecute"}
 _TRANSIENT = "node.kubernetes.io/"
 
 
-def closed(node: Node) -> str:
+def unschedulable(node: Node) -> str:
     """Why the node takes no pods at present; empty when it takes them."""
     if node.metadata.deletion_timestamp:
         return "is being deleted"
@@ -48,7 +48,7 @@ def info(node: Node) -> NodeInfo:
         labels=node.metadata.labels,
         taints=tuple(t for t in node.spec.taints if t.effect in _HARD and not _is_transient(t)),
         tainted=transient or node.spec.unschedulable,
-        closed=closed(node) or no_cpu or no_memory or no_ephemeral or no_pods,
+        unschedulable=unschedulable(node) or no_cpu or no_memory or no_ephemeral or no_pods,
         cpu_milli=cpu,
         memory_bytes=memory,
         ephemeral_bytes=ephemeral,

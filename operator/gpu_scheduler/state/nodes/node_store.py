@@ -44,15 +44,17 @@ class NodeStore:
         found, info = self.agents.devices.get(name), nodes.info(node)
         if found is None:
             found = devices.from_labels(node.metadata.labels)
-            info = replace(info, closed=info.closed or devices.absurd(node.metadata.labels))
-        if not info.closed and (silence := self.agents.silence(name)):
-            info = replace(info, closed=silence)
+            info = replace(
+                info, unschedulable=info.unschedulable or devices.absurd(node.metadata.labels)
+            )
+        if not info.unschedulable and (silence := self.agents.silence(name)):
+            info = replace(info, unschedulable=silence)
         return self._ledger.set_node(info, found, plugin.served(node))
 
     def takes_pods(self, name: str) -> bool:
         """Whether a node is up and not cordoned; who uses its GPUs does not matter."""
         node = self._nodes.get(name)
-        return node is not None and not nodes.closed(node)
+        return node is not None and not nodes.unschedulable(node)
 
     def labels(self, name: str) -> Mapping[str, str]:
         """Labels of a node; none when it is unknown."""

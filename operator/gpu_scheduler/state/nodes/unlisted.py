@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.units import gpu_from_milli
 Holding = tuple[str, str, int]  # namespace/name of a pod, device, milli
 
 
-def why_closed(strangers: Sequence[str], lost: Sequence[Holding], listed: int) -> str:
+def why_unschedulable(strangers: Sequence[str], lost: Sequence[Holding], listed: int) -> str:
     """The sentence, to follow the node's name.
 
     Args:

@@ -47,7 +47,7 @@ def counted(pods: Iterable[PodRecord], assumed: Container[PodUID]) -> PodCount:
     return PodCount(live, unplaced, running)
 
 
-def width(job: JobRecord) -> int:
+def parallelism_of(job: JobRecord) -> int:
     """So many pods its controller lets be."""
     return 0 if job.suspend or job.ended or job.deleting else job.parallelism
 
@@ -57,7 +57,7 @@ def has_surplus(job: JobRecord, count: PodCount, asked: int = 0) -> bool:
 
     ``asked``: the width that is being written.
     """
-    return max(count.live, job.active) > max(width(job), asked)
+    return max(count.live, job.active) > max(parallelism_of(job), asked)
 
 
 def shrinks(job: JobRecord, count: PodCount, asked: int = 0) -> bool:

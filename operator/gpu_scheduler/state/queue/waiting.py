@@ -31,8 +31,8 @@ from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.state.pods.pod_shape import pod_resources, pod_shape_of
 from gpu_scheduler.state.pods.shares import Share
 from gpu_scheduler.state.pods.slim import slim
+from gpu_scheduler.state.queue.prospective import ProspectivePod
 from gpu_scheduler.state.queue.template_shapes import TemplateShapes
-from gpu_scheduler.state.queue.unmade import UnmadePod
 
 _BYTES_PER_CHAR = 8  # of a pod shape, by what it says
 _SEEN_BYTES = 4 << 20  # of what pods became that were planned as another kind
@@ -71,9 +71,9 @@ class PendingPods:
         self._jobs: dict[JobKey, dict[str, None]] = {}  # GPUJob -> Job uids with waiting pods
         self._early: dict[PodUID, None] = {}  # whose Job became known after them, until asked for
         self._open: dict[JobKey, None] = {}  # GPUJobs that may have unmade pods
-        self._unmade: dict[PodUID, UnmadePod] = {}
-        self._unmade_of: dict[JobKey, tuple[PodUID, ...]] = {}
-        self._unmade_since: dict[JobKey, float] = {}  # epoch seconds
+        self._prospective: dict[PodUID, ProspectivePod] = {}
+        self._prospective_of: dict[JobKey, tuple[PodUID, ...]] = {}
+        self._prospective_since: dict[JobKey, float] = {}  # epoch seconds
         self._ready: dict[JobKey, WaitingJob | None] = {}
         self._failed = FailedNodes()
         self.doubts = Doubts(self._beginnings.now)
@@ -110,8 +110,8 @@ class PendingPods:
             self._open[key] = None
         elif key in self._open:
             del self._open[key]
-            self._unmade_since.pop(key, None)
-            self._forget_unmade(key)
+            self._prospective_since.pop(key, None)
+            self._forget_prospective(key)
 
     def put(self, record: PodRecord, pod: Pod, job: JobRecord | None) -> bool:
         """Add or renew a waiting pod; False when nothing that matters changed."""
@@ -183,22 +183,22 @@ class PendingPods:
 
     def pod(self, uid: PodUID) -> Pod | None:
         """The waiting pod as last seen; an unmade one as its Job would make it."""
-        entry = self._entries.get(uid) or self._unmade.get(uid)
+        entry = self._entries.get(uid) or self._prospective.get(uid)
         return entry.pod if entry else None
 
-    def unmade(self, uid: PodUID) -> UnmadePod | None:
+    def prospective(self, uid: PodUID) -> ProspectivePod | None:
         """An unmade pod; None where that is the uid of none."""
-        return self._unmade.get(uid)
+        return self._prospective.get(uid)
 
-    def entry(self, uid: PodUID) -> "_Entry | UnmadePod":
+    def entry(self, uid: PodUID) -> "_Entry | ProspectivePod":
         """A waiting pod, made or unmade."""
-        return self._entries.get(uid) or self._unmade[uid]
+        return self._entries.get(uid) or self._prospective[uid]
 
     def kind(self, uid: PodUID, job: GPUJobRecord) -> PodShape:
         """What a waiting pod asks for; an unmade one by its template alone."""
-        unmade = self._unmade.get(uid)
-        if unmade is not None:
-            pod, ask = unmade.pod, job.asks[unmade.role]
+        prospective = self._prospective.get(uid)
+        if prospective is not None:
+            pod, ask = prospective.pod, job.asks[prospective.role]
             asked = ask, job.min_compute
             return self._shapes.of(job.key, pod.spec, asked, lambda: self._shape_of(pod, ask, job))
         return self._pod_shape(self._entries[uid], job)
@@ -280,18 +280,18 @@ class PendingPods:
         job: GPUJobRecord,
         project: ProjectName,
         gang: Callable[[], Gang | None] = lambda: None,
-        unmade: Callable[[], Sequence[UnmadePod]] = lambda: (),
+        prospective: Callable[[], Sequence[ProspectivePod]] = lambda: (),
     ) -> WaitingJob | None:
         """The job's waiting pods in the order of their ranks, as the planner wants them.
 
-        ``gang`` and ``unmade`` are asked when the answer is not known already. Pods of an earlier
-        GPUJob of the same name, which are about to go, are not among them.
+        ``gang`` and ``prospective`` are asked when the answer is not known already. Pods of an
+        earlier GPUJob of the same name, which are about to go, are not among them.
         """
         if job.key in self._ready:
             ready = self._ready[job.key]
             if ready is None or ready.project == project:
                 return ready
-        self._ready[job.key] = ready = self._made_ready(job, project, gang, unmade)
+        self._ready[job.key] = ready = self._made_ready(job, project, gang, prospective)
         return ready
 
     def _made_ready(
@@ -299,7 +299,7 @@ class PendingPods:
         job: GPUJobRecord,
         project: ProjectName,
         gang: Callable[[], Gang | None],
-        unmade: Callable[[], Sequence[UnmadePod]],
+        prospective: Callable[[], Sequence[ProspectivePod]],
     ) -> WaitingJob | None:
         avoided = frozenset(self._failed.of(job.key))
         found = [
@@ -319,7 +319,7 @@ class PendingPods:
             if self._owner[job_uid].owner_uid == job.uid
             for e in map(self._entries.__getitem__, self._by_job.get(job_uid, ()))
         ]
-        found += self._without_object(job, unmade(), avoided)
+        found += self._without_object(job, prospective(), avoided)
         if not found or job.spec is None:
             return None
         found.sort(key=lambda each: each[0])
@@ -339,20 +339,20 @@ class PendingPods:
         )
 
     def _without_object(
-        self, job: GPUJobRecord, unmade: Sequence[UnmadePod], avoided: frozenset[str]
+        self, job: GPUJobRecord, prospective: Sequence[ProspectivePod], avoided: frozenset[str]
     ) -> Iterator[tuple[_PlaceInLine, WaitingPod]]:
-        self._forget_unmade(job.key)
-        if not unmade:
-            self._unmade_since.pop(job.key, None)
+        self._forget_prospective(job.key)
+        if not prospective:
+            self._prospective_since.pop(job.key, None)
             return
-        self._unmade_of[job.key] = tuple(each.uid for each in unmade)
-        since = self._unmade_since.get(job.key)
+        self._prospective_of[job.key] = tuple(each.uid for each in prospective)
+        since = self._prospective_since.get(job.key)
         if since is None:
-            since = job.created_seconds if unmade[0].first else self._beginnings.now()
-            since = self._unmade_since[job.key] = self._beginnings.since(since)
+            since = job.created_seconds if prospective[0].first else self._beginnings.now()
+            since = self._prospective_since[job.key] = self._beginnings.since(since)
         kinds: dict[str, PodShape] = {}
-        for each in unmade:
-            self._unmade[each.uid] = each
+        for each in prospective:
+            self._prospective[each.uid] = each
             if each.role not in kinds:
                 kind = self.kind(each.uid, job)
                 kinds[each.role] = self._seen_as.get((job.namespace, kind)) or kind
@@ -363,9 +363,9 @@ class PendingPods:
                 WaitingPod(each.uid, each.name, kind, avoided, since, each.role, each.affinity),
             )
 
-    def _forget_unmade(self, key: JobKey) -> None:
-        for uid in self._unmade_of.pop(key, ()):
-            self._unmade.pop(uid, None)
+    def _forget_prospective(self, key: JobKey) -> None:
+        for uid in self._prospective_of.pop(key, ()):
+            self._prospective.pop(uid, None)
 
     def _link(self, job: JobRecord) -> None:
         self._owner[job.uid] = job

@@ -1,7 +1,7 @@
 """How many unmade pods of a job the planner looks at: not more than could run, and some beside.
 
 A sweep of 100,000 trials at once does not make the planner look at as many: what waits beyond the
-next few tells it nothing. Called by ``state.queue.unmade`` for jobs that are wide.
+next few tells it nothing. Called by ``state.queue.prospective`` for jobs that are wide.
 """
 
 from gpu_scheduler.core.model.cluster import Cluster
@@ -11,7 +11,7 @@ from gpu_scheduler.state.jobs.asks import RoleRequest
 SPARE = 20  # pods beside those that could run
 
 
-def most_unmade(cluster: Cluster, ceiling_milli: int, ask: RoleRequest) -> int:
+def most_prospective(cluster: Cluster, ceiling_milli: int, ask: RoleRequest) -> int:
     """Pods that the GPUs could hold if they were empty, and ``SPARE``.
 
     Args:

@@ -1,7 +1,7 @@
 """``sweep preview``: the trials that a file would run, by the function that the operator calls."""
 
+from gpu_scheduler.sweeps.commands.column_table import ColumnTable, columns
 from gpu_scheduler.sweeps.commands.manifest import SweepManifest
-from gpu_scheduler.sweeps.commands.sheet import ColumnTable, columns
 from gpu_scheduler.sweeps.core.trials import parameters_of
 
 ADAPTIVE = (

@@ -7,8 +7,8 @@ numbers here are the ones that the trials had.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gpu_scheduler.sweeps.commands.column_table import Cell, ColumnTable, columns
 from gpu_scheduler.sweeps.commands.manifest import SweepManifest
-from gpu_scheduler.sweeps.commands.sheet import Cell, ColumnTable, columns
 from gpu_scheduler.sweeps.core.outcome import Outcome
 from gpu_scheduler.sweeps.core.rows import decode
 from gpu_scheduler.sweeps.core.space import Parameters

@@ -16,7 +16,7 @@ from gpu_scheduler.jobs.drift import changes
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.doubting import cannot_be_made
 from gpu_scheduler.runtime.jobs.job_writes import STAYS
-from gpu_scheduler.runtime.jobs.width import narrows, pods_at_once, told, width_of
+from gpu_scheduler.runtime.jobs.parallelism import narrows, parallelism_of, pods_at_once, told
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths
@@ -68,12 +68,12 @@ class Segments:
         if refused := await self._accepting.refused(job, project):
             return refused
         await self._jobs.find_again(job, project)
-        existing, awaited = self._jobs.of(job), self._state.awaited.of(job.key)
+        existing, nominated = self._jobs.of(job), self._state.nominated.of(job.key)
         at_once = pods_at_once(self._state, job)
         opens = sweep.may_start and at_once
         wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if opens else []
         shrinking = {o.first_trial: o for o in existing if narrows(self._state, o)}
-        fixed = {first: width_of(self._state, own) for first, own in shrinking.items()}
+        fixed = {first: parallelism_of(self._state, own) for first, own in shrinking.items()}
         placed = {own.first_trial: self._state.count(own.uid).placed for own in existing}
         others = [own for own in existing if own.first_trial not in fixed]
         rest = max(0, at_once - sum(fixed.values()))
@@ -84,14 +84,14 @@ class Segments:
             changed = await self._jobs.change(job, project, own, fields)
             if not changed:
                 self._state.withhold(job.key, STAYS, True)
-                if awaited:
+                if nominated:
                     cannot_be_made(self._state, job.key, self.complaint(job))
             if not changed and fields.get("parallelism", own.parallelism) < own.parallelism:
                 return ""  # what it does not give up, no other gets
         for segment in wanted:
             await self._jobs.open(job, project, segment, shares[segment.first])
         if not fixed:
-            told(awaited, {"": at_once})
+            told(nominated, {"": at_once})
         return ""
 
     def complaint(self, job: GPUJobRecord) -> str:

@@ -165,7 +165,7 @@ def test_a_pod_that_avoids_a_node_does_not_hold_back_its_siblings():
 
 
 def test_avoided_and_closed_nodes_take_nothing():
-    builder = ClusterBuilder().node("a").node("b", closed="is cordoned").node("c")
+    builder = ClusterBuilder().node("a").node("b", unschedulable="is cordoned").node("c")
     result = plan(builder.obj(), projects(), [job("j", HALF, avoid=["a"])])
     assert [place.node for place in result.assignments] == ["c"]
 

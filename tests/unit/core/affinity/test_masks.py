@@ -108,8 +108,8 @@ def test_tainted_nodes_count_unless_the_pod_says_otherwise() -> None:
     assert where(planned(builder, Standing(), ruled("a", only_here(), 2, pod_shape(500)))) == ["n0"]
     honours = ruled("b", only_here(by_taints=True), 2, pod_shape(500))
     assert where(planned(builder, Standing(), honours)) == ["n0", "n0"]
-    cordoned = ClusterBuilder().node("n0").node("n1", closed="is cordoned").obj()
-    cordoned.nodes = [replace(n, tainted=bool(n.closed)) for n in cordoned.nodes]
+    cordoned = ClusterBuilder().node("n0").node("n1", unschedulable="is cordoned").obj()
+    cordoned.nodes = [replace(n, tainted=bool(n.unschedulable)) for n in cordoned.nodes]
     assert where(plan(cordoned, projects(), [honours])) == ["n0", "n0"]
 
 

@@ -102,8 +102,14 @@ def scenes(draw: st.DrawFn) -> Scene:
         if draw(st.integers(0, 1)):
             labels["rack"] = draw(RACKS)
         taints = (Taint("t", "", "NoSchedule"),) if not draw(st.integers(0, 4)) else ()
-        closed = "is cordoned" if not draw(st.integers(0, 6)) else ""
-        builder.node(f"n{n}", draw(st.integers(0, 2)), labels=labels, taints=taints, closed=closed)
+        unschedulable = "is cordoned" if not draw(st.integers(0, 6)) else ""
+        builder.node(
+            f"n{n}",
+            draw(st.integers(0, 2)),
+            labels=labels,
+            taints=taints,
+            unschedulable=unschedulable,
+        )
     standing = Standing()
     for _ in range(draw(st.integers(0, 5))):
         node = f"n{draw(st.integers(0, count))}"  # one of them does not exist
@@ -117,7 +123,7 @@ def scenes(draw: st.DrawFn) -> Scene:
         pods = tuple(replace(pod, affinity=who) for pod in made.pods)
         jobs.append(replace(made, pods=pods, ruled=who.rules is not None))
     cluster = builder.obj()
-    cluster.nodes = [replace(node, tainted=bool(node.closed)) for node in cluster.nodes]
+    cluster.nodes = [replace(node, tainted=bool(node.unschedulable)) for node in cluster.nodes]
     cluster.placed_pods = standing
     return Scene(cluster, standing, jobs)
 
@@ -162,7 +168,7 @@ def test_no_rule_is_broken_and_nobody_waits_where_a_node_would_do(scene: Scene) 
             assert pod.affinity is not None
             for n, node in enumerate(scene.cluster.nodes):
                 where = pod.pod_shape.where
-                if node.closed or node.taints:
+                if node.unschedulable or node.taints:
                     continue
                 if any(node.labels.get(key) != value for key, value in where.selector):
                     continue

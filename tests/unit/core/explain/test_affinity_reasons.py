@@ -64,7 +64,7 @@ CASES: dict[str, tuple[ClusterBuilder, Standing, AffinityRules, int, str]] = {
         " has no room",
     ),
     "spread, and one host is cordoned": (
-        hosts(1).node("n1", closed="is cordoned"),
+        hosts(1).node("n1", unschedulable="is cordoned"),
         Standing(),
         spread(app="x"),
         2,

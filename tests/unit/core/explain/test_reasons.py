@@ -260,7 +260,7 @@ def test_waiting_for_gpu_when_everything_is_taken():
 
 
 def test_waiting_for_gpu_names_unhealthy_devices_and_closed_nodes():
-    builder = ClusterBuilder().node("a", 1, unhealthy=[0]).node("b", 1, closed="is cordoned")
+    builder = ClusterBuilder().node("a", 1, unhealthy=[0]).node("b", 1, unschedulable="is cordoned")
     assert why(builder.held("b/0", 900), pod_shape(500)) == (
         Reason.WAITING_FOR_GPU,
         "needs 0.5 of a GPU; no GPU is free on the 1 node that it may use; b is cordoned;"
@@ -282,7 +282,7 @@ def test_waiting_for_gpu_says_why_devices_are_out_of_use():
 
 
 def test_waiting_for_gpu_when_all_nodes_are_closed_and_full():
-    builder = ClusterBuilder().node("a", 1, closed="is not ready").held("a/0", 1000)
+    builder = ClusterBuilder().node("a", 1, unschedulable="is not ready").held("a/0", 1000)
     assert why(builder, pod_shape(500)) == (
         Reason.WAITING_FOR_GPU,
         "needs 0.5 of a GPU; 1 node could hold it, none takes pods now; a is not ready",
@@ -315,7 +315,7 @@ def test_waiting_for_resources_names_memory_storage_and_pod_slots():
 def test_waiting_for_gpu_where_somebody_else_has_gpus_of_the_node():
     builder = ClusterBuilder().node("a", 2).node("b", 1).held("b/0", 1000)
     node = builder.obj().nodes[0]
-    builder.obj().nodes[0] = replace(node, closed="has GPUs in use by x/y", foreign=True)
+    builder.obj().nodes[0] = replace(node, unschedulable="has GPUs in use by x/y", foreign=True)
     assert why(builder, pod_shape(500)) == (
         Reason.WAITING_FOR_GPU,
         "needs 0.5 of a GPU; no GPU is free on the 1 node that it may use; "
@@ -327,7 +327,7 @@ def test_waiting_for_resources_when_only_closed_nodes_have_gpus_free():
     builder = dell_saas().node("open", 1)
     builder.held("open/0", 1000)
     for i, node in enumerate(builder.obj().nodes[:4]):
-        builder.obj().nodes[i] = type(node)(name=node.name, closed="is cordoned", pods=110)
+        builder.obj().nodes[i] = type(node)(name=node.name, unschedulable="is cordoned", pods=110)
     assert why(builder, pod_shape(500)) == (
         Reason.WAITING_FOR_RESOURCES,
         "needs 0.5 of a GPU; they are free only where pods cannot start now:"

@@ -15,7 +15,7 @@ from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Reason
 from gpu_scheduler.core.model.request import Project, ProjectName
-from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.core.plan import plan
 
 ON_A100 = pod_shape(1000, models=("a100",))
@@ -148,7 +148,7 @@ def play(*teams: Project) -> "MixedPlay":
     return made
 
 
-MIXED, SESSION = mixed().obj(), PlannerCache(mix=DEFAULT)
+MIXED, SESSION = mixed().obj(), PlannerCache(workload=DEFAULT)
 
 
 class MixedPlay(Play):

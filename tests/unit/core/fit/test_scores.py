@@ -14,7 +14,7 @@ Ask = tuple[Candidates, PodRequest]
 def candidates(builder: ClusterBuilder, what: PodShape) -> Ask:
     snapshot = Snapshot(builder.obj())
     pod_request = PodRequest(what, snapshot)
-    table = ScoreTable(snapshot, Packing.FRAGMENTATION, History().mix)
+    table = ScoreTable(snapshot, Packing.FRAGMENTATION, History().workload)
     return Candidates(snapshot, table), pod_request
 
 

@@ -23,7 +23,7 @@ POD_KINDS = [
     pod_shape(400, models=("a30",)),
     pod_shape(cpu_milli=2000),
 ]
-MIX = History().mix
+MIX = History().workload
 
 
 def cluster() -> Cluster:
@@ -61,11 +61,11 @@ def cycles(state: Cluster, turns: list[list[int]], planner: Callable[[list[Waiti
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.lists(st.integers(0, len(POD_KINDS) - 1), max_size=4), max_size=6))
 def test_a_plan_with_a_session_is_the_plan_without(turns: list[list[int]]):
-    kept, session = cluster(), PlannerCache(mix=MIX)
+    kept, session = cluster(), PlannerCache(workload=MIX)
     fresh = cluster()
     with_session = cycles(kept, turns, lambda jobs: plan(kept, projects(), jobs, session=session))
     without = cycles(
-        fresh, turns, lambda jobs: plan(fresh, projects(), jobs, session=PlannerCache(mix=MIX))
+        fresh, turns, lambda jobs: plan(fresh, projects(), jobs, session=PlannerCache(workload=MIX))
     )
     assert list(with_session) == list(without)
     assert kept == fresh

@@ -33,8 +33,8 @@ from gpu_scheduler.core.model.request import (
 )
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.model.running_pods import RunningPod
-from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.packing.target_workload import DEFAULT
 
 T4 = "Tesla-T4"
 ZONE = "zone"
@@ -95,7 +95,7 @@ class _Machine:
     taints: tuple[Taint, ...]
     cpu_milli: int
     pods: int
-    closed: str = ""
+    unschedulable: str = ""
     sick: set[int] = field(default_factory=set)
 
 
@@ -112,8 +112,8 @@ class History(Play):
         """The history of a seed."""
         random = Random(seed)
         teams = [_team(random, name) for name in ("a", "b", "c", "d")[: random.randint(2, 4)]]
-        mix = random.choice((None, DEFAULT))
-        session = PlannerCache(random.choice((Packing.FRAGMENTATION, Packing.BEST_FIT)), mix)
+        workload = random.choice((None, DEFAULT))
+        session = PlannerCache(random.choice((Packing.FRAGMENTATION, Packing.BEST_FIT)), workload)
         found = cls((), projects(*teams), session=session, anew=random.random() < 0.7)
         found.reserve_after_seconds = random.choice((0.0, 10.0, 60.0))
         found.consolidate = random.random() < 0.7
@@ -158,7 +158,7 @@ class History(Play):
                 models=each.models,
                 labels={ZONE: each.zone},
                 taints=each.taints,
-                closed=each.closed,
+                unschedulable=each.unschedulable,
                 cpu_milli=each.cpu_milli,
                 pods=each.pods,
                 unhealthy=each.sick,
@@ -259,7 +259,7 @@ class History(Play):
         what = random.choice(("", "", "", "", "", "close", "sick", "member", "end", "end"))
         machine = random.choice(self._machines)
         if what == "close":
-            machine.closed = "" if machine.closed else "is cordoned"
+            machine.unschedulable = "" if machine.unschedulable else "is cordoned"
             self._build()
         elif what == "sick" and machine.models:
             machine.sick ^= {random.randrange(len(machine.models))}

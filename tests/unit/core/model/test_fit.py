@@ -114,4 +114,4 @@ def test_every_taint_needs_a_toleration():
 
 
 def test_a_closed_node_still_matches():
-    assert fit.matches(NodeFilter(), NodeInfo("dell-0", closed="is cordoned"))
+    assert fit.matches(NodeFilter(), NodeInfo("dell-0", unschedulable="is cordoned"))

@@ -7,8 +7,8 @@ from gpu_scheduler.core.model.devices import accepts
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.model.snapshot import DeviceType, Snapshot
-from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.policy import COPIES_PERCENT, UNIT, WEIGHT
+from gpu_scheduler.core.packing.target_workload import TargetWorkload
 
 FAR = 10**9
 
@@ -42,9 +42,11 @@ def fragmentation_of(state: State, pod_shape: PodShape) -> int:
     return sum(f for f, fit in zip(state.free, fits, strict=True) if not fit)
 
 
-def fragmentation(state: State, mix: Mix) -> int:
+def fragmentation(state: State, workload: TargetWorkload) -> int:
     """F_n times WEIGHT."""
-    return sum(weight * fragmentation_of(state, pod_shape) for pod_shape, weight in mix.typical)
+    return sum(
+        weight * fragmentation_of(state, pod_shape) for pod_shape, weight in workload.typical
+    )
 
 
 def unused_of(state: State, pod_shape: PodShape) -> int:
@@ -58,23 +60,23 @@ def unused_of(state: State, pod_shape: PodShape) -> int:
     return state.total - copies * count * min(asked, default=0) if copies else state.total
 
 
-def unused(state: State, mix: Mix) -> int:
+def unused(state: State, workload: TargetWorkload) -> int:
     """The copies term times WEIGHT."""
-    return sum(weight * unused_of(state, pod_shape) for pod_shape, weight in mix.typical)
+    return sum(weight * unused_of(state, pod_shape) for pod_shape, weight in workload.typical)
 
 
-def cost(state: State, mix: Mix) -> int:
+def cost(state: State, workload: TargetWorkload) -> int:
     """The default policy's cost of a state, in UNITs of a milli-GPU."""
     rest = 100 - COPIES_PERCENT
-    return fragmentation(state, mix) * rest + unused(state, mix) * COPIES_PERCENT
+    return fragmentation(state, workload) * rest + unused(state, workload) * COPIES_PERCENT
 
 
-def excess(mix: Mix, snapshot: Snapshot) -> list[float]:
+def excess(workload: TargetWorkload, snapshot: Snapshot) -> list[float]:
     """Scarcity of each node: wanted over there, minus one, at least 0."""
     nodes = range(len(snapshot.node_shape))
     size = [len(snapshot.node_shapes[snapshot.node_shape[n]]) * 1000 for n in nodes]
     wanted = []
-    for pod_shape, count in mix.wanted:
+    for pod_shape, count in workload.wanted:
         if not pod_shape.devices:
             continue
         could = {

@@ -3,16 +3,16 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import ClusterBuilder, pod_shape
-from tests.unit.core.packing.mixes import free_milli
+from tests.unit.core.packing.workloads import free_milli
 
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import DeviceRequest, PodShape
 from gpu_scheduler.core.model.snapshot import Snapshot
-from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.scoring import Scoring
 from gpu_scheduler.core.packing.several import UNSURE, best_fit
 from gpu_scheduler.core.packing.shapes import ShapeScores
+from gpu_scheduler.core.packing.target_workload import DEFAULT
 
 REQUEST = st.one_of(
     st.tuples(st.integers(1, 3), st.integers(1, 1000), st.just(0)),

@@ -9,18 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, pod_shape
 from tests.unit.core.packing import definitions
-from tests.unit.core.packing.mixes import PODS, mixes, pods
+from tests.unit.core.packing.workloads import PODS, mixes, pods
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import PodShape, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
-from gpu_scheduler.core.packing.mix import Mix, mix_of
 from gpu_scheduler.core.packing.policy import BUCKET_MILLI, UNIT, WEIGHT, Packing
 from gpu_scheduler.core.packing.published import SCALE, sigmoid_points
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.table import ScoreTable
+from gpu_scheduler.core.packing.target_workload import TargetWorkload, target_workload_of
 
 TEAM = ProjectName("team-a")
 
@@ -38,9 +38,9 @@ def cluster() -> Cluster:
 class Scan:
     """The best node by looking at all of them."""
 
-    def __init__(self, snapshot: Snapshot, packing: Packing, mix: Mix) -> None:
-        self._snapshot, self._packing, self._mix = snapshot, packing, mix
-        self._scarce = scarcity_milli(mix, snapshot).tolist()
+    def __init__(self, snapshot: Snapshot, packing: Packing, workload: TargetWorkload) -> None:
+        self._snapshot, self._packing, self._mix = snapshot, packing, workload
+        self._scarce = scarcity_milli(workload, snapshot).tolist()
         self._most_cpu = max(node.cpu_milli for node in snapshot.cluster.nodes)
 
     def best(self, pod_request: PodRequest) -> tuple[int, int] | None:
@@ -90,13 +90,13 @@ class Scan:
 
 @pytest.mark.parametrize("packing", list(Packing))
 @settings(deadline=None, max_examples=40)
-@given(steps=pods(), mix=mixes())
+@given(steps=pods(), workload=mixes())
 def test_the_table_names_the_node_and_the_device_that_a_scan_would(
-    packing: Packing, steps: list[PodShape | None], mix: Mix
+    packing: Packing, steps: list[PodShape | None], workload: TargetWorkload
 ):
     snapshot = Snapshot(cluster())
     pod_requests = {each: PodRequest(each, snapshot) for each in PODS}
-    table, scan = ScoreTable(snapshot, packing, mix), Scan(snapshot, packing, mix)
+    table, scan = ScoreTable(snapshot, packing, workload), Scan(snapshot, packing, workload)
     for step in steps:
         if step is None:
             snapshot.rollback(snapshot.mark() // 2)
@@ -112,14 +112,14 @@ POD = st.sampled_from([pod for pod in PODS if not pod.where.selector])
 
 
 @settings(deadline=None, max_examples=100)
-@given(steps=st.lists(POD, max_size=60), mix=mixes(), seed=st.integers(0, 9))
+@given(steps=st.lists(POD, max_size=60), workload=mixes(), seed=st.integers(0, 9))
 def test_looking_ahead_changes_nothing_on_nodes_that_all_differ(
-    steps: list[PodShape], mix: Mix, seed: int
+    steps: list[PodShape], workload: TargetWorkload, seed: int
 ):
     def places(look_from: int) -> list[tuple[int, Choice] | None]:
         snapshot = Snapshot(differing(12, Random(seed)))
         pod_requests = {each: PodRequest(each, snapshot) for each in steps}
-        table, found = ScoreTable(snapshot, Packing.FRAGMENTATION, mix), []
+        table, found = ScoreTable(snapshot, Packing.FRAGMENTATION, workload), []
         with patch("gpu_scheduler.core.packing.table._LOOK_FROM", look_from):
             for step in steps:
                 found.append(table.best(pod_requests[step]))
@@ -142,9 +142,11 @@ def differing(nodes: int, random: Random) -> Cluster:
     return state
 
 
-def best(builder: ClusterBuilder, pod: PodShape, packing: Packing, mix: Mix) -> tuple[str, str]:
+def best(
+    builder: ClusterBuilder, pod: PodShape, packing: Packing, workload: TargetWorkload
+) -> tuple[str, str]:
     snapshot = Snapshot(builder.obj())
-    found = ScoreTable(snapshot, packing, mix).best(PodRequest(pod, snapshot))
+    found = ScoreTable(snapshot, packing, workload).best(PodRequest(pod, snapshot))
     assert found is not None
     devices = [snapshot.cluster.dev_id[pick[1]] for pick in found[1].picks]
     return snapshot.cluster.nodes[found[0]].name, ",".join(devices)
@@ -152,40 +154,44 @@ def best(builder: ClusterBuilder, pod: PodShape, packing: Packing, mix: Mix) -> 
 
 def test_a_fraction_goes_where_it_leaves_the_least_that_others_cannot_use():
     builder = ClusterBuilder().node("a").held("a/0", 300).held("a/1", 600)
-    mix = mix_of({pod_shape(700): 1})
+    workload = target_workload_of({pod_shape(700): 1})
     # Best fit would break up a/0, the last device that serves the typical pod.
-    assert best(builder, pod_shape(300), Packing.FRAGMENTATION, mix) == ("a", "a/1")
-    mix = mix_of({pod_shape(400): 1})
-    assert best(builder, pod_shape(300), Packing.FRAGMENTATION, mix) == ("a", "a/0")
+    assert best(builder, pod_shape(300), Packing.FRAGMENTATION, workload) == ("a", "a/1")
+    workload = target_workload_of({pod_shape(400): 1})
+    assert best(builder, pod_shape(300), Packing.FRAGMENTATION, workload) == ("a", "a/0")
 
 
 def test_spreading_takes_the_emptiest_node_and_device():
     builder = ClusterBuilder().node("a").node("b").held("a/0", 100).held("b/0", 50)
-    mix = mix_of({pod_shape(500): 1})
-    assert best(builder, pod_shape(300), Packing.SPREAD, mix) == ("b", "b/1")
-    assert best(builder, pod_shape(300), Packing.BEST_FIT, mix) == ("a", "a/0")
+    workload = target_workload_of({pod_shape(500): 1})
+    assert best(builder, pod_shape(300), Packing.SPREAD, workload) == ("b", "b/1")
+    assert best(builder, pod_shape(300), Packing.BEST_FIT, workload) == ("a", "a/0")
 
 
 def test_a_model_that_others_must_have_is_left_alone():
     builder = ClusterBuilder().node("a30", 2, A30).node("a100", 2).node("spare", 2)
-    mix = mix_of({pod_shape(1000, models=("a30",)): 5, pod_shape(1000): 5})
-    assert best(builder, pod_shape(1000), Packing.FRAGMENTATION, mix)[0] == "a100"
-    assert best(builder, pod_shape(1000, models=("a30",)), Packing.FRAGMENTATION, mix)[0] == "a30"
+    workload = target_workload_of({pod_shape(1000, models=("a30",)): 5, pod_shape(1000): 5})
+    assert best(builder, pod_shape(1000), Packing.FRAGMENTATION, workload)[0] == "a100"
+    assert (
+        best(builder, pod_shape(1000, models=("a30",)), Packing.FRAGMENTATION, workload)[0] == "a30"
+    )
 
 
 def test_the_only_node_for_rare_large_pods_is_left_alone():
     builder = ClusterBuilder().node("large", 8).node("small", 8, cpu_milli=64_000)
     large = pod_shape(1000, count=8, cpu_milli=120_000)
-    mix = mix_of({pod_shape(1000, cpu_milli=1000): 99, large: 1})
-    assert best(builder, pod_shape(1000), Packing.FRAGMENTATION, mix)[0] == "small"
-    assert best(builder, pod_shape(1000), Packing.FGD, mix)[0] == "large"  # too rare to be typical
+    workload = target_workload_of({pod_shape(1000, cpu_milli=1000): 99, large: 1})
+    assert best(builder, pod_shape(1000), Packing.FRAGMENTATION, workload)[0] == "small"
+    assert (
+        best(builder, pod_shape(1000), Packing.FGD, workload)[0] == "large"
+    )  # too rare to be typical
 
 
 def test_between_nodes_of_equal_points_fgd_takes_the_first_and_the_default_the_fullest():
     builder = ClusterBuilder().node("empty", 4).node("fuller", 4).held("fuller/0", 1000)
-    mix = mix_of({pod_shape(1000): 1})
-    assert best(builder, pod_shape(1000), Packing.FGD, mix)[0] == "empty"
-    assert best(builder, pod_shape(1000), Packing.FRAGMENTATION, mix)[0] == "fuller"
+    workload = target_workload_of({pod_shape(1000): 1})
+    assert best(builder, pod_shape(1000), Packing.FGD, workload)[0] == "empty"
+    assert best(builder, pod_shape(1000), Packing.FRAGMENTATION, workload)[0] == "fuller"
 
 
 def test_the_sigmoid_of_the_published_program_makes_whole_points():
@@ -197,7 +203,7 @@ def test_the_sigmoid_of_the_published_program_makes_whole_points():
 @given(st.integers(0, 3), st.booleans())
 def test_barred_nodes_are_passed_over(number: int, all_of_them: bool):
     snapshot = Snapshot(ClusterBuilder().node("a").node("b").node("c").node("d").obj())
-    table = ScoreTable(snapshot, Packing.FRAGMENTATION, mix_of({pod_shape(500): 1}))
+    table = ScoreTable(snapshot, Packing.FRAGMENTATION, target_workload_of({pod_shape(500): 1}))
     barred = np.array([all_of_them or n <= number for n in range(4)])
     found = table.best(PodRequest(pod_shape(500), snapshot), barred)
     assert (found and found[0]) == (None if barred.all() else number + 1)

@@ -27,7 +27,7 @@ from gpu_scheduler.core.model.request import (
     WaitingPod,
 )
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod
-from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.core.plan import plan
 
 
@@ -37,7 +37,7 @@ def empty(gpus: tuple[int, ...]) -> tuple[Cluster, PlannerCache]:
     builder = ClusterBuilder()
     for n, each in enumerate(gpus):
         builder.node(f"n{n}", each, labels={"zone": f"z{n % 2}"})
-    return builder.obj(), PlannerCache(mix=DEFAULT)
+    return builder.obj(), PlannerCache(workload=DEFAULT)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from tests.unit.parts import in_parts
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import Topology
-from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.core.plan import plan
 
 POD_KINDS = (
@@ -194,7 +194,7 @@ def test_a_plan_with_gangs_does_not_depend_on_what_the_planner_kept(case: tuple[
             reservations=play.reservations,
             now=play.now,
             reserve_after_seconds=play.reserve_after_seconds,
-            session=PlannerCache(mix=DEFAULT),
+            session=PlannerCache(workload=DEFAULT),
         )
         assert play.cycle() == anew
         if cycle == 0:

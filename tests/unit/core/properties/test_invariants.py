@@ -59,7 +59,7 @@ def scenes(draw: st.DrawFn) -> Scene:
             models=models,
             cpu_milli=draw(st.sampled_from([4000, 16_000])),
             pods=draw(st.integers(0, 4)),
-            closed=draw(st.sampled_from(["", "", "", "is cordoned"])),
+            unschedulable=draw(st.sampled_from(["", "", "", "is cordoned"])),
             unhealthy=draw(st.sets(st.integers(0, 2), max_size=1)),
         )
         for i in range(len(models)):
@@ -144,10 +144,10 @@ def test_no_device_and_no_node_is_given_more_than_it_has(scene: Scene):
 def test_each_pod_gets_what_it_asked_for_where_it_may_run(scene: Scene):
     c = scene.cluster
     pods = {pod.uid: pod for job in scene.jobs for pod in job.pods}
-    closed = {node.name for node in c.nodes if node.closed}
+    unschedulable = {node.name for node in c.nodes if node.unschedulable}
     for place in scene.plan().assignments:
         pod = pods.pop(place.pod)  # a second placement of the same pod fails here
-        assert place.node not in closed | pod.avoid
+        assert place.node not in unschedulable | pod.avoid
         for request in pod.pod_shape.devices:
             mine = [g for g in place.grants if g.container == request.container]
             assert len({g.device for g in mine}) == len(mine) == request.count

@@ -11,8 +11,8 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import JobKey, WaitingJob
-from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.packing.target_workload import DEFAULT
 
 SOON = PreemptionPolicy(5.0, 5.0, 10.0, 20.0)  # some of it is overdue within a history
 CHUNK, CYCLES = 8, 8

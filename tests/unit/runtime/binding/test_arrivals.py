@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.unit.state.builders import half, make_job, make_pod
 from tests.unit.state.cluster_states import free
-from tests.unit.state.queue.test_unmade import KEY, accepted, pods
+from tests.unit.state.queue.test_prospective import KEY, accepted, pods
 
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.kube.objects import Pod
@@ -50,7 +50,7 @@ def test_news_of_one_that_was_bound_take_nothing() -> None:
     case = Case()
     case.comes(0)
     case.comes(0, version=2)
-    assert len(case.binder.submitted) == 1 and len(case.state.awaited.of(KEY)) == 1
+    assert len(case.binder.submitted) == 1 and len(case.state.nominated.of(KEY)) == 1
 
 
 def test_one_that_does_not_fit_waits_and_the_other_takes_its_place() -> None:

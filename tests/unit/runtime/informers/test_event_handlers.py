@@ -2,7 +2,7 @@
 
 import pytest
 from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
-from tests.unit.state.queue.test_unmade import accepted, place
+from tests.unit.state.queue.test_prospective import accepted, place
 from tests.unit.state.test_cluster_state import make_cluster_state, waiting
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -78,7 +78,7 @@ def test_pods_with_places_are_asked_for_once_the_controller_has_done_with_others
         case "it is gone":
             pods.gone("team-a", "job-1", "uid-job-1")
     assert told == [KEY]
-    for each in state.awaited.of(KEY):
+    for each in state.nominated.of(KEY):
         each.asked = True
     jobs.changed(make_job(completions=5, suspend=True, version=3))
     pods.changed(make_pod("job-2", deleting=True))

@@ -213,15 +213,15 @@ class Placed(Case):
         assert await self.accepting.refused(self.state.gpujobs[FOUR], ProjectName("team-a")) == ""
         for key in place_unmade(self.state):
             assert key in (KEY, FOUR)
-        for each in self.state.awaited.of(FOUR):
+        for each in self.state.nominated.of(FOUR):
             each.asked = True
         own = {"uid": "uid-four", "owner_uid": "gpujob-four"}
         self.state.job_changed(make_job("four", **own, parallelism=4, completions=4))
         for index in range(pods):
             self.state.pod_changed(make_pod(f"four-{index}", job="uid-four", index=index))
-            awaited = self.state.awaited.whose_place(FOUR, "", index)
-            assert awaited is not None
-            assert self.state.take_place(awaited, PodUID(f"uid-four-{index}")) is not None
+            nominated = self.state.nominated.whose_place(FOUR, "", index)
+            assert nominated is not None
+            assert self.state.take_place(nominated, PodUID(f"uid-four-{index}")) is not None
         self.see(FOUR)
 
 
@@ -236,7 +236,7 @@ async def test_what_is_refused_gives_its_places_back_and_its_job_becomes_narrowe
     async with case.running():
         await asyncio.sleep(2)
     assert QUOTA in case.see(FOUR)
-    assert not case.state.awaited.of(FOUR) and len(case.state.assumed) == 2
+    assert not case.state.nominated.of(FOUR) and len(case.state.assumed) == 2
     assert case.state.narrowed == {"uid-four": 2} and FOUR in case.followed
     assert case.state.waiting_job(FOUR) is None, "until it is allowed"
 
@@ -262,9 +262,9 @@ async def test_places_of_pods_that_do_not_come_nobody_knows_why_are_given_back()
     await case.begin()
     async with case.running():
         await asyncio.sleep(PATIENCE_SECONDS - 2)
-        assert len(case.state.awaited.of(FOUR)) == 2
+        assert len(case.state.nominated.of(FOUR)) == 2
         await asyncio.sleep(3)
-    assert not case.state.awaited.of(FOUR)
+    assert not case.state.nominated.of(FOUR)
     doubt = case.state.waiting.doubts.of(FOUR)
     assert doubt is not None and case.state.waiting.doubts.held_back(FOUR)
     assert "made no pod within 30 s" in doubt.why

@@ -3,11 +3,11 @@
 from typing import Any
 
 from tests.unit.state.builders import half, make_job, make_pod
-from tests.unit.state.queue.test_unmade import KEY, accepted, pods
+from tests.unit.state.queue.test_prospective import KEY, accepted, pods
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.runtime.jobs.narrowing import WAIT_SECONDS, Narrowing
-from gpu_scheduler.runtime.jobs.width import width_of
+from gpu_scheduler.runtime.jobs.parallelism import parallelism_of
 
 
 class Case:
@@ -44,16 +44,16 @@ class Case:
         return dict(self.state.narrowed)
 
     @property
-    def width(self) -> int:
+    def parallelism(self) -> int:
         """How wide the Job is to be."""
-        return width_of(self.state, self.state.jobs["job-uid"])
+        return parallelism_of(self.state, self.state.jobs["job-uid"])
 
 
 def test_pods_that_wait_for_long_are_not_needed() -> None:
     case = Case()
     assert case.after(WAIT_SECONDS - 0.1) == {}
     assert case.after(0.2) == {"job-uid": 1}
-    assert case.looked == [KEY] and case.width == 1
+    assert case.looked == [KEY] and case.parallelism == 1
     assert pods(case.state) == 0, "nothing of it is placed meanwhile"
 
 
@@ -104,19 +104,19 @@ def test_it_is_not_narrowed_before_its_controller_knows_what_runs() -> None:
         case = Case()
         case.told(parallelism=3, active=active, ready=ready)
         assert case.after(WAIT_SECONDS) == {"job-uid": 1}
-        assert case.width == 3 and not case.looked, (active, ready)
+        assert case.parallelism == 3 and not case.looked, (active, ready)
         case.told(parallelism=3, active=3, ready=1)
         case.after(0.5)
-        assert case.width == 1 and case.looked
+        assert case.parallelism == 1 and case.looked
 
 
 def test_a_pod_that_has_just_got_its_place_keeps_its_job_wide() -> None:
     case = Case()
     case.state.pod_changed(make_pod("job-1", index=1, node="a", grants=half("1"), version=2))
     case.after(WAIT_SECONDS)
-    assert case.width == 3, "its controller may take it for one that waits"
+    assert case.parallelism == 3, "its controller may take it for one that waits"
     case.told(parallelism=1, active=3, ready=1, narrowed=True)
-    assert case.width == 2, "somebody narrowed it below its pods with places"
+    assert case.parallelism == 2, "somebody narrowed it below its pods with places"
 
 
 def test_what_cannot_be_written_keeps_nobody_waiting() -> None:
@@ -138,4 +138,4 @@ def test_a_gang_that_waits_has_no_pods() -> None:
     case = Case(completions=4, gang=True)
     case.state.pod_gone(PodUID("uid-job-0"))
     assert case.after(WAIT_SECONDS) == {"job-uid": 0}
-    assert case.width == 0
+    assert case.parallelism == 0

@@ -217,7 +217,7 @@ def test_a_job_that_the_server_refuses_says_why(code: int) -> None:
         case.answers = {"POST": errors.from_answer(code, b"told so")}
         await case.handle()
         assert "told so" in case.problem and case.problem.startswith("spec: ")
-        assert not case.state.awaited.of(KEY), "it holds nothing"
+        assert not case.state.nominated.of(KEY), "it holds nothing"
         (again,) = await case.keys_within(FIRST_SECONDS + 1)  # a policy may be what refused it
         assert again == FIRST_SECONDS
 

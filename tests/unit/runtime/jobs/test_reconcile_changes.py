@@ -168,7 +168,7 @@ async def test_a_job_that_goes_while_it_is_patched_is_not_believed_to_be_there()
     assert case.state.jobs == {}
 
 
-def width(patch: Any) -> int:
+def parallelism(patch: Any) -> int:
     return int(patch.body["spec"]["parallelism"])
 
 
@@ -177,4 +177,4 @@ async def test_a_gang_needs_all_of_its_pods() -> None:
     case = Case(parallelism=500, gpu=1, gang=True)
     await case.handle()
     (made,) = [sent for sent in case.client.of("POST") if sent.path.endswith("/jobs")]
-    assert width(made) == 500
+    assert parallelism(made) == 500

@@ -134,39 +134,39 @@ def test_reports_of_a_silent_agent_do_not_count_until_it_is_heard_again() -> Non
 # --- devices and nodes ---
 
 
-def closed(state: ClusterState) -> str:
-    return state.snapshot().nodes[0].closed
+def unschedulable(state: ClusterState) -> str:
+    return state.snapshot().nodes[0].unschedulable
 
 
 def test_a_silent_agent_closes_its_node_and_what_runs_there_stays() -> None:
     state = reported()
     before = state.version
     state.agent_silent("a", SILENT)
-    assert closed(state) == SILENT
+    assert unschedulable(state) == SILENT
     assert free(state) == [500, 1000]
     assert state.version > before
     again = state.version
     state.agent_silent("a", SILENT)
     assert state.version == again
     state.agent_silent("a", "")
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
 
 
 def test_a_lease_without_a_gpunode_closes_nothing() -> None:
     state = make_cluster_state()
     state.agent_silent("a", SILENT)
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
     state.gpunode_changed("a", devices())
-    assert closed(state) == SILENT
+    assert unschedulable(state) == SILENT
     state.gpunode_gone("a")
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
 
 
 def test_what_kubernetes_says_of_a_node_comes_first() -> None:
     state = reported()
     state.agent_silent("a", SILENT)
     state.node_changed(make_node("a", cordoned=True))
-    assert closed(state) == "is cordoned"
+    assert unschedulable(state) == "is cordoned"
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ class LedgerMachine(RuleBasedStateMachine):
         name=nodes,
         cpu=st.integers(0, 64000),
         devices=device_sets,
-        closed=st.booleans(),
+        unschedulable=st.booleans(),
         plugin=st.sampled_from([frozenset[str](), frozenset({"gpu"})]),
     )
     def set_node(
@@ -80,10 +80,12 @@ class LedgerMachine(RuleBasedStateMachine):
         name: str,
         cpu: int,
         devices: tuple[NodeDevice, ...],
-        closed: bool,
+        unschedulable: bool,
         plugin: frozenset[str],
     ) -> None:
-        info = NodeInfo(name, closed="is cordoned" if closed else "", cpu_milli=cpu, pods=3)
+        info = NodeInfo(
+            name, unschedulable="is cordoned" if unschedulable else "", cpu_milli=cpu, pods=3
+        )
         changed = self.nodes.get(name) != (info, devices, plugin)
         assert self.ledger.set_node(info, devices, plugin) == changed
         self.nodes[name] = (info, devices, plugin)
@@ -132,9 +134,9 @@ class LedgerMachine(RuleBasedStateMachine):
             lost = [g for c in here for g in c.grants if g.device not in names]
             strangers = [f"{c.namespace}/{c.pod}" for c in here if plugin & {*c.plugin}]
             assert seen.foreign == bool(lost or strangers)
-            assert bool(seen.closed) == bool(info.closed or seen.foreign)
-            if strangers and not info.closed:
-                assert min(strangers) in seen.closed
+            assert bool(seen.unschedulable) == bool(info.unschedulable or seen.foreign)
+            if strangers and not info.unschedulable:
+                assert min(strangers) in seen.unschedulable
             held = self.ledger.unlisted.get(info.name, {})
             assert sum(held.values()) == sum(g.milli for g in lost)
             assert held.keys() == {g.device for g in lost}

@@ -8,7 +8,7 @@ from gpu_scheduler.core.model.cluster import Taint
 from gpu_scheduler.core.model.quantity import MOST
 from gpu_scheduler.kube.objects import Node
 from gpu_scheduler.state.nodes.devices import from_gpunode, from_labels
-from gpu_scheduler.state.nodes.node import closed, info
+from gpu_scheduler.state.nodes.node import info, unschedulable
 
 NO_SCHEDULE = "NoSchedule"
 CLOSED: dict[str, tuple[Node, str]] = {
@@ -32,14 +32,14 @@ CLOSED: dict[str, tuple[Node, str]] = {
 @pytest.mark.parametrize("case", CLOSED)
 def test_why_a_node_takes_no_pods(case: str) -> None:
     node, why = CLOSED[case]
-    assert closed(node) == why
+    assert unschedulable(node) == why
 
 
 def test_a_condition_that_nobody_dated_counts() -> None:
     """The API server writes a time that was never set as null."""
     ready = b'{"type": "Ready", "status": "True", "lastTransitionTime": null}'
     node = msgspec.json.decode(b'{"status": {"conditions": [%s]}}' % ready, type=Node)
-    assert closed(node) == ""
+    assert unschedulable(node) == ""
 
 
 def test_taints_of_people_are_kept_for_tolerations() -> None:
@@ -103,10 +103,10 @@ def test_absurd_labels_make_a_node_unusable_with_a_reason(
     state = make_cluster_state(make_pod())
     state.node_changed(node)
     (told,) = state.snapshot().nodes
-    assert f"nvidia.com/gpu.{label}={text}" in told.closed
-    assert right in told.closed
+    assert f"nvidia.com/gpu.{label}={text}" in told.unschedulable
+    assert right in told.unschedulable
     state.gpunode_changed("a", from_gpunode({"devices": [entry(0)]}))
-    assert state.snapshot().nodes[0].closed == ""  # the agent knows better
+    assert state.snapshot().nodes[0].unschedulable == ""  # the agent knows better
 
 
 @pytest.mark.parametrize("text", ["-1", "9E", "much", "9" * 5000])
@@ -115,8 +115,8 @@ def test_what_a_kubelet_cannot_have_closes_its_node(resource: str, text: str) ->
     node = make_node()
     node.status.allocatable[resource] = text
     found = info(node)
-    assert f"status.allocatable.{resource}" in found.closed
-    assert len(found.closed) < 200
+    assert f"status.allocatable.{resource}" in found.unschedulable
+    assert len(found.unschedulable) < 200
     each = (found.cpu_milli, found.memory_bytes, found.ephemeral_bytes, found.pods)
     assert all(0 <= amount < MOST for amount in each)
 

@@ -54,13 +54,13 @@ def holder(device: str = "0", **more: Any) -> PodRecord:
 
 def test_a_holder_does_not_close_its_node():
     state = make_cluster_state(make_holder())
-    assert [node.closed for node in state.snapshot().nodes] == ["", ""]
+    assert [node.unschedulable for node in state.snapshot().nodes] == ["", ""]
     assert [pod.holds for pod in state.placeholders.values()] == ["0"]
 
 
 def test_a_pod_elsewhere_that_calls_itself_a_holder_does():
     state = make_cluster_state(make_holder(namespace="team-a"))
-    assert "team-a" in state.snapshot().nodes[0].closed
+    assert "team-a" in state.snapshot().nodes[0].unschedulable
     assert state.placeholders == {}
 
 
@@ -71,19 +71,19 @@ def test_pods_of_others_close_their_node_until_they_have_ended(resource: str):
     asks = [{"resources": {"limits": {resource: "1"}}}]
     stranger = {"path": "other", "job": None, "node": "a", "containers": asks}
     state = make_cluster_state(make_pod("x", **stranger))
-    assert state.snapshot().nodes[0].closed == (
+    assert state.snapshot().nodes[0].unschedulable == (
         "has GPUs in use by team-a/x, which this scheduler did not place"
     )
-    assert state.snapshot().nodes[1].closed == ""
+    assert state.snapshot().nodes[1].unschedulable == ""
     state.pod_changed(make_pod("x", version=2, phase="Succeeded", **stranger))
-    assert state.snapshot().nodes[0].closed == ""
+    assert state.snapshot().nodes[0].unschedulable == ""
 
 
 @pytest.mark.parametrize("resource", ["nvidia.com/rdma", "amd.com/gpu", "nvidia.com/gpu-memory"])
 def test_other_resources_close_nothing(resource: str):
     asks = [{"resources": {"limits": {resource: "1"}}}]
     state = make_cluster_state(make_pod("x", path="other", job=None, node="a", containers=asks))
-    assert state.snapshot().nodes[0].closed == ""
+    assert state.snapshot().nodes[0].unschedulable == ""
 
 
 def test_devices_in_use_need_a_holder():

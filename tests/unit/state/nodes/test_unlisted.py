@@ -25,8 +25,8 @@ def on(device: str, name: str = "job-0", milli: int = 500, **more: Any) -> Pod:
     return make_pod(name, node="a", grants=half(device, milli), phase="Running", **more)
 
 
-def closed(state: ClusterState) -> str:
-    return state.snapshot().nodes[0].closed
+def unschedulable(state: ClusterState) -> str:
+    return state.snapshot().nodes[0].unschedulable
 
 
 def lost(state: ClusterState) -> dict[str, dict[str, int]]:
@@ -39,7 +39,7 @@ def with_agent(*pods: Pod) -> ClusterState:
     state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
     for pod in pods:
         state.pod_changed(pod)
-    assert closed(state) == "" and lost(state) == {}
+    assert unschedulable(state) == "" and lost(state) == {}
     return state
 
 
@@ -55,7 +55,7 @@ LOST = (
 def test_a_node_without_its_gpunode_is_closed_while_pods_hold_what_it_named() -> None:
     state = with_agent(on("GPU-0"))
     state.gpunode_gone("a")
-    assert closed(state) == LOST
+    assert unschedulable(state) == LOST
     assert lost(state) == {"a": {"GPU-0": 500}}
 
 
@@ -63,16 +63,16 @@ def test_it_is_open_again_when_the_gpunode_is_back() -> None:
     state = with_agent(on("GPU-0"))
     state.gpunode_gone("a")
     state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
-    assert (closed(state), lost(state), free(state)) == ("", {}, [500, 1000])
+    assert (unschedulable(state), lost(state), free(state)) == ("", {}, [500, 1000])
 
 
 @pytest.mark.parametrize("end", ["gone", "ended"])
 def test_or_when_those_pods_are_gone(end: str) -> None:
     state = with_agent(on("GPU-0"), on("GPU-0", "job-1"))
     state.gpunode_gone("a")
-    assert "but not those of 2 pods" in closed(state)
+    assert "but not those of 2 pods" in unschedulable(state)
     for name in ("job-0", "job-1"):
-        assert closed(state)
+        assert unschedulable(state)
         before = state.version
         if end == "gone":
             state.pod_gone(PodUID(f"uid-{name}"))
@@ -81,13 +81,13 @@ def test_or_when_those_pods_are_gone(end: str) -> None:
                 make_pod(name, version=2, node="a", grants=half("GPU-0"), phase="Failed")
             )
         assert state.version > before
-    assert (closed(state), lost(state), free(state)) == ("", {}, [1000, 1000])
+    assert (unschedulable(state), lost(state), free(state)) == ("", {}, [1000, 1000])
 
 
 def test_pods_that_hold_nothing_of_it_close_nothing() -> None:
     state = with_agent(make_pod("x", path="other", job=None, node="a"))
     state.gpunode_gone("a")
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
 
 
 def test_a_leader_that_never_saw_the_gpunode_knows_it_by_the_allocations_alone() -> None:
@@ -101,9 +101,9 @@ def test_a_decision_under_way_counts_as_what_is_held() -> None:
     state = with_agent(make_pod())
     state.assume(make_assignment(grants=half("GPU-1")))
     state.gpunode_gone("a")
-    assert "team-a/job-0 holds 0.5 of GPU-1" in closed(state)
+    assert "team-a/job-0 holds 0.5 of GPU-1" in unschedulable(state)
     state.forget(POD, make_pod())
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
 
 
 def test_a_node_that_is_registered_again_without_its_gpunode_stays_closed() -> None:
@@ -112,9 +112,9 @@ def test_a_node_that_is_registered_again_without_its_gpunode_stays_closed() -> N
     assert lost(state) == {"a": {"GPU-0": 500}}  # nobody lists them
     state.gpunode_gone("a")
     state.node_changed(make_node("a"))
-    assert closed(state) == LOST
+    assert unschedulable(state) == LOST
     state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
-    assert (closed(state), free(state)) == ("", [500, 1000])
+    assert (unschedulable(state), free(state)) == ("", [500, 1000])
 
 
 # --- the GPUNode says something else ---
@@ -134,18 +134,18 @@ def test_devices_that_a_report_no_longer_has_close_the_node_while_they_are_held(
 ) -> None:
     state = with_agent(on("GPU-0"), on("GPU-1", "job-1"))
     state.gpunode_changed("a", after)
-    assert "team-a/job-0 holds 0.5 of GPU-0" in closed(state)
+    assert "team-a/job-0 holds 0.5 of GPU-0" in unschedulable(state)
     state.pod_gone(POD)
     known = any(device.id == "GPU-1" for device in after)
-    assert bool(closed(state)) != known
+    assert bool(unschedulable(state)) != known
     state.pod_gone(PodUID("uid-job-1"))
-    assert closed(state) == "" and free(state) == [1000] * len(after)
+    assert unschedulable(state) == "" and free(state) == [1000] * len(after)
 
 
 def test_what_is_held_counts_when_less_memory_is_usable_than_was() -> None:
     state = with_agent(on("GPU-0", milli=1000))
     state.gpunode_changed("a", gpus("GPU-0", "GPU-1", usable_mib=30000))
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
     assert state.snapshot().free_mib == [30000 - 40960, 30000]
 
 
@@ -167,15 +167,15 @@ def test_an_index_that_two_devices_have_is_none() -> None:
     }
     state = make_cluster_state(on("1"))
     state.gpunode_changed("a", doubtful)
-    assert "team-a/job-0 holds 0.5 of GPU 1" in closed(state)
+    assert "team-a/job-0 holds 0.5 of GPU 1" in unschedulable(state)
 
 
 def test_an_index_is_the_devices_number_and_not_its_place_in_the_report() -> None:
     state = make_cluster_state(on("1"))
     state.gpunode_changed("a", gpus("GPU-1", "GPU-2", first=1))
-    assert (closed(state), free(state)) == ("", [500, 1000])
+    assert (unschedulable(state), free(state)) == ("", [500, 1000])
     state.pod_changed(on("0", "job-1"))
-    assert "team-a/job-1 holds 0.5 of GPU 0" in closed(state)
+    assert "team-a/job-1 holds 0.5 of GPU 0" in unschedulable(state)
 
 
 def test_the_planner_sees_who_holds_a_device_under_the_name_that_it_has_now() -> None:
@@ -194,7 +194,9 @@ def test_the_planner_sees_who_holds_a_device_under_the_name_that_it_has_now() ->
 def test_a_label_that_says_less_than_is_held_closes_the_node() -> None:
     state = make_cluster_state(on("1"))
     state.node_changed(make_node("a", gpus=1))
-    assert "lists 1 GPU, but not those of 1 pod (team-a/job-0 holds 0.5 of GPU 1)" in closed(state)
+    assert "lists 1 GPU, but not those of 1 pod (team-a/job-0 holds 0.5 of GPU 1)" in unschedulable(
+        state
+    )
 
 
 # --- reports that cannot be read ---
@@ -212,7 +214,7 @@ def test_an_entry_that_cannot_be_read_is_no_device_and_closes_the_node_if_it_was
     assert from_gpunode({"devices": [bad]}) == ()
     state = with_agent(on("GPU-0"))
     state.gpunode_changed("a", from_gpunode({"devices": [bad, {**GOOD, "uuid": "GPU-1"}]}))
-    assert closed(state) == LOST.replace("2 GPUs", "1 GPU")
+    assert unschedulable(state) == LOST.replace("2 GPUs", "1 GPU")
 
 
 def test_a_device_that_is_there_twice_is_one() -> None:
@@ -227,9 +229,9 @@ def test_a_status_that_was_taken_away_gives_nothing_away(status: Any) -> None:
     meta = {"name": "a", "uid": "gpunode", "resourceVersion": "1"}
     custom_resources.node({"metadata": meta, "status": {"devices": [GOOD]}})
     state.pod_changed(on("GPU-0"))
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
     custom_resources.node({"metadata": {**meta, "resourceVersion": "2"}, "status": status})
-    assert "team-a/job-0 holds 0.5 of GPU-0" in closed(state)
+    assert "team-a/job-0 holds 0.5 of GPU-0" in unschedulable(state)
 
 
 # --- what is said, and what counts ---
@@ -237,14 +239,14 @@ def test_a_status_that_was_taken_away_gives_nothing_away(status: Any) -> None:
 
 def test_the_sentence_names_a_few_and_how_many_more_there_are() -> None:
     state = make_cluster_state(*(on("GPU-0", f"job-{i}", 100, index=i) for i in range(5)))
-    assert "not those of 5 pods (team-a/job-0 holds 0.1 of GPU-0, " in closed(state)
-    assert "team-a/job-2 holds 0.1 of GPU-0 and 2 more)" in closed(state)
+    assert "not those of 5 pods (team-a/job-0 holds 0.1 of GPU-0, " in unschedulable(state)
+    assert "team-a/job-2 holds 0.1 of GPU-0 and 2 more)" in unschedulable(state)
 
 
 def test_what_kubernetes_says_of_the_node_comes_first() -> None:
     state = make_cluster_state(on("GPU-0"))
     state.node_changed(make_node("a", cordoned=True))
-    assert closed(state) == "is cordoned"
+    assert unschedulable(state) == "is cordoned"
     assert state.snapshot().nodes[0].foreign  # nobody is told that its GPUs are free
 
 

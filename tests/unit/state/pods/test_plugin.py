@@ -23,14 +23,14 @@ def pause(resource: str, amount: str = "1", **more: Any) -> Any:
     return make_pod("pause", path="other", job=None, node="a", containers=asking, **more)
 
 
-def closed(state: ClusterState) -> str:
-    return state.snapshot().nodes[0].closed
+def unschedulable(state: ClusterState) -> str:
+    return state.snapshot().nodes[0].unschedulable
 
 
 def test_a_resource_that_the_node_does_not_have_closes_nothing() -> None:
     state = make_cluster_state(pause(SHARED))
     state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
 
 
 @pytest.mark.parametrize("amount", ["2", "0"])
@@ -38,7 +38,10 @@ def test_one_that_the_node_has_closes_it_be_it_with_amount_zero(amount: str) -> 
     """The kubelet reports 0 while the plugin restarts, and pods keep what they have."""
     state = make_cluster_state(pause(WHOLE))
     state.node_changed(make_node("a", allocatable={WHOLE: amount}))
-    assert closed(state) == "has GPUs in use by team-a/pause, which this scheduler did not place"
+    assert (
+        unschedulable(state)
+        == "has GPUs in use by team-a/pause, which this scheduler did not place"
+    )
 
 
 @pytest.mark.parametrize("amount", ["3", "10P"])
@@ -48,17 +51,17 @@ def test_a_pod_that_asks_for_more_than_there_is_holds_nothing_once_it_is_rejecte
     state = make_cluster_state(pause(WHOLE, amount))
     state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
     state.pod_changed(pause(WHOLE, amount, version=2, phase="Failed", reason="OutOfnvidia.com/gpu"))
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
 
 
 def test_the_answer_follows_what_the_node_advertises() -> None:
     state = make_cluster_state(pause(WHOLE))
     before = state.version
     state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
-    assert closed(state) and state.version > before
+    assert unschedulable(state) and state.version > before
     before = state.version
     state.node_changed(make_node("a"))
-    assert closed(state) == "" and state.version > before
+    assert unschedulable(state) == "" and state.version > before
 
 
 def test_a_gpujobs_pod_that_asks_the_plugin_as_well_is_not_placed() -> None:
@@ -70,9 +73,9 @@ def test_a_gpujobs_pod_that_asks_the_plugin_as_well_is_not_placed() -> None:
     assert pod.blocked == "pod job-0 asks the device plugin for nvidia.com/gpu as well"
     assert not state.waiting_jobs()
     state.pod_changed(make_pod(containers=asking, version=2, node="a", grants=half()))
-    assert closed(state) == ""
+    assert unschedulable(state) == ""
     state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
-    assert "team-a/job-0" in closed(state), "nobody knows which GPU it got beside ours"
+    assert "team-a/job-0" in unschedulable(state), "nobody knows which GPU it got beside ours"
 
 
 def test_only_gpus_of_the_plugin_are_served() -> None:
@@ -102,6 +105,6 @@ def test_the_order_of_pod_node_and_resource_does_not_matter(
     there, has = nodes[-1:] not in ([], [3]), nodes[-1:] == [2]
     assert len(state.snapshot().nodes) == there
     if there:
-        assert bool(closed(state)) == (has and 0 in order)
+        assert bool(unschedulable(state)) == (has and 0 in order)
     state.pod_gone(PodUID("uid-pause"))
-    assert not any(node.closed for node in state.snapshot().nodes)
+    assert not any(node.unschedulable for node in state.snapshot().nodes)

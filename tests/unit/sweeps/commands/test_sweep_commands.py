@@ -16,9 +16,9 @@ from tests.unit.api.sweep_cases import listed, sweep
 from gpu_scheduler import picture
 from gpu_scheduler.main import app
 from gpu_scheduler.sweeps.commands import cluster, plot
+from gpu_scheduler.sweeps.commands.column_table import ColumnTable
 from gpu_scheduler.sweeps.commands.manifest import ManifestError, load, parse
 from gpu_scheduler.sweeps.commands.record import NoResultsError, Record, record
-from gpu_scheduler.sweeps.commands.sheet import ColumnTable
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.rows import Header, encode
 from gpu_scheduler.sweeps.core.trials import parameters_of

@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.request import JobKey, PodShape, PodUID
 
 
 @dataclass(slots=True)
-class AwaitedPod:
+class NominatedPod:
     """One of them.
 
     Attributes:
@@ -28,7 +28,7 @@ class AwaitedPod:
     place: Assignment
     role: str
     index: int
-    width: int
+    parallelism: int
     pod_shape: PodShape
     asked: bool = False
 
@@ -38,13 +38,13 @@ class AwaitedPod:
         return self.place.pod
 
 
-class AwaitedPods:
+class NominatedPods:
     """Those of all GPUJobs; one that comes costs the same, however many are awaited."""
 
     def __init__(self) -> None:
         """Nobody is awaited."""
-        self._of: dict[JobKey, dict[str, dict[PodUID, AwaitedPod]]] = {}  # by role
-        self._at: dict[tuple[JobKey, str, int], AwaitedPod] = {}
+        self._of: dict[JobKey, dict[str, dict[PodUID, NominatedPod]]] = {}  # by role
+        self._at: dict[tuple[JobKey, str, int], NominatedPod] = {}
 
     def __contains__(self, key: object) -> bool:
         """Whether any pod of a GPUJob is awaited."""
@@ -54,11 +54,11 @@ class AwaitedPods:
         """GPUJobs with awaited pods."""
         return tuple(self._of)
 
-    def of(self, key: JobKey) -> Sequence[AwaitedPod]:
+    def of(self, key: JobKey) -> Sequence[NominatedPod]:
         """Those of a GPUJob, role by role, in the order in which they were placed."""
         return [each for of in self._of.get(key, {}).values() for each in of.values()]
 
-    def of_role(self, key: JobKey, role: str) -> Sequence[AwaitedPod]:
+    def of_role(self, key: JobKey, role: str) -> Sequence[NominatedPod]:
         """Those that one Job makes, or the Jobs of a sweep, in the order they were placed."""
         return list(self._role(key, role).values())
 
@@ -66,26 +66,26 @@ class AwaitedPods:
         """GPUJobs with a place on a node."""
         return [key for key in self._of if any(each.place.node == node for each in self.of(key))]
 
-    def untold_width(self, key: JobKey, role: str) -> int:
+    def untold_parallelism(self, key: JobKey, role: str) -> int:
         """The most of the widths that the Job of a role has not been told of; 0 = of all.
 
         Each that is placed gets more than those before it that are untold, and a Job is told of the
         less before the more: so the last one says it.
         """
         last = next(reversed(self._role(key, role).values()), None)
-        return last.width if last is not None and not last.asked else 0
+        return last.parallelism if last is not None and not last.asked else 0
 
     def untold(self, key: JobKey) -> bool:
         """Whether a Job of a GPUJob has not been told to make all that are awaited."""
-        return any(self.untold_width(key, role) for role in self._of.get(key, ()))
+        return any(self.untold_parallelism(key, role) for role in self._of.get(key, ()))
 
-    def put(self, pod: AwaitedPod) -> None:
+    def put(self, pod: NominatedPod) -> None:
         """One more has a place."""
         key = pod.place.job
         self._of.setdefault(key, {}).setdefault(pod.role, {})[pod.uid] = pod
         self._at[key, pod.role, pod.index] = pod
 
-    def drop(self, key: JobKey, uid: PodUID) -> AwaitedPod | None:
+    def drop(self, key: JobKey, uid: PodUID) -> NominatedPod | None:
         """It is awaited no more."""
         roles = self._of.get(key, {})
         found = next((of.pop(uid) for of in roles.values() if uid in of), None)
@@ -99,10 +99,10 @@ class AwaitedPods:
             del self._at[key, found.role, found.index]
         return found
 
-    def whose_place(self, key: JobKey, role: str, index: int) -> AwaitedPod | None:
+    def whose_place(self, key: JobKey, role: str, index: int) -> NominatedPod | None:
         """Whose place a new pod takes: that of its own index, or the first of its role."""
         first = next(iter(self._role(key, role).values()), None)
         return self._at.get((key, role, index), first)
 
-    def _role(self, key: JobKey, role: str) -> dict[PodUID, AwaitedPod]:
+    def _role(self, key: JobKey, role: str) -> dict[PodUID, NominatedPod]:
         return self._of.get(key, {}).get(role, {})

@@ -112,7 +112,7 @@ def test_the_members_of_a_gang_are_those_of_its_indexes_that_have_no_pod() -> No
     done = make_job(parallelism=1, completions=4, succeeded=1, completed_indexes="1")
     state.job_changed(done)
     state.pod_changed(make_pod("job-0", index=0, node="a", grants=half(), phase="Running"))
-    found = [state.waiting.unmade(pod.uid) for pod in waiting(state).pods]
+    found = [state.waiting.prospective(pod.uid) for pod in waiting(state).pods]
     assert [pod.index for pod in found if pod is not None] == [2, 3]
     assert waiting(state).gang is not None and waiting(state).gang.missing == 2
 
@@ -128,19 +128,19 @@ def test_a_place_is_charged_before_its_pod_exists_and_given_back_whole() -> None
     state = accepted(parallelism=2)
     place(state)
     assert (free(state), pods(state)) == ([500, 1000], 1)
-    assert [each.width for each in state.awaited.of(KEY)] == [1]
+    assert [each.parallelism for each in state.nominated.of(KEY)] == [1]
     place(state, grants=half("1"))
-    assert [each.width for each in state.awaited.of(KEY)] == [1, 2]
+    assert [each.parallelism for each in state.nominated.of(KEY)] == [1, 2]
     assert (free(state), pods(state)) == ([500, 500], 0)
     assert state.give_back(KEY)
     assert (free(state), pods(state)) == ([1000, 1000], 2)
-    assert not state.awaited.of(KEY) and not state.assumed
+    assert not state.nominated.of(KEY) and not state.assumed
 
 
 def test_what_a_job_was_told_to_make_is_not_planned_twice() -> None:
     state = accepted(parallelism=2)
     place(state)
-    for each in state.awaited.of(KEY):
+    for each in state.nominated.of(KEY):
         each.asked = True
     state.job_changed(make_job(parallelism=1, completions=2))
     assert pods(state) == 1
@@ -153,7 +153,7 @@ def test_a_job_that_is_shown_before_its_answer_comes_counts_once() -> None:
     state.job_changed(make_job(parallelism=2, completions=3))
     assert pods(state) == 1
     place(state)
-    assert [each.width for each in state.awaited.of(KEY)] == [1, 2, 3]
+    assert [each.parallelism for each in state.nominated.of(KEY)] == [1, 2, 3]
 
 
 def test_who_waits_stays_the_same_while_others_come() -> None:
@@ -163,8 +163,8 @@ def test_who_waits_stays_the_same_while_others_come() -> None:
     state.job_changed(make_job(parallelism=1, completions=2))
     assert [pod.uid for pod in waiting(state).pods] == [second.uid], "its Job was told of one"
     state.pod_changed(make_pod("job-0"))
-    awaited = state.awaited.whose_place(KEY, "", 0)
-    assert awaited is not None and state.take_place(awaited, PodUID("uid-job-0")) is not None
+    nominated = state.nominated.whose_place(KEY, "", 0)
+    assert nominated is not None and state.take_place(nominated, PodUID("uid-job-0")) is not None
     assert [pod.uid for pod in waiting(state).pods] == [second.uid], "room may be kept for it"
 
 
@@ -173,12 +173,12 @@ def test_a_pod_takes_the_place_that_was_kept_for_it() -> None:
     place(state)
     state.job_changed(make_job())
     state.pod_changed(make_pod("job-0"))
-    awaited = state.awaited.whose_place(KEY, "", 0)
-    assert awaited is not None
-    taken = state.take_place(awaited, PodUID("uid-job-0"))
+    nominated = state.nominated.whose_place(KEY, "", 0)
+    assert nominated is not None
+    taken = state.take_place(nominated, PodUID("uid-job-0"))
     assert taken == Assignment(KEY, PodUID("uid-job-0"), "a", half())
     assert free(state) == [500, 1000] and pods(state) == 0
-    assert not state.awaited.of(KEY) and set(state.assumed) == {"uid-job-0"}
+    assert not state.nominated.of(KEY) and set(state.assumed) == {"uid-job-0"}
 
 
 def test_a_pod_that_is_not_what_was_planned_and_does_not_fit_waits_like_any_other() -> None:
@@ -186,9 +186,9 @@ def test_a_pod_that_is_not_what_was_planned_and_does_not_fit_waits_like_any_othe
     place(state)
     state.job_changed(make_job())
     state.pod_changed(make_pod("job-0", cpu="65"))  # of 64
-    awaited = state.awaited.whose_place(KEY, "", 0)
-    assert awaited is not None
-    assert state.take_place(awaited, PodUID("uid-job-0")) is None
+    nominated = state.nominated.whose_place(KEY, "", 0)
+    assert nominated is not None
+    assert state.take_place(nominated, PodUID("uid-job-0")) is None
     assert free(state) == [1000, 1000]
     assert [pod.uid for pod in waiting(state).pods] == ["uid-job-0"]
 
@@ -198,9 +198,9 @@ def test_what_the_api_server_adds_to_a_pod_is_planned_with_from_then_on() -> Non
     place(state)
     state.job_changed(make_job(parallelism=1, completions=2))
     state.pod_changed(make_pod("job-0", cpu="3"))
-    awaited = state.awaited.whose_place(KEY, "", 0)
-    assert awaited is not None
-    assert state.take_place(awaited, PodUID("uid-job-0")) is not None
+    nominated = state.nominated.whose_place(KEY, "", 0)
+    assert nominated is not None
+    assert state.take_place(nominated, PodUID("uid-job-0")) is not None
     (other,) = waiting(state).pods
     assert other.pod_shape.cpu_milli == 3000
 
@@ -267,19 +267,19 @@ def test_a_pod_that_goes_without_ever_having_had_a_place_makes_room_for_another(
 @given(
     parallelism=st.integers(1, 12),
     completions=st.integers(1, 12),
-    width=st.integers(0, 12),
+    of_job=st.integers(0, 12),
     done=st.integers(0, 12),
     live=st.integers(0, 12),
     placed=st.integers(0, 4),
 )
 def test_never_more_at_once_than_may_be_or_than_are_left(
-    parallelism: int, completions: int, width: int, done: int, live: int, placed: int
+    parallelism: int, completions: int, of_job: int, done: int, live: int, placed: int
 ) -> None:
     done = min(done, completions)
     live = min(live, completions - done, parallelism)
     state = accepted(parallelism=parallelism, completions=completions)
     own = make_job(
-        parallelism=min(width, parallelism),
+        parallelism=min(parallelism, of_job),
         completions=completions,
         succeeded=done,
         ended="Complete" if done == completions else "",
@@ -289,7 +289,7 @@ def test_never_more_at_once_than_may_be_or_than_are_left(
         state.pod_changed(make_pod(f"job-{index}", index=index, node="a", phase="Running"))
     for _ in range(min(placed, pods(state))):
         place(state)
-    coming = max(live, min(width, parallelism, completions - done))
+    coming = max(live, min(parallelism, of_job, completions - done))
     at_once = min(parallelism, completions - done)
-    assert pods(state) + len(state.awaited.of(KEY)) + coming == max(at_once, coming)
+    assert pods(state) + len(state.nominated.of(KEY)) + coming == max(at_once, coming)
     assert all(pod.stage is not Stage.ENDED for pod in state.records(KEY))

@@ -18,14 +18,14 @@ MOST_WANTED = 1_000  # distinct pod shapes that the scarcity of nodes looks at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mix:
+class TargetWorkload:
     """Pod shapes with the weights that they have among recent pods; one is equal only to itself."""
 
     typical: tuple[tuple[PodShape, int], ...]  # weights sum to WEIGHT
     wanted: tuple[tuple[PodShape, int], ...]  # counts
 
 
-def mix_of(counts: Mapping[PodShape, int]) -> Mix:
+def target_workload_of(counts: Mapping[PodShape, int]) -> TargetWorkload:
     """The mix of pods counted by pod shape; there is at least one."""
     wanted: Counter[PodShape] = Counter()
     slim: Counter[PodShape] = Counter()
@@ -33,7 +33,7 @@ def mix_of(counts: Mapping[PodShape, int]) -> Mix:
         plain = one_request(pod_shape)
         wanted[plain] += count
         slim[replace(plain, memory_bytes=0)] += count
-    return Mix(typical_of(slim), tuple(_ranked(wanted)[:MOST_WANTED]))
+    return TargetWorkload(typical_of(slim), tuple(_ranked(wanted)[:MOST_WANTED]))
 
 
 def typical_of(counts: Mapping[PodShape, int]) -> tuple[tuple[PodShape, int], ...]:
@@ -107,4 +107,4 @@ DEFAULT_COUNTS: Mapping[PodShape, int] = {
 }
 """Before anything is known: half of the GPU pods want whole devices, the others fractions."""
 
-DEFAULT = mix_of(DEFAULT_COUNTS)
+DEFAULT = target_workload_of(DEFAULT_COUNTS)

@@ -5,7 +5,7 @@ from tests.unit.builders import A30, A100, COMPUTE, USABLE_MIB, pod_shape
 
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodShape
 from gpu_scheduler.core.model.snapshot import DeviceType
-from gpu_scheduler.core.packing.mix import Mix, mix_of
+from gpu_scheduler.core.packing.target_workload import TargetWorkload, target_workload_of
 
 PODS = [
     pod_shape(1000, cpu_milli=8000),
@@ -29,9 +29,9 @@ PODS = [
 ]
 
 
-def mixes() -> st.SearchStrategy[Mix]:
+def mixes() -> st.SearchStrategy[TargetWorkload]:
     counts = st.dictionaries(st.sampled_from(PODS), st.integers(1, 50), min_size=1)
-    return counts.map(mix_of)
+    return counts.map(target_workload_of)
 
 
 def device(model: str) -> DeviceType:

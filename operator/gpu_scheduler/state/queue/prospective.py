@@ -18,12 +18,12 @@ from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
 from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
-from gpu_scheduler.state.queue.awaited import AwaitedPod
+from gpu_scheduler.state.queue.nominated import NominatedPod
 from gpu_scheduler.state.queue.window import SPARE
 
 
 @dataclass(frozen=True, slots=True)
-class UnmadePod:
+class ProspectivePod:
     """One of them.
 
     Attributes:
@@ -57,22 +57,22 @@ class UnmadePod:
         return self.pod.metadata.name
 
 
-def unmade_pods(
+def prospective_pods(
     job: GPUJobRecord,
     jobs: Iterable[JobRecord],
     pods: Iterable[PodRecord],
-    awaited: Sequence[AwaitedPod],
+    nominated: Sequence[NominatedPod],
     *,
     left: int | None,
     most: Callable[[RoleRequest], int],
-) -> list[UnmadePod]:
+) -> list[ProspectivePod]:
     """The unmade pods of a GPUJob whose templates are known, role by role.
 
     Args:
         job: The GPUJob.
         jobs: Its Jobs, also those that are being deleted.
         pods: Its pods.
-        awaited: Those that have a place already.
+        nominated: Those that have a place already.
         left: Trials that have not ended, of a sweep; else None.
         most: How many of a role there are at most, with those that are made; not of gangs.
     """
@@ -92,16 +92,16 @@ def unmade_pods(
             going[each.role] += len(live.get(each.uid, ()))
         else:
             by_role.setdefault(each.role, []).append(each)
-    found: list[UnmadePod] = []
+    found: list[ProspectivePod] = []
     for role, ask in job.asks.items():
         own, template = by_role.get(role, []), job.templates.get(role)
         if template is None:
             continue
-        mine = [each for each in awaited if each.role == role]
+        mine = [each for each in nominated if each.role == role]
         coming = sum(expected_pods(each, len(live.get(each.uid, ()))) for each in own)
         # The watch may show a Job as wide as it was asked to be before the answer has come.
-        width = sum(each.parallelism for each in own if not (each.ended or each.suspend))
-        untold = sum(1 for each in mine if not each.asked and each.width > width)
+        parallelism = sum(each.parallelism for each in own if not (each.ended or each.suspend))
+        untold = sum(1 for each in mine if not each.asked and each.parallelism > parallelism)
         there = coming + going[role] + untold
         room = min(ask.at_once, _left(ask, own, left)) - there
         if room <= 0:
@@ -116,7 +116,9 @@ def unmade_pods(
         affinity = pod_affinity_of(template)
         for index in indexes:
             uid = PodUID(f"unmade/{job.uid}/{role}/{index}")
-            found.append(UnmadePod(uid, job.key, role, index, template, affinity, coming, not own))
+            found.append(
+                ProspectivePod(uid, job.key, role, index, template, affinity, coming, not own)
+            )
     return found
 
 

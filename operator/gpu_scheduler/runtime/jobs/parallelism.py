@@ -13,36 +13,36 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.counting import knows_what_runs
 from gpu_scheduler.state.pods.pod import Stage
-from gpu_scheduler.state.queue.awaited import AwaitedPod
-from gpu_scheduler.state.queue.unmade import expected_pods
+from gpu_scheduler.state.queue.nominated import NominatedPod
+from gpu_scheduler.state.queue.prospective import expected_pods
 
 
 def sizes_of(
-    state: ClusterState, job: GPUJobRecord, own: JobRecord, awaited: Iterable[AwaitedPod]
+    state: ClusterState, job: GPUJobRecord, own: JobRecord, nominated: Iterable[NominatedPod]
 ) -> dict[str, Any]:
     """Fields of the spec of a role's Job as they are to be.
 
-    ``awaited``: pods of the role that have a place and do not exist.
+    ``nominated``: pods of the role that have a place and do not exist.
     """
     assert job.spec is not None
-    ask, asked = job.asks[own.role], widest(awaited)
+    ask, asked = job.asks[own.role], widest(nominated)
     if job.spec.suspend:
         return {"completions": ask.pods, "suspend": True}
     if state.shrinks(own):
         asked = 0
     if own.suspend and not asked:
         return {"completions": ask.pods}  # it goes on once a pod of it has a place
-    width = min(max(width_of(state, own), asked), ask.at_once)
-    return {"completions": ask.pods, "parallelism": width, "suspend": False}
+    parallelism = min(max(parallelism_of(state, own), asked), ask.at_once)
+    return {"completions": ask.pods, "parallelism": parallelism, "suspend": False}
 
 
-def width_of(state: ClusterState, own: JobRecord) -> int:
+def parallelism_of(state: ClusterState, own: JobRecord) -> int:
     """How wide a Job is to be for the pods that it has."""
-    count, width = state.count(own.uid), 0 if own.suspend else own.parallelism
-    least = state.narrowed.get(own.uid, count.placed if state.shrinks(own) else width)
-    if least < width and knows_what_runs(own, count):
-        width = least
-    return max(width, count.placed)
+    count, parallelism = state.count(own.uid), 0 if own.suspend else own.parallelism
+    least = state.narrowed.get(own.uid, count.placed if state.shrinks(own) else parallelism)
+    if least < parallelism and knows_what_runs(own, count):
+        parallelism = least
+    return max(parallelism, count.placed)
 
 
 def narrows(state: ClusterState, own: JobRecord) -> bool:
@@ -54,7 +54,7 @@ def pods_at_once(state: ClusterState, job: GPUJobRecord) -> int:
     """Pods that all Jobs of a sweep are to have at once, together."""
     if job.spec is None:
         return 0
-    return min(job.spec.parallelism, max(now(state, job), widest(state.awaited.of(job.key))))
+    return min(job.spec.parallelism, max(now(state, job), widest(state.nominated.of(job.key))))
 
 
 def now(state: ClusterState, job: GPUJobRecord) -> int:
@@ -64,18 +64,20 @@ def now(state: ClusterState, job: GPUJobRecord) -> int:
         if pod.stage is not Stage.ENDED:
             live[pod.job_uid] = live.get(pod.job_uid, 0) + 1
     return sum(
-        width_of(state, own) if narrows(state, own) else expected_pods(own, live.get(own.uid, 0))
+        parallelism_of(state, own)
+        if narrows(state, own)
+        else expected_pods(own, live.get(own.uid, 0))
         for own in job.own(state.jobs_of(job.key))
     )
 
 
-def widest(awaited: Iterable[AwaitedPod]) -> int:
+def widest(nominated: Iterable[NominatedPod]) -> int:
     """How wide Jobs have to be for pods of which they were not told yet; 0 = there are none."""
-    return max((each.width for each in awaited if not each.asked), default=0)
+    return max((each.parallelism for each in nominated if not each.asked), default=0)
 
 
-def told(awaited: Iterable[AwaitedPod], widths: Mapping[str, int]) -> None:
+def told(nominated: Iterable[NominatedPod], widths: Mapping[str, int]) -> None:
     """Jobs are as wide as this, by role: what they make then is awaited from them."""
-    for each in awaited:
-        if each.width <= widths.get(each.role, 0):
+    for each in nominated:
+        if each.parallelism <= widths.get(each.role, 0):
             each.asked = True
