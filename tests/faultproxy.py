@@ -53,6 +53,7 @@ class Rule:
         method: Regular expression for the whole method.
         path: Regular expression, looked for in the path without its query.
         query: Regular expression, looked for in the query.
+        content_type: Of the request; empty: any.
         probability: Of a request that matches.
         seconds: Least and most, for the faults that wait; None: until ``FaultProxy.release``.
         status: Of a refusal, such as 410, 429 or 503.
@@ -68,6 +69,7 @@ class Rule:
     method: str = ".*"
     path: str = ""
     query: str = ""
+    content_type: str = ""
     probability: float = 1.0
     seconds: tuple[float, float] | None = (0.0, 0.0)
     status: int = 503
@@ -79,14 +81,16 @@ class Rule:
     answers: Counter[int] = field(default_factory=Counter)
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def takes(self, method: str, path: str, query: str, chance: Callable[[], float]) -> bool:
+    def takes(self, request: web.Request, chance: Callable[[], float]) -> bool:
         """Whether the fault happens to this request; counts it."""
         if self.times is not None and self.applied >= self.times:
             return False
+        path, _, query = request.raw_path.partition("?")
         if not (
-            re.fullmatch(self.method, method)
+            re.fullmatch(self.method, request.method)
             and re.search(self.path, path)
             and re.search(self.query, query)
+            and self.content_type in ("", request.content_type)
         ):
             return False
         self.matched += 1
@@ -228,16 +232,21 @@ class FaultProxy:
         assert connector is not None
         await connector.close(abort_ssl=True)  # no goodbyes: the loop ends now
         await self._session.close()
-        await asyncio.sleep(0.1)  # sockets close in turns of their own
+        await self._end_transports()
+
+    async def _end_transports(self) -> None:
+        """Also of connections that were just being made: nobody but the loop knows them."""
+        transports = getattr(self._loop, "_transports", {})
+        for each in list(transports.values()):
+            each.abort()
+        for _ in range(3):  # what was aborted is closed in the loop's next turn
+            await asyncio.sleep(0)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; its delivery goes on when the client is gone."""
         await self._running.wait()
-        path, _, query = request.raw_path.partition("?")
-        rule = next(
-            (r for r in self.rules if r.takes(request.method, path, query, self._random.random)),
-            None,
-        )
+        chance = self._random.random
+        rule = next((each for each in self.rules if each.takes(request, chance)), None)
         if rule is None:
             return await self._forward(request, None, await request.read())
         if rule.fault is Fault.REFUSE:

@@ -46,7 +46,9 @@ def prepare(running: Running) -> None:
         labels = {"gpu-scheduler.io/compat": str(compat)}
         body = {"metadata": {"name": str(compat), "labels": labels}}
         assert admin.create(NAMESPACES, body).ok
-    running.helm("install", "gpu-scheduler", str(CHART), "-n", "default")
+    # What another policy refuses of pods that do not ask is no matter here: see ``test_devices``.
+    exempt = f"admission.devices.exemptNamespaces={json.dumps([str(each) for each in Compat])}"
+    running.helm("install", "gpu-scheduler", str(CHART), "-n", "default", "--set-json", exempt)
     for namespace in ("default", *Compat):
         until(lambda name=namespace: made(admin, pod(), name).ok, "there is an account")
     in_force(admin)

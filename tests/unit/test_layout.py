@@ -25,12 +25,14 @@ def test_the_standard_library_works_from_the_root_of_the_repository() -> None:
     assert '"a": 1' in tool.stdout
 
 
-def test_each_decision_has_a_number_of_its_own_and_a_line_in_the_list() -> None:
+def test_each_decision_has_a_number_of_its_own_and_a_line_in_both_lists() -> None:
     folder = ROOT / "docs" / "adr"
     pages = sorted(page.name for page in folder.glob("[0-9]*.md"))
     numbers = [name[:4] for name in pages]
     assert len(numbers) == len(set(numbers)), pages
     listed = (folder / "README.md").read_text()
     assert [name for name in pages if f"[{name[:4]}]({name})" not in listed] == []
+    nav = (ROOT / "mkdocs.yml").read_text()
+    assert [name for name in pages if f"- adr/{name}\n" not in nav] == []
     titles = {name: (folder / name).read_text().split("\n", 1)[0] for name in pages}
     assert [name for name, title in titles.items() if not title.startswith(f"# {name[:4]} ")] == []
