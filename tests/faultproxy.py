@@ -13,7 +13,7 @@ import re
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -236,7 +236,7 @@ class FaultProxy:
 
     async def _end_transports(self) -> None:
         """Also of connections that were just being made: nobody but the loop knows them."""
-        transports = getattr(self._loop, "_transports", {})
+        transports: Mapping[int, asyncio.Transport] = self._loop._transports  # type: ignore[attr-defined]
         for each in list(transports.values()):
             each.abort()
         for _ in range(3):  # what was aborted is closed in the loop's next turn

@@ -16,11 +16,11 @@ from tests.api.site import Site, Team
 from tests.api.tenant import Json, Tenant, held, until
 from tests.api.walks import walk
 
-from gpu_scheduler.core.eviction.deadlines import TRIFLE_SECONDS
+from gpu_scheduler.core.eviction.deadlines import NEGLIGIBLE_SECONDS
 from gpu_scheduler.kube.times import timestamp
 
 GUARANTEE, PATIENCE, RUNTIME, WINDOW = 6, 2, 4, 20
-LONG = 2 * TRIFLE_SECONDS
+LONG = 2 * NEGLIGIBLE_SECONDS
 PROMISES = {
     "guarantee_seconds": str(GUARANTEE),
     "patience_seconds": str(PATIENCE),

@@ -87,8 +87,8 @@ DEFECTS = (
     Defect(
         name="victims-are-not-added-up",
         file=f"{_OURS}/core/eviction/solver.py",
-        text="if all(given[kind] + milli <= spare[kind] for kind, milli in gives.items()):",
-        slip="if all(milli <= spare[kind] for kind, milli in gives.items()):",
+        text="if all(given[key] + milli <= spare[key] for key, milli in gives.items()):",
+        slip="if all(milli <= spare[key] for key, milli in gives.items()):",
         harm="Several evictions together take a project below its guaranteed quota.",
         first=(
             f"{_CORE}/eviction/test_solver.py",
@@ -101,14 +101,14 @@ DEFECTS = (
         name="shares-of-closed-nodes",
         file=f"{_OURS}/core/eviction/fair_share_state.py",
         text="return sum(snapshot.node_free_milli)"
-        " - sum(snapshot.node_free_milli[n] for n in closed)",
+        " - sum(snapshot.node_free_milli[n] for n in unschedulable)",
         slip="return sum(snapshot.node_free_milli)",
         harm="While nodes are cordoned fair shares count GPUs that nobody can have, and who borrows"
         " too much is not asked to give back.",
         first=(
             f"{_CORE}/test_closed_nodes.py",
             f"{_CORE}/actions/test_preemption.py",
-            f"{_CORE}/eviction/test_dues.py",
+            f"{_CORE}/eviction/test_deadlines.py",
             f"{_CORE}/fairness/test_fairshare.py",
             f"{_CORE}/golden",
         ),

@@ -21,7 +21,7 @@ from typing import Any
 from tests.perf.long_queue import LongQueue
 from tests.perf.report import planner
 from tests.unit.builders import ClusterBuilder, job, pod_shape, project, projects
-from tests.unit.core.affinity.builders import apart, peers, spread
+from tests.unit.core.affinity.builders import affinity, apart, spread
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.affinity import AffinityRules
@@ -173,8 +173,8 @@ def ruled(jobs: int, pods: int, rules: Callable[[str], AffinityRules]) -> Scene:
             job(f"job-{i}", pod_shape(250), pods, project=f"team-{i % 10}", created=i),
             f"a{i}",
         )
-        who = peers(rules(app), app=app)
-        each = tuple(replace(pod, peers=who) for pod in one.pods)
+        who = affinity(rules(app), app=app)
+        each = tuple(replace(pod, affinity=who) for pod in one.pods)
         made.append(replace(one, pods=each, ruled=True))
     return Scene(cluster(1_000), made)
 

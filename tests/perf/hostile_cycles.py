@@ -19,8 +19,10 @@ from tests.unit.generated.stage import ROOT, Stage
 from tests.unit.runtime.virtual_loop import VirtualLoop
 
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.fit.session import PlannerCache
+from gpu_scheduler.core.model.decision import Grant, Plan
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.core.plan_input import PlanInput
 
 NODES, PODS = 63, 1000
 
@@ -88,11 +90,11 @@ async def measure(objects: int) -> None:
 async def search_for(stage: Stage, culprit: str) -> list[float]:
     """Let planning raise with a job; seconds that each question of the search took."""
     planning, took = stage.operator.planning, list[float]()
-    decide, raises = planning._decide, planning._raises
+    plan, raises = planning._plan, planning._raises
 
-    def broken(cluster: Any, projects: Any, jobs: Any, **options: Any) -> Any:
-        result = decide(cluster, projects, jobs, **options)
-        if any(job.key == culprit for job in jobs):
+    def broken(given: PlanInput, session: PlannerCache) -> Plan:
+        result = plan(given, session)
+        if any(job.key == culprit for job in given.jobs):
             raise RuntimeError("for the sake of the search")
         return result
 
@@ -102,10 +104,10 @@ async def search_for(stage: Stage, culprit: str) -> list[float]:
         took.append(time.perf_counter() - started)
         return found
 
-    planning._decide, planning._raises = broken, timed  # type: ignore[method-assign]
+    planning._plan, planning._raises = broken, timed  # type: ignore[method-assign]
     stage.server.put("/api/v1/nodes/n-0", node("n-0", 8, step="search"))
     await asyncio.sleep(2)
-    assert planning.quarantine.job(JobKey(culprit)), "it was not found"
+    assert planning._quarantine.job(JobKey(culprit)), "it was not found"
     return took
 
 

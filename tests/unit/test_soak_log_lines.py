@@ -31,9 +31,9 @@ def test_lines_that_differ_in_names_numbers_and_times_are_one() -> None:
         + "Traceback (most recent call last):\n"
     )
     assert lines.most() == [
-        (2, "runtime.binder: placing <object> on <name>: <n> (Conflict)"),
-        (2, "runtime.reconcile: <object>: no answer within <n> s; again in <n> s"),
-        (1, "runtime.reconcile: <object>: Job <name> has gone"),
+        (2, "runtime.binding.binder: placing <object> on <name>: <n> (Conflict)"),
+        (2, "runtime.jobs.reconcile: <object>: no answer within <n> s; again in <n> s"),
+        (1, "runtime.jobs.reconcile: <object>: Job <name> has gone"),
     ]
     assert lines.most(1) == lines.most()[:1]
     assert lines.repeated() == []
@@ -73,7 +73,7 @@ def test_two_processes_may_say_the_same() -> None:
     lines = LogLines()
     for _ in range(2):
         lines.read(log((0, RECONCILE, "red/a: no")))
-    assert lines.repeated() == [] and lines.most() == [(2, "runtime.reconcile: <object>: no")]
+    assert lines.repeated() == [] and lines.most() == [(2, "runtime.jobs.reconcile: <object>: no")]
 
 
 def test_an_object_in_a_path_is_found_and_a_line_without_any_is_its_own() -> None:
@@ -89,7 +89,7 @@ def test_an_object_in_a_path_is_found_and_a_line_without_any_is_its_own() -> Non
     )
     assert lines.repeated() == []
     lines.read(log((0, BINDER, "watch of pods: cut"), (9, BINDER, "watch of pods: cut")))
-    assert lines.repeated() == ["2 times of runtime.binder: watch of pods: cut: watch of pods: cut"]
+    assert lines.repeated() == ["2 times of runtime.binding.binder: watch of pods: cut: watch of pods: cut"]
 
 
 def test_a_watch_that_is_cut_again_by_a_fault_is_news_and_one_that_ends_by_itself_is_not() -> None:

@@ -1,6 +1,6 @@
-"""So many writes at once, and of one namespace only so many: its slow ones hold nobody else's up.
+"""So many requests at once, and of one party only so many: its slow ones hold nobody else's up.
 
-The namespaces take turns; which of its writes is first, a namespace's own order says.
+The parties take turns; which of its requests is first, a party's own order says.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ class Slots:
     """Slots for what is in flight."""
 
     def __init__(self, most: Callable[[], int], most_of_one: int) -> None:
-        """``most``: how many there may be just now; ``most_of_one``: of one namespace."""
+        """``most``: how many there may be just now; ``most_of_one``: of one party."""
         self._most = most
         self._used = 0
         self._turns: Turns[str, asyncio.Future[None]] = Turns(most_of_one)
 
     @contextlib.asynccontextmanager
-    async def of(self, namespace: str) -> AsyncIterator[None]:
-        """One of them, once it is the namespace's turn."""
+    async def of(self, party: str) -> AsyncIterator[None]:
+        """One of them, once it is the party's turn."""
         turn = asyncio.get_running_loop().create_future()
-        self._turns.add(namespace, turn)
+        self._turns.add(party, turn)
         self._hand_out()
         try:
             await turn
@@ -31,14 +31,14 @@ class Slots:
         finally:
             if turn.done() and not turn.cancelled():
                 self._used -= 1
-                self._turns.done(namespace)
+                self._turns.done(party)
                 self._hand_out()
 
     def _hand_out(self) -> None:
         while self._used < self._most() and (taken := self._turns.take()):
-            namespace, turn = taken
+            party, turn = taken
             if turn.done():  # nobody waits for it any more
-                self._turns.done(namespace)
+                self._turns.done(party)
                 continue
             self._used += 1
             turn.set_result(None)

@@ -99,7 +99,7 @@ def fit(
     """
     simulated = scene_of(objects, OPERATOR_NAMESPACE, now)
     job = add_gpujob(simulated, _body(size, namespace, now, simulated))
-    requests = next(iter(job.asks.values())).devices
+    requests = next(iter(job.requests.values())).devices
     most = min(MOST_PODS, _most(simulated.state.snapshot(), requests) + 1)
     _more(simulated, job, most if count is None else min(most, count))
     planned = plan_scene(simulated, now, rules, evictions=False)

@@ -209,11 +209,13 @@ def _complete(simulated: SimulatedCluster, job: GPUJobRecord) -> None:
     """The pods that Jobs which exist would make, if all that their GPUJob asks for had a place."""
     state, room = simulated.state, dict[str, int]()
     for own in job.own(state.jobs_of(job.key)):
-        if own.role not in job.asks or own.ended or own.uid not in simulated.templates:
+        if own.role not in job.requests or own.ended or own.uid not in simulated.templates:
             continue
-        state.widening[own.uid] = job.asks[own.role].at_once  # as wide as its pods would have it
+        state.widening[own.uid] = job.requests[
+            own.role
+        ].at_once  # as wide as its pods would have it
         live = {pod.index for pod in state.pods_of(own.uid) if pod.stage is not Stage.ENDED}
-        left = room.setdefault(own.role, job.asks[own.role].at_once) - len(live)
+        left = room.setdefault(own.role, job.requests[own.role].at_once) - len(live)
         over = {*own.completed, *own.lost, *live}
         missing = islice((index for index in own.indexes if index not in over), max(0, left))
         for index in missing:

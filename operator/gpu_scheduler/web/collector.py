@@ -23,17 +23,35 @@ def filled(family: Family, values: Iterable[tuple[Sequence[str], float]]) -> Fam
     return family
 
 
+def labelled(
+    family: type[Family], name: str, text: str, label: str, values: Iterable[tuple[object, float]]
+) -> Family:
+    """A family whose values have one label each.
+
+    Args:
+        family: counter or gauge.
+        name: of the metric.
+        text: its help.
+        label: its name.
+        values: of the label, with the figure.
+    """
+    return filled(
+        family(name, text, labels=[label]), (([str(each)], figure) for each, figure in values)
+    )
+
+
 def unexpected_errors() -> CounterMetricFamily:
     """How often a loop met an exception that nobody foresaw and went on all the same.
 
     Above 0 there is a defect of ours: the chart's alert fires.
     """
-    family = CounterMetricFamily(
+    return labelled(
+        CounterMetricFamily,
         "gpusched_unexpected_errors",
         "Exceptions that nobody foresaw; each concerned one object, and its loop went on.",
-        labels=["loop"],
+        "loop",
+        sorted(counts.items()),
     )
-    return filled(family, (([loop], count) for loop, count in sorted(counts.items())))
 
 
 def wall_clock(clock: Clock) -> Iterable[Metric]:
@@ -43,12 +61,13 @@ def wall_clock(clock: Clock) -> Iterable[Metric]:
         "How far the machine's wall clock is ahead of the time that is counted; negative: behind.",
         value=round(clock.ahead_seconds(), 1),
     )
-    steps = CounterMetricFamily(
+    yield labelled(
+        CounterMetricFamily,
         "gpusched_clock_steps",
         "How often the machine's wall clock was set by a second or more, or the machine slept.",
-        labels=["direction"],
+        "direction",
+        clock.steps.items(),
     )
-    yield filled(steps, (([way], count) for way, count in clock.steps.items()))
 
 
 class Collector:
@@ -66,8 +85,9 @@ class Collector:
 
     def collect(self) -> Iterable[Metric]:
         """Everything that is computed when asked for."""
-        build = GaugeMetricFamily("gpusched_build_info", "Version.", labels=["version"])
-        yield filled(build, [([__version__], 1)])
+        yield labelled(
+            GaugeMetricFamily, "gpusched_build_info", "Version.", "version", [(__version__, 1)]
+        )
         yield unexpected_errors()
         yield from wall_clock(self.clock)
         yield from self.figures()

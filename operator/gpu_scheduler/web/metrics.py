@@ -22,7 +22,7 @@ from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.reports.token_reviews import RESULTS
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import Stage
-from gpu_scheduler.web.collector import Collector, filled
+from gpu_scheduler.web.collector import Collector, filled, labelled
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _REASON_SECONDS = 2.0
@@ -92,13 +92,14 @@ class OperatorMetrics(Collector):
 
 
 def _watches(watches: Watches) -> Metric:
-    lost = GaugeMetricFamily(
+    seconds = watches.seconds().items()
+    return labelled(
+        GaugeMetricFamily,
         "gpusched_watch_lost_seconds",
         "For how long the watch of a collection has been refused; 0 while it is open.",
-        labels=["resource"],
+        "resource",
+        ((path.rpartition("/")[2], each) for path, each in seconds),
     )
-    seconds = watches.seconds().items()
-    return filled(lost, _by_one((path.rpartition("/")[2], each) for path, each in seconds))
 
 
 def _cluster(operator: Operator) -> Iterable[Metric]:
@@ -115,13 +116,14 @@ def _cluster(operator: Operator) -> Iterable[Metric]:
         for d in range(cluster.first[n], cluster.first[n + 1])
     )
     yield filled(ratio, ((of, (DEVICE_MILLI - free) / DEVICE_MILLI) for of, free in used))
-    unlisted = GaugeMetricFamily(
+    strange = sorted(state.ledger.unlisted.items())
+    yield labelled(
+        GaugeMetricFamily,
         "gpusched_unlisted_device_milli",
         "Milli-GPU that pods hold on devices that their node does not list; it takes no others.",
-        labels=["node"],
+        "node",
+        ((node, sum(held.values())) for node, held in strange),
     )
-    strange = sorted(state.ledger.unlisted.items())
-    yield filled(unlisted, (([node], sum(held.values())) for node, held in strange))
     projects = sorted(state.projects.records.items())
     shares, held = operator.plan.shares_milli, cluster.allocated_milli
     for name, text, milli in (
@@ -129,42 +131,56 @@ def _cluster(operator: Operator) -> Iterable[Metric]:
         ("quota", "Guaranteed.", {name: record.project.quota_milli for name, record in projects}),
         ("allocated", "Held.", {name: held.get(name, 0) for name, _ in projects}),
     ):
-        gauge = GaugeMetricFamily(f"gpusched_project_{name}_gpus", text, labels=["project"])
-        yield filled(gauge, (([of], each / DEVICE_MILLI) for of, each in milli.items()))
+        gpus = ((of, each / DEVICE_MILLI) for of, each in milli.items())
+        yield labelled(
+            GaugeMetricFamily,
+            f"gpusched_project_{name}_gpus",
+            text,
+            "project",
+            gpus,
+        )
 
 
 def _jobs(operator: Operator) -> Iterable[Metric]:
     phases = Counter(
         str(job.status.get("phase", "Pending")) for job in operator.state.gpujobs.values()
     )
-    jobs = GaugeMetricFamily("gpusched_jobs", "GPUJobs by phase.", labels=["phase"])
-    yield filled(jobs, _by_one(sorted(phases.items())))
+    yield labelled(
+        GaugeMetricFamily,
+        "gpusched_jobs",
+        "GPUJobs by phase.",
+        "phase",
+        sorted(phases.items()),
+    )
     yield GaugeMetricFamily(
         "gpusched_jobs_without_reason",
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
         value=without_reason(operator.state.gpujobs.values(), operator.clock.now()),
     )
     stages = Counter(pod.stage for pod in operator.state.pods.values() if pod.share is not None)
-    shares = GaugeMetricFamily(
+    live = (stage for stage in Stage if stage is not Stage.ENDED)
+    yield labelled(
+        GaugeMetricFamily,
         "gpusched_share_pods",
         "Pods that ask for a share by themselves: waiting, blocked by others, placed or running.",
-        labels=["state"],
+        "state",
+        ((stage.value, stages[stage]) for stage in live),
     )
-    live = (stage for stage in Stage if stage is not Stage.ENDED)
-    yield filled(shares, (([stage.value], stages[stage]) for stage in live))
     reasons = Counter(str(reason) for reason, _ in operator.plan.verdicts().values())
-    pending = GaugeMetricFamily(
+    yield labelled(
+        GaugeMetricFamily,
         "gpusched_pending_jobs",
         "Waiting GPUJobs, pods that ask by themselves, and gangs of such.",
-        labels=["reason"],
+        "reason",
+        sorted(reasons.items()),
     )
-    yield filled(pending, _by_one(sorted(reasons.items())))
-    aside = GaugeMetricFamily(
+    yield labelled(
+        GaugeMetricFamily,
         "gpusched_set_aside",
         "Objects that the planner cannot work with and leaves out: above 0 there is a defect.",
-        labels=["kind"],
+        "kind",
+        operator.plan.quarantine.counts().items(),
     )
-    yield filled(aside, _by_one(operator.plan.quarantine.counts().items()))
     yield GaugeMetricFamily(
         "gpusched_waiting_pods", "Pods that need a decision.", value=len(operator.state.waiting)
     )
@@ -183,10 +199,13 @@ def without_reason(jobs: Iterable[GPUJobRecord], now: float) -> int:
 
 
 def _counts(operator: Operator) -> Iterable[Metric]:
-    attempts = CounterMetricFamily(
-        "gpusched_scheduling_attempts", "Placing writes by result.", labels=["result"]
+    yield labelled(
+        CounterMetricFamily,
+        "gpusched_scheduling_attempts",
+        "Placing writes by result.",
+        "result",
+        sorted(operator.binder.results.items()),
     )
-    yield filled(attempts, _by_one(sorted(operator.binder.results.items())))
     counts = operator.evictor.counts
     for name, key, text in (
         ("rejected_pods", "rejected", "Pods that a kubelet rejected, marked in time."),
@@ -198,42 +217,52 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         ("overbooked_pods", "overbooked", "Pods evicted from a device above capacity: stays 0."),
     ):
         yield CounterMetricFamily(f"gpusched_{name}", text, value=counts[key])
-    preemptions = CounterMetricFamily(
+    evicted = operator.preemption.counts
+    yield labelled(
+        CounterMetricFamily,
         "gpusched_preemptions",
         "Pods evicted for others: reclaim (fair share) or priority (inside a project).",
-        labels=["reason"],
-    )
-    evicted = operator.preemption.counts
-    yield filled(preemptions, _by_one((reason, evicted[reason]) for reason in EvictReason))
-    lost = CounterMetricFamily(
-        "gpusched_lost_gpu_seconds",
-        "Work that evicted pods lost: since they started or last saved it, by the same reasons.",
-        labels=["reason"],
+        "reason",
+        ((reason, evicted[reason]) for reason in EvictReason),
     )
     seconds = operator.preemption.costs.lost_gpu_seconds
-    yield filled(lost, _by_one((reason, seconds[reason]) for reason in EvictReason))
-    releases = CounterMetricFamily(
+    yield labelled(
+        CounterMetricFamily,
+        "gpusched_lost_gpu_seconds",
+        "Work that evicted pods lost: since they started or last saved it, by the same reasons.",
+        "reason",
+        ((reason, seconds[reason]) for reason in EvictReason),
+    )
+    yield labelled(
+        CounterMetricFamily,
         "gpusched_gang_releases",
         "Gangs that gave back what they had: a member found no place in time (incomplete), could "
         "not be placed (placement), or could not start there (member).",
-        labels=["cause"],
+        "cause",
+        ((cause, operator.gangs.counts[cause]) for cause in CAUSES),
     )
-    yield filled(releases, _by_one((cause, operator.gangs.counts[cause]) for cause in CAUSES))
-    reports = CounterMetricFamily(
-        "gpusched_trial_reports", "Reports of trials by HTTP status.", labels=["code"]
+    yield labelled(
+        CounterMetricFamily,
+        "gpusched_trial_reports",
+        "Reports of trials by HTTP status.",
+        "code",
+        sorted(operator.reports.answers.items()),
     )
-    yield filled(reports, _by_one(sorted(operator.reports.answers.items())))
-    saved = CounterMetricFamily(
-        "gpusched_checkpoint_reports", "Reports of checkpoints by HTTP status.", labels=["code"]
-    )
-    yield filled(saved, _by_one(sorted(operator.checkpoints.answers.items())))
-    reviews = CounterMetricFamily(
-        "gpusched_token_reviews",
-        "Tokens of reports that the API server was asked about: accepted, refused, or failed.",
-        labels=["result"],
+    yield labelled(
+        CounterMetricFamily,
+        "gpusched_checkpoint_reports",
+        "Reports of checkpoints by HTTP status.",
+        "code",
+        sorted(operator.checkpoints.answers.items()),
     )
     results = operator.token_reviews.results
-    yield filled(reviews, _by_one((each, results[each]) for each in RESULTS))
+    yield labelled(
+        CounterMetricFamily,
+        "gpusched_token_reviews",
+        "Tokens of reports that the API server was asked about: accepted, refused, or failed.",
+        "result",
+        ((each, results[each]) for each in RESULTS),
+    )
     yield CounterMetricFamily(
         "gpusched_pruned_trials_ended",
         "Trials that were told to stop, did not, and were evicted.",
@@ -251,21 +280,18 @@ def _counts(operator: Operator) -> Iterable[Metric]:
 def _holders(operator: Operator) -> Iterable[Metric]:
     if operator.settings.holders == "off":
         return
-    devices = GaugeMetricFamily(
+    yield labelled(
+        GaugeMetricFamily,
         "gpusched_holders",
         "GPUs that need a holder pod: held, waiting for the stock scheduler, or missing.",
-        labels=["state"],
-    )
-    yield filled(devices, _by_one(operator.holders.states().items()))
-    failures = CounterMetricFamily(
-        "gpusched_holder_failures",
-        "Holder pods that the API server refused, or that ended before their time.",
-        labels=["reason"],
+        "state",
+        operator.holders.states().items(),
     )
     counts = operator.holders.counts
-    yield filled(failures, _by_one((each, counts[each]) for each in ("refused", "ended")))
-
-
-def _by_one(counts: Iterable[tuple[object, float]]) -> Iterable[tuple[list[str], float]]:
-    """Figures with one label each."""
-    return (([str(label)], count) for label, count in counts)
+    yield labelled(
+        CounterMetricFamily,
+        "gpusched_holder_failures",
+        "Holder pods that the API server refused, or that ended before their time.",
+        "reason",
+        ((each, counts[each]) for each in ("refused", "ended")),
+    )

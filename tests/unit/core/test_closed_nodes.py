@@ -8,7 +8,7 @@ from tests.unit.core.properties.play import Pod
 from gpu_scheduler.core.plan import plan
 
 
-@pytest.mark.parametrize(("closed", "gives"), [("is cordoned", ["v1"]), ("", [])])
+@pytest.mark.parametrize(("unschedulable", "gives"), [("is cordoned", ["v1"]), ("", [])])
 def test_who_borrows_gives_back_where_the_rest_of_the_gpus_is_closed(
     unschedulable: str, gives: list[str]
 ) -> None:

@@ -19,7 +19,7 @@ OPERATOR = ROOT / "operator" / "gpu_scheduler"
 _WORD = re.compile(r"([A-Z][a-z]+|[A-Z]{2,})+")
 
 # Condition reasons stand in these modules, beside the types of conditions.
-SPEAKERS = ("status", "project_status", "class_status", "protection")
+SPEAKERS = ("job_status", "project_status", "class_status", "protection")
 REASON_IS = {"say": 2, "_say": 1, "tell": 1, "warn": 1, "Told": 1}  # which argument of a call
 # Calls that pass on a reason which somebody else has named.
 FORWARDED = {
@@ -95,8 +95,8 @@ def event_words() -> set[str]:
                 found.add(node.value)  # type: ignore[attr-defined]
             elif isinstance(node, ast.Name) and node.id in known:
                 found.add(known[node.id])
-    runtime = OPERATOR / "runtime"  # these put them aside first
-    for path in (*runtime.glob("*_events.py"), runtime / "pod_warnings.py"):
+    status = OPERATOR / "runtime" / "status"  # these put them aside first
+    for path in (*status.glob("*_events.py"), status / "pod_warnings.py"):
         found |= set(constants(path).values())
     assert {"PodStuck", "Scheduled", "ForeignProcesses", "SetAside", "GangReleased"} <= found
     return found
@@ -107,7 +107,7 @@ def condition_words() -> set[str]:
     types = {str(each) for each in ConditionType} | {"Complete", "QuotaCovered", "Matches"}
     found = set()
     for name in SPEAKERS:
-        tree = ast.parse((OPERATOR / "runtime" / f"{name}.py").read_text(encoding="utf-8"))
+        tree = ast.parse((OPERATOR / "runtime" / "status" / f"{name}.py").read_text(encoding="utf-8"))
         wanted = (n.value for n in ast.walk(tree) if is_word(n))  # type: ignore[attr-defined]
         found |= {word for word in wanted if word not in types}
     assert {"Overcommitted", "NoSuchGPU", "OverCap", "UnexpectedError"} <= found
@@ -117,7 +117,7 @@ def condition_words() -> set[str]:
 def reasons() -> Iterator[tuple[Path, ast.expr]]:
     """The argument of each call that is the reason of an Event."""
     for folder in ("runtime", "sweeps/runtime", "jobs"):
-        for path in sorted((OPERATOR / folder).glob("*.py")):
+        for path in sorted((OPERATOR / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call) and called(node) in REASON_IS:
                     place = REASON_IS[called(node)]

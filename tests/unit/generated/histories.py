@@ -210,7 +210,7 @@ class Outcome:
     unexplained: list[str]
     longest_silence: tuple[float, str]  # seconds in which a job did not say what it waits for
     neglected: list[str]  # shares of the healthy part without a place
-    disturbed: list[str]  # pods of the healthy part that were asked to go, from a node as it was
+    disturbed: list[str]  # healthy pods that were asked to go, and not from a smaller device
     charges: dict[str, Any]
     charges_of_the_next: dict[str, Any]
 
@@ -255,7 +255,7 @@ async def play(history: History, *, hostile: bool) -> Outcome:
             unexplained,
             silence,
             stage.waiting_shares(TEAM),
-            _disturbed(stage, history),
+            _disturbed(stage),
             charges,
             stage.charges(),
         )
@@ -263,18 +263,13 @@ async def play(history: History, *, hostile: bool) -> Outcome:
         await stage.end()
 
 
-def _disturbed(stage: Stage, history: History) -> list[str]:
-    """Healthy pods that were evicted, but for those on a node that may have got smaller devices.
+def _disturbed(stage: Stage) -> list[str]:
+    """Healthy pods that were evicted, but for those on a device that had got smaller.
 
-    What a device no longer has nobody can go on using: see ``runtime.overbooked``.
+    What a device no longer has nobody can go on using: see ``runtime.eviction.overbooked``.
     """
-    said = (_COLLECTIONS["node"], _COLLECTIONS["gpunode"])
-    changed = {step.path.split("/")[-1] for step in history.steps if step.path.startswith(said)}
-    return [
-        pod
-        for pod in stage.evicted
-        if pod.startswith(f"{TEAM}/") and stage.evicted_from[pod] not in changed
-    ]
+    own = (pod for pod in stage.evicted if pod.startswith(f"{TEAM}/"))
+    return [pod for pod in own if pod not in stage.crowded]
 
 
 async def _forge(stage: Stage, step: Step) -> None:

@@ -180,7 +180,7 @@ class Judge:
         return sum(
             sum(grant.milli for grant in hold.grants)
             for hold in self.stage.operator.plan.reservations.values()
-            if hold.kind is ReservationReason.FREED and hold.job.startswith(f"{project}/")
+            if hold.reason is ReservationReason.FREED and hold.job.startswith(f"{project}/")
         )
 
     def _blame(self, pod: Obj, what: str) -> None:

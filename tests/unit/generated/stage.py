@@ -66,7 +66,7 @@ class Stage:
         self.round: Callable[[Server], None] = controllers.round_of  # of everybody else
         self.clock, self.wall_ahead = Clock, 0.0  # of who leads; seconds
         self.evicted: list[str] = []  # pods that were asked to go: namespace and name
-        self.evicted_from: dict[str, str] = {}  # the node of each of them
+        self.crowded: set[str] = set()  # of these, those on a device that held more than it had
         self.undeserved: list[str] = []  # what got devices and must not
         self.possible = True  # so far, an API server could have handed everything out
         self._before = Counter(counts)
@@ -220,8 +220,27 @@ class Stage:
     def _may_go(self, pod: Obj) -> bool:
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         self.evicted.append(name)
-        self.evicted_from[name] = pod["spec"].get("nodeName", "")
+        if self._is_crowded(pod):
+            self.crowded.add(name)
         return True
+
+    def _is_crowded(self, pod: Obj) -> bool:
+        """Whether a device of a pod has less now than was granted on it, by the server's truth."""
+        ledger = self.operator.state.ledger
+        cluster = ledger.cluster
+        mib: Counter[tuple[str, str]] = Counter()
+        for each in self.server.of("/api/v1/pods"):
+            node, grants = self.server.held_by(each)
+            for grant in ledger.resolved(node, grants):
+                mib[node, grant.device] += grant.mib
+        node, grants = self.server.held_by(pod)
+        own = {grant.device for grant in ledger.resolved(node, grants)}
+        return any(
+            cluster.dev_id[d] in own and mib[node, cluster.dev_id[d]] > cluster.dev_usable_mib[d]
+            for n, each in enumerate(cluster.nodes)
+            if each.name == node
+            for d in range(cluster.first[n], cluster.first[n + 1])
+        )
 
     def _told(self, kind: str, collection: str, obj: Obj) -> None:
         if told := self._handlers.get(collection):

@@ -77,8 +77,8 @@ def by_hand(node: str, cpu: str = "1", memory: str = "1Gi", name: str = "hand") 
 def test_a_pod_bound_by_hand_that_asks_for_more_cpu_than_its_node_has(packing: Packing) -> None:
     session, state = PlannerCache(packing), healthy()
     planned(state, packing, session)  # what comes now changes a node that has been scored
-    for asks in ({"cpu": "65"}, {"memory": "257Gi"}):
-        hand = by_hand("a", **asks, name=f"more-{min(asks)}")
+    for requests in ({"cpu": "65"}, {"memory": "257Gi"}):
+        hand = by_hand("a", **requests, name=f"more-{min(requests)}")
         state.pod_changed(hand)
         result = planned(state, packing, session)
         assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}

@@ -160,7 +160,7 @@ async def test_agents_that_fall_silent_are_told_whatever_happens_with_one() -> N
     state.agent_silent = failing_silent  # type: ignore[method-assign]
     async with Running(beats.run()):
         await asyncio.sleep(60)
-    assert "has not reported" in state.snapshot().nodes[0].closed
+    assert "has not reported" in state.snapshot().nodes[0].unschedulable
     assert counts["heartbeats"] > before
 
 

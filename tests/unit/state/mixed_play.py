@@ -68,7 +68,7 @@ class MixedPlay(Play):
     _version: int = 1
 
     def __post_init__(self) -> None:
-        self.session, self.anew = PlannerCache(mix=DEFAULT), True
+        self.session, self.anew = PlannerCache(workload=DEFAULT), True
         self.state = ClusterState(now=lambda: self.now)
         for number, gpus in enumerate(self.gpus):
             zone = {"zone": f"z{number % 2}"}

@@ -27,10 +27,10 @@ def without_jobs(case: Case, numbers: set[int]) -> Case:
     """The same case, in which these pods ask by themselves."""
     play, later = case
 
-    def asks(pod: Pod) -> bool:
+    def requests(pod: Pod) -> bool:
         return int(pod.name.lstrip("abcdefghijklmnopqrstuvwxyz")) in numbers
 
-    return play_of(play, asks), mixed(later, asks)
+    return play_of(play, requests), mixed(later, requests)
 
 
 @pytest.mark.long
@@ -82,7 +82,7 @@ def in_words(result: Plan) -> list[Any]:
     found = [
         *((a.pod, a.node, a.grants) for a in result.assignments),
         *((e.pod, e.job, e.beneficiary, e.reason, e.message) for e in result.evicts),
-        *((h.pod, h.job, h.node, h.kind, h.start, h.grants) for h in result.holds),
+        *((h.pod, h.job, h.node, h.reason, h.start, h.grants) for h in result.reservations),
         # Who holds as much, or has room kept, is told in the order of names, which are others.
         *((w.job, w.reason, w.position, _NAMES.split(w.message)[0]) for w in result.waits),
         *sorted(result.shares_milli.items()),

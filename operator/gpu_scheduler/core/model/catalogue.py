@@ -33,13 +33,13 @@ class GPUType:
 class Catalogue:
     """Classes of GPUs in order: earlier ones win where two match alike."""
 
-    shapes: tuple[GPUType, ...] = ()
+    types: tuple[GPUType, ...] = ()
     _known: dict[str, GPUType | None] = field(default_factory=dict, compare=False, repr=False)
 
     def of(self, model: str) -> GPUType | None:
         """The class of a product; None when none matches."""
         if model not in self._known:
-            fitting = [kind for kind in self.shapes if means(kind.match, model)]
+            fitting = [kind for kind in self.types if means(kind.match, model)]
             self._known[model] = max(fitting, key=lambda kind: len(kind.match), default=None)
         return self._known[model]
 

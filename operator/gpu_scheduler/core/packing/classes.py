@@ -102,20 +102,20 @@ class Classes:
         return DevicePlacements(numbers, change, numbers[CPU].tolist())
 
 
-def classify(shape: ShapeScores, asks: list[ShapeRequest], wants: Ints) -> Classes:
+def classify(shape: ShapeScores, shape_requests: list[ShapeRequest], wants: Ints) -> Classes:
     """The classes of pod shapes on a kind of node; ``wants``: [2, rows] CPU and scarcity."""
-    asked = np.array([ask.numbers for ask in asks], dtype=np.int64).T
-    of_row = rows = np.arange(len(asks))
+    asked = np.array([ask.numbers for ask in shape_requests], dtype=np.int64).T
+    of_row = rows = np.arange(len(shape_requests))
     classes = np.concatenate([asked, wants * (asked[0] != NEVER), rows[None] + 1])
     classes[-1] *= asked[0] == PICKED
-    if len(asks) > 1:
+    if len(shape_requests) > 1:
         classes, of_row = np.unique(classes, axis=1, return_inverse=True)
     milli, count, size, taken, cpu, least, row = classes
     steps = np.array(sorted({0, *cpu.tolist()}), dtype=np.int64)
     each = (rows[: len(milli)], milli, count, cpu, least, taken)
     fixed = shape.scoring.fixed(size, taken)
     numbers = np.array([*each, fixed, milli > 0, steps.searchsorted(cpu)])
-    hard = [(at, r - 1, asks[r - 1]) for at, r in enumerate(row.tolist()) if r]
+    hard = [(at, r - 1, shape_requests[r - 1]) for at, r in enumerate(row.tolist()) if r]
     sure = all(ask.steps for _, _, ask in hard)
     blocked = np.full(len(milli), keys.BLOCKED)
     return Classes(numbers, steps, hard, sure, of_row.ravel(), blocked)

@@ -57,8 +57,8 @@ class Rows:
         least = self._scarce[pod_request.could].min() if pod_request.could else 0
         self._wants[:, at] = pod_shape.cpu_milli, least
         for number, shape in enumerate(self._shapes):
-            ask = shape.asks(pod_request.chooser, number)
-            self._asks[number].append(ask)
+            ask = shape.shape_requests(pod_request.chooser, number)
+            self._shape_requests[number].append(ask)
             self._alone[number].append(ask.devices == 1 and 0 < ask.milli < NEVER)
         self.most_cpu = max(self.most_cpu, pod_shape.cpu_milli)
         self._most_memory = max(self._most_memory, pod_shape.memory_bytes)
@@ -86,10 +86,12 @@ class Rows:
         looks = self._irregular if irregular else self._looks
         look = looks.get(shape)
         if look is None:
-            asks = self._asks[shape]
+            shape_requests = self._shape_requests[shape]
             if irregular:
-                asks = [self._shapes[shape].by_chooser(ask) for ask in asks]
-            look = looks[shape] = classify(self._shapes[shape], asks, self._wants[:, : self.count])
+                shape_requests = [self._shapes[shape].by_chooser(ask) for ask in shape_requests]
+            look = looks[shape] = classify(
+                self._shapes[shape], shape_requests, self._wants[:, : self.count]
+            )
         return look
 
     def wants(self, at: int) -> tuple[int, int]:
@@ -97,9 +99,9 @@ class Rows:
         cpu, least = self._wants[:, at].tolist()
         return cpu, least
 
-    def asks(self, shape: int, at: int) -> ShapeRequest:
+    def shape_requests(self, shape: int, at: int) -> ShapeRequest:
         """What a row asks of a kind of node."""
-        return self._asks[shape][at]
+        return self._shape_requests[shape][at]
 
     def alone(self, shape: int, at: int) -> bool:
         """Whether a row is a lone request of one device there that nobody need pick."""
@@ -138,7 +140,7 @@ class Rows:
         self.usable = np.zeros((size, self._nodes), dtype=np.bool_)
         self._memory, self._ephemeral = np.zeros((2, size), dtype=np.int64)
         self._wants = np.zeros((2, size), dtype=np.int64)
-        self._asks: list[list[ShapeRequest]] = [[] for _ in self._shapes]
+        self._shape_requests: list[list[ShapeRequest]] = [[] for _ in self._shapes]
         self._alone: list[list[bool]] = [[] for _ in self._shapes]
         self.most_cpu = self._most_memory = self._most_ephemeral = 0
         self._choosy = False

@@ -53,7 +53,7 @@ class ShapeScores:
         self.enough_cpu = self.load.enough_cpu if scoring.weighs else 1 << 62
         self._shape = shape
 
-    def asks(self, chooser: Chooser, shape: int) -> ShapeRequest:
+    def shape_requests(self, chooser: Chooser, shape: int) -> ShapeRequest:
         """What a pod shape asks here; ``shape``: the number by which ``Chooser`` knows it."""
         requests = chooser.pod_shape.devices
         if not requests:

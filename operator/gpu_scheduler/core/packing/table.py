@@ -217,7 +217,7 @@ class ScoreTable:
     def _after(self, at: int, node: int) -> State | None:
         """The state of a node once a pod is there, if that can be said at once."""
         shape, scarce, _, free = self._state(node)
-        ask, pod_request = self._rows.asks(shape, at), self._rows.pod_requests[at]
+        ask, pod_request = self._rows.shape_requests(shape, at), self._rows.pod_requests[at]
         if self._rows.alone(shape, at):
             left = self._scoring.left_of(int(self._rows.keys[at, node]))
             free = swapped(free, left + ask.milli, left)
@@ -284,7 +284,7 @@ class ScoreTable:
     def _row_of(self, at: int, shape: int, nodes: Ints) -> Ints:
         """[nodes] The keys of one row on regular nodes of a kind; those in the same state share."""
         states = States(*self._mirror.of_many(shape, nodes), self._scarce[nodes])
-        rows, ask = self._rows, self._rows.asks(shape, at)
+        rows, ask = self._rows, self._rows.shape_requests(shape, at)
         if len(nodes) < _FEW and (ask.milli != PICKED or ask.steps):
             first = like = np.arange(len(nodes))
         else:

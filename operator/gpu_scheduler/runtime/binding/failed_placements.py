@@ -123,7 +123,7 @@ class FailedPlacements:
         if pod.disrupted:
             return self._learn(key, pod)
         if pod.reason == _DEADLINE:
-            message = f"the pod ran longer than {time_limit(asks=pod.share is not None)}"
+            message = f"the pod ran longer than {time_limit(requests=pod.share is not None)}"
             mark = mark_time_limit(pod.meta, message, now)
             self._evictor.mark(pod, mark, "time_limit")
         elif pod.failure is not None and pod.failure.reason is Reason.PROGRAM_NOT_FOUND:

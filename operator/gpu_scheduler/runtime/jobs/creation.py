@@ -118,7 +118,7 @@ async def _put_right(
     _ours("Job", job, name, found)
     if found.metadata.deletion_timestamp:
         raise _kept(name, found)
-    most = max((ask.at_once for ask in job.asks.values()), default=0)
+    most = max((ask.at_once for ask in job.requests.values()), default=0)
     for body in _differs(found, rendered, most):
         path, meta = job_path(job.namespace, name), body.get("metadata", {})
         uid = {"uid": found.metadata.uid}

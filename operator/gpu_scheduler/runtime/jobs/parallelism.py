@@ -25,7 +25,7 @@ def sizes_of(
     ``nominated``: pods of the role that have a place and do not exist.
     """
     assert job.spec is not None
-    ask, asked = job.asks[own.role], widest(nominated)
+    ask, asked = job.requests[own.role], widest(nominated)
     if job.spec.suspend:
         return {"completions": ask.pods, "suspend": True}
     if state.shrinks(own):

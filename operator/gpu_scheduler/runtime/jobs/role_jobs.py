@@ -52,7 +52,7 @@ class RoleJobs:
         over = (
             job.finished
             or any(each.failure for each in own)
-            or (bool(own) and complete >= (job.asks.keys() or {""}))
+            or (bool(own) and complete >= (job.requests.keys() or {""}))
         )
         if over:
             await self.stop(job)
@@ -79,12 +79,12 @@ class RoleJobs:
         own = {each.role: each for each in job.own(self._state.jobs_of(job.key))}
         missing = {
             r: widest(self._state.nominated.of_role(job.key, r))
-            for r in job.asks.keys() - own.keys()
+            for r in job.requests.keys() - own.keys()
         }
         if any(missing.values()) and not refused:
             await self._create(job, project, missing)
         for role, each in own.items():
-            if role not in job.asks or each.complete:
+            if role not in job.requests or each.complete:
                 continue
             nominated = self._state.nominated.of_role(job.key, role)
             wanted = sizes_of(self._state, job, each, nominated)
@@ -100,7 +100,7 @@ class RoleJobs:
     async def _find_again(self, job: GPUJobRecord, project: ProjectName) -> None:
         """Take in Jobs that the watch shows no more although they exist."""
         for lost in tuple(self._state.vanished.get(job.key, ())):
-            if lost.role in job.asks:
+            if lost.role in job.requests:
                 rendered = await self._rendered(job, project, lost.role)
                 body = {**rendered, "spec": rendered["spec"] | {"parallelism": lost.parallelism}}
                 if (found := await found_again(self._client, job, body)) is not None:

@@ -9,21 +9,20 @@ is kept for seconds, apart from the others, so that made-up ones push out none o
 import asyncio
 import re
 from base64 import urlsafe_b64decode
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 
 from gpu_scheduler.api.names import REPORT_AUDIENCE
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.limits.bounded import Bounded
 from gpu_scheduler.runtime.reports.answer import Answer, refusal
 from gpu_scheduler.runtime.reports.token_reviews import NOT_OURS, TokenReviews
 
 MOST_BYTES = 4096  # of a token: names of account, pod and node are 253 characters at most
-MOST_KNOWN, MOST_REFUSED = 20_000, 1_000
+MOST_KNOWN, MOST_REFUSED = 5_000_000, 200_000  # bytes: of 20,000 verdicts, and of 1,000
 REFUSED_SECONDS = 10.0
 LEAST_SECONDS, MOST_SECONDS = 120.0, 3600.0  # a verdict is kept, whatever the clock says
 
@@ -79,8 +78,8 @@ class ReportTokens:
         self._reviews = reviews
         self._clock = clock
         self._now = now
-        self._known: OrderedDict[bytes, tuple[PodUID, float]] = OrderedDict()  # whose, until when
-        self._refused: OrderedDict[bytes, float] = OrderedDict()
+        self._known: Bounded[bytes, tuple[PodUID, float]] = Bounded(MOST_KNOWN)  # whose, until when
+        self._refused: Bounded[bytes, float] = Bounded(MOST_REFUSED)
         self._asking: dict[bytes, asyncio.Task[Answer | None]] = {}
 
     async def refusal(self, pod: PodUID, sender: Sender) -> Answer | None:
@@ -92,13 +91,13 @@ class ReportTokens:
         if scheme.lower() != "bearer" or len(token) > MOST_BYTES:
             return _NO_TOKEN
         digest = sha256(token.encode(errors="replace")).digest()
-        whose, until = self._known.get(digest, ("", 0.0))
+        whose, until = self._known.get(digest) or ("", 0.0)
         if until > self._clock():
             return None if whose == pod else _ANOTHERS
         claims = _read(token, pod)
         if isinstance(claims, Answer):
             return claims
-        if self._refused.get(digest, 0.0) > self._clock():
+        if (self._refused.get(digest) or 0.0) > self._clock():
             return NOT_OURS
         task = self._asking.get(digest)
         if task is None:
@@ -114,11 +113,9 @@ class ReportTokens:
         if refused is None:
             whole, left = claims.exp - claims.iat, claims.exp - self._now()
             seconds = min(max(left, LEAST_SECONDS), max(whole, LEAST_SECONDS), MOST_SECONDS)
-            self._known[digest] = pod, self._clock() + seconds
-            _bound(self._known, MOST_KNOWN)
+            self._known.put(digest, (pod, self._clock() + seconds), len(pod))
         elif refused is NOT_OURS:
-            self._refused[digest] = self._clock() + REFUSED_SECONDS
-            _bound(self._refused, MOST_REFUSED)
+            self._refused.put(digest, self._clock() + REFUSED_SECONDS)
         return refused
 
 
@@ -136,8 +133,3 @@ def _read(token: str, pod: PodUID) -> _Claims | Answer:
     if REPORT_AUDIENCE not in ([claims.aud] if isinstance(claims.aud, str) else claims.aud):
         return _NOT_FOR_US
     return claims if claims.bound.pod.uid == pod else _ANOTHERS
-
-
-def _bound(kept: "OrderedDict[bytes, Any]", most: int) -> None:
-    while len(kept) > most:
-        kept.popitem(last=False)

@@ -20,7 +20,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.paths import TOKEN_REVIEWS
 from gpu_scheduler.limits.rate_limiter import RateLimiter
-from gpu_scheduler.limits.turns import Turns
+from gpu_scheduler.limits.slots import Slots
 from gpu_scheduler.runtime.reports.answer import Answer, refusal
 
 log = logging.getLogger(__name__)
@@ -68,8 +68,7 @@ class TokenReviews:
         """Nobody has asked."""
         self._client = client
         self._clock = clock
-        self._turns: Turns[str, asyncio.Future[None]] = Turns(AT_ONCE_OF_ONE)
-        self._flying = 0
+        self._slots = Slots(lambda: AT_ONCE, AT_ONCE_OF_ONE)
         self._waiting: Counter[str] = Counter()
         self._wrong: RateLimiter[str] = RateLimiter(PER_SECOND, BURST)
         self._new: RateLimiter[PodUID] = RateLimiter(PER_SECOND, BURST)
@@ -89,43 +88,23 @@ class TokenReviews:
             return refused
         if self._waiting[source] >= WAITING_OF_ONE:
             return _BUSY
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._turns.add(source, turn)
         self._waiting[source] += 1
-        self._next()
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
-                await turn
-            return self._spent(pod, source) or await self._ask(token, pod, source)
+            async with asyncio.timeout(WAIT_SECONDS) as patience, self._slots.of(source):
+                patience.reschedule(None)
+                return self._spent(pod, source) or await self._ask(token, pod, source)
         except TimeoutError:
             return _BUSY
         finally:
-            self._leave(source, turn)
+            self._waiting[source] -= 1
+            if not self._waiting[source]:
+                del self._waiting[source]
 
     def _spent(self, pod: PodUID, source: str) -> Answer | None:
         now = self._clock()
         if self._wrong.is_spent(source, now):
             return _TOO_MANY_WRONG
         return _TOO_MANY_NEW if self._new.is_spent(pod, now) else None
-
-    def _next(self) -> None:
-        while self._flying < AT_ONCE and (found := self._turns.take()) is not None:
-            source, turn = found
-            if turn.done():  # it did not wait for so long
-                self._turns.done(source)
-            else:
-                self._flying += 1
-                turn.set_result(None)
-
-    def _leave(self, source: str, turn: "asyncio.Future[None]") -> None:
-        self._waiting[source] -= 1
-        if not self._waiting[source]:
-            del self._waiting[source]
-        if turn.done() and not turn.cancelled():  # it had its turn
-            self._flying -= 1
-            self._turns.done(source)
-        turn.cancel()
-        self._next()
 
     async def _ask(self, token: str, pod: PodUID, source: str) -> Answer | None:
         if not self._failures.may_try(TOKEN_REVIEWS):

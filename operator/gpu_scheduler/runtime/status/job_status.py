@@ -130,7 +130,7 @@ def _verdict(
         return sweep.ended is Phase.SUCCEEDED, (reason, sweep.failure)
     if job.spec is not None and job.spec.sweep is not None:
         return False, ("", "")  # until its results have been read
-    roles = job.asks.keys() or {""}
+    roles = job.requests.keys() or {""}
     return {j.role for j in own if j.complete} >= roles, counting.why_failed(own, bad)
 
 
@@ -203,7 +203,7 @@ def _usage(job: GPUJobRecord, held: list[PodRecord]) -> str:
     milli = sum(g.milli for pod in held if pod.allocation for g in pod.allocation.grants)
     if job.spec is None:
         return f"{gpu_from_milli(milli)}/?"
-    asked = [(ask.at_once * r.count, r) for ask in job.asks.values() for r in ask.devices]
+    asked = [(ask.at_once * r.count, r) for ask in job.requests.values() for r in ask.devices]
     asked_mib = sum(times * r.mib for times, r in asked)
     asked_milli = sum(times * r.milli for times, r in asked)
     if not asked_mib:

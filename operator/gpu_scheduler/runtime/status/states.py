@@ -214,7 +214,7 @@ def _no_job(facts: UnfinishedJob) -> Said | None:
     going = [job.name for job in facts.own if job.deleting]
     if going:
         return Reason.CREATING_JOB, f"Job {going[0]} is being deleted, and then made anew"
-    if not own or facts.job.asks.keys() - own.keys():
+    if not own or facts.job.requests.keys() - own.keys():
         return _next_job(facts)
     if all(job.suspend for job in facts.own if not (job.complete or job.failure)):
         return Reason.RESUMING, "spec.suspend is false again, its Job is about to be told"

@@ -18,7 +18,7 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Pod
 from gpu_scheduler.state.jobs import indexes
-from gpu_scheduler.state.jobs.asks import RoleRequest, asks_of
+from gpu_scheduler.state.jobs.role_requests import RoleRequest, role_requests_of
 
 _MOST_CHARS = 2048  # of why a Job failed
 
@@ -74,16 +74,16 @@ class GPUJobRecord:
     alike: str = ""  # of pods that ask by themselves, see ``Doubts``; else it follows from the spec
     began: float | None = None  # ``created`` as far as it is believed; see ``beginnings``
 
-    _asks: Mapping[str, RoleRequest] = field(default_factory=dict)
-    _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from
+    _requests: Mapping[str, RoleRequest] = field(default_factory=dict)
+    _requests_of: GPUJobSpec | None = None  # the spec that they were worked out from
 
     @property
-    def asks(self) -> Mapping[str, RoleRequest]:
+    def requests(self) -> Mapping[str, RoleRequest]:
         """What the pods ask for, by role; nothing where the spec cannot be read."""
-        if self._asked_by is not self.spec:
-            self._asks = {} if self.spec is None else asks_of(self.spec)
-            self._asked_by = self.spec
-        return self._asks
+        if self._requests_of is not self.spec:
+            self._requests = {} if self.spec is None else role_requests_of(self.spec)
+            self._requests_of = self.spec
+        return self._requests
 
     @property
     def complaint(self) -> str:

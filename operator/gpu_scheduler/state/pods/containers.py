@@ -117,7 +117,7 @@ def failure(pod: Pod) -> Trouble | None:
     at = min((e.finished_at for _, e in bad if e.finished_at), default="")
     if pod.status.reason or not bad:
         late = pod.status.reason == _DEADLINE
-        field = time_limit(asks=names.ASKED in pod.metadata.annotations)
+        field = time_limit(requests=names.ASKED in pod.metadata.annotations)
         limit = f"it ran longer than {field} ({pod.spec.active_deadline_seconds} s)"
         said = pod.status.reason, line(pod.status.message, KUBELET_CHARS)
         why = ": ".join(filter(None, (limit if late else "", *said)))
@@ -127,9 +127,9 @@ def failure(pod: Pod) -> Trouble | None:
     return Trouble(_kind(first), f"container {clip(name, 63)} {_ending(first)}", at)
 
 
-def time_limit(*, asks: bool) -> str:
-    """What limits how long a pod runs: a GPUJob's field, its own if it ``asks`` by itself."""
-    return "spec.activeDeadlineSeconds" if asks else "spec.timeLimitSeconds"
+def time_limit(*, requests: bool) -> str:
+    """What limits how long a pod runs: a GPUJob's field, its own if it ``requests`` by itself."""
+    return "spec.activeDeadlineSeconds" if requests else "spec.timeLimitSeconds"
 
 
 def _kind(ended: Terminated) -> Reason:

@@ -13,8 +13,8 @@ from gpu_scheduler.core.actions.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.request import PodShape, PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.role_requests import RoleRequest
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.state.pods.pod_shape import pod_shape_of, unpinned
 
@@ -60,7 +60,9 @@ class Moves:
         marks = (self._decided.get((own.uid, pod.index)), own.moves.get(pod.index))
         moved = max((m.at for m in marks if m is not None and m.pod != pod.uid), default=0.0)
         return replace(
-            running_pod, pod_shape=self._pod_shape(pod, job.asks.get(own.role), job), moved=moved
+            running_pod,
+            pod_shape=self._pod_shape(pod, job.requests.get(own.role), job),
+            moved=moved,
         )
 
     def _pod_shape(

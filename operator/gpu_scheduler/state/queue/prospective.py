@@ -15,8 +15,8 @@ from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
-from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.role_requests import RoleRequest
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.state.queue.nominated import NominatedPod
 from gpu_scheduler.state.queue.window import SPARE
@@ -93,7 +93,7 @@ def prospective_pods(
         else:
             by_role.setdefault(each.role, []).append(each)
     found: list[ProspectivePod] = []
-    for role, ask in job.asks.items():
+    for role, ask in job.requests.items():
         own, template = by_role.get(role, []), job.templates.get(role)
         if template is None:
             continue

@@ -21,12 +21,12 @@ from gpu_scheduler.core.model.request import (
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.limits.bounded import Bounded, Shared
 from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
-from gpu_scheduler.state.jobs.asks import RoleRequest
 from gpu_scheduler.state.jobs.beginnings import Beginnings
 from gpu_scheduler.state.jobs.doubts import Doubts
 from gpu_scheduler.state.jobs.failed_nodes import FailedNodes
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.jobs.looked import Looked
+from gpu_scheduler.state.jobs.role_requests import RoleRequest
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.state.pods.pod_shape import pod_resources, pod_shape_of
 from gpu_scheduler.state.pods.shares import Share
@@ -198,7 +198,7 @@ class PendingPods:
         """What a waiting pod asks for; an unmade one by its template alone."""
         prospective = self._prospective.get(uid)
         if prospective is not None:
-            pod, ask = prospective.pod, job.asks[prospective.role]
+            pod, ask = prospective.pod, job.requests[prospective.role]
             asked = ask, job.min_compute
             return self._shapes.of(job.key, pod.spec, asked, lambda: self._shape_of(pod, ask, job))
         return self._pod_shape(self._entries[uid], job)
@@ -357,7 +357,7 @@ class PendingPods:
                 kind = self.kind(each.uid, job)
                 kinds[each.role] = self._seen_as.get((job.namespace, kind)) or kind
             kind = kinds[each.role]
-            rank = each.index + job.asks[each.role].first_rank
+            rank = each.index + job.requests[each.role].first_rank
             yield (
                 (rank, "", each.name),
                 WaitingPod(each.uid, each.name, kind, avoided, since, each.role, each.affinity),
@@ -383,14 +383,14 @@ class PendingPods:
         return self._owner[entry.record.job_uid].role
 
     def _place_in_line(self, entry: _Entry, job: GPUJobRecord) -> _PlaceInLine:
-        ask = job.asks.get(self._role(entry))
+        ask = job.requests.get(self._role(entry))
         rank = entry.record.index + (ask.first_rank if ask is not None else 0)
         rank += self._owner[entry.record.job_uid].first_trial
         return (rank, entry.record.created, entry.record.name)
 
     def _pod_shape(self, entry: _Entry, job: GPUJobRecord) -> PodShape:
         if entry.pod_shape is None:
-            ask = entry.record.share or job.asks.get(self._role(entry), _NOTHING)
+            ask = entry.record.share or job.requests.get(self._role(entry), _NOTHING)
             entry.pod_shape = self._shape_of(entry.pod, ask, job)
         return entry.pod_shape
 

@@ -6,7 +6,7 @@ next few tells it nothing. Called by ``state.queue.prospective`` for jobs that a
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.window import could_run
-from gpu_scheduler.state.jobs.asks import RoleRequest
+from gpu_scheduler.state.jobs.role_requests import RoleRequest
 
 SPARE = 20  # pods beside those that could run
 

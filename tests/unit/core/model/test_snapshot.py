@@ -30,9 +30,9 @@ def test_the_cluster_it_was_made_from_stays():
     assert cluster == before
 
 
-def test_nodes_with_the_same_devices_are_of_one_kind():
+def test_nodes_with_the_same_devices_have_one_shape():
     cluster = dell_selfhosted().node("mixed", models=[A30, A30]).node("bare", 0).obj()
-    assert Snapshot(cluster).kind == [0, 0, 0, 1, 2, 3]
+    assert Snapshot(cluster).node_shape == [0, 0, 0, 1, 2, 3]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([100, 250, 500, 1000])), max_size=20))

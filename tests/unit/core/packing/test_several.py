@@ -34,9 +34,9 @@ def test_best_fit_is_what_the_search_finds(asked: PodShape, free: tuple[int, ...
         cluster.free_milli[device], cluster.free_mib[device] = milli, milli * usable // 1000
     snapshot = Snapshot(cluster)
     chooser = PodRequest(asked, snapshot).chooser
-    ask = ShapeScores(snapshot.node_shapes[0], DEFAULT, Scoring(Packing.SPREAD, 0, 0)).asks(
-        chooser, 0
-    )
+    ask = ShapeScores(
+        snapshot.node_shapes[0], DEFAULT, Scoring(Packing.SPREAD, 0, 0)
+    ).shape_requests(chooser, 0)
     choice = chooser.choose(0)
     if not ask.steps:  # no device could ever serve it
         assert choice is None
@@ -55,7 +55,7 @@ def test_where_two_devices_would_do_alike_nothing_is_said():
     snapshot = Snapshot(ClusterBuilder().node("a", 2).held("a/0", 700).held("a/1", 200).obj())
     pods = pod_shape(containers=[DeviceRequest(0, 1, 500), DeviceRequest(1, 1, 200)])
     chooser = PodRequest(pods, snapshot).chooser
-    ask = ShapeScores(snapshot.node_shapes[0], DEFAULT, Scoring(Packing.SPREAD, 0, 0)).asks(
-        chooser, 0
-    )
+    ask = ShapeScores(
+        snapshot.node_shapes[0], DEFAULT, Scoring(Packing.SPREAD, 0, 0)
+    ).shape_requests(chooser, 0)
     assert best_fit((300, 800), ask) is UNSURE  # 300 are free on either once the first is there

@@ -121,7 +121,7 @@ def test_they_hold_as_long_as_nodes_and_projects_stay():
 
 
 def test_sorts_that_nobody_waits_for_are_not_remembered_for_ever(monkeypatch):
-    monkeypatch.setattr("gpu_scheduler.core.queue.queues.MOST_SORTS", 5)
+    monkeypatch.setattr("gpu_scheduler.core.queue.queues.MOST_SIGNATURES", 5)
     known = pod_requests()
     queues = Queues(known, projects())
     held = [

@@ -44,14 +44,14 @@ class Case(RecoveryCase):
         super().__init__()
         self.state.project_changed(project_record(project_body(**project)))
         self.events_of: Any = {"items": []}
-        self.asks: Any = FakeClient(lambda sent: self.events_of)
+        self.requests: Any = FakeClient(lambda sent: self.events_of)
         self.state.changed.clear()
         epoch = 1_767_225_600.0 - self.start  # 2026-01-01T00:00:00Z
         self.state.waiting.doubts._now = lambda: epoch + clock()
         self.state.beginnings = Beginnings(self.state.waiting.doubts._now)
         self.starting = Starting(
             self.state,
-            self.asks,
+            self.requests,
             self.evictor,
             self.evicting.gangs,
             clock=clock,
@@ -87,7 +87,7 @@ class Case(RecoveryCase):
             await asyncio.sleep(1)
 
     def asked(self) -> list[Sent]:
-        return self.asks.of("GET")
+        return self.requests.of("GET")
 
     def trouble(self, name: str = "job-0") -> Trouble | None:
         return self.starting.trouble(record(starts(name)))

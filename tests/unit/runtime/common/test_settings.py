@@ -9,7 +9,7 @@ from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT, PreemptionP
 from gpu_scheduler.environment import SettingsError
 from gpu_scheduler.runtime.common.settings import PREFIX, OperatorSettings, load
 
-VALUES = Path(__file__).parents[3] / "charts" / "gpu-scheduler" / "values.yaml"
+VALUES = Path(__file__).parents[4] / "charts" / "gpu-scheduler" / "values.yaml"
 
 
 def test_nothing_set_means_the_defaults() -> None:

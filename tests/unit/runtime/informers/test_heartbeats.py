@@ -34,8 +34,8 @@ class Case:
         return self.state.changed.is_set()
 
     @property
-    def closed(self) -> str:
-        return self.state.snapshot().nodes[0].closed
+    def unschedulable(self) -> str:
+        return self.state.snapshot().nodes[0].unschedulable
 
     def running(self) -> Running:
         return Running(self.beats.run())
@@ -47,15 +47,17 @@ async def test_a_lease_that_is_not_renewed_closes_the_node_and_a_renewal_opens_i
     async with case.running():
         case.beats.changed(lease("long ago"))
         await asyncio.sleep(39)
-        assert case.closed == ""
+        assert case.unschedulable == ""
         await asyncio.sleep(3)
-        assert case.closed == "has an agent that has not reported for 40 s (Lease gpu-node-a)"
+        assert (
+            case.unschedulable == "has an agent that has not reported for 40 s (Lease gpu-node-a)"
+        )
         assert case.woken
         case.state.changed.clear()
         await asyncio.sleep(100)
         assert not case.woken  # the sentence stays as it is
         case.beats.changed(lease("in the future"))
-        assert (case.closed, case.woken) == ("", True)
+        assert (case.unschedulable, case.woken) == ("", True)
 
 
 @virtual
@@ -65,7 +67,7 @@ async def test_renewals_keep_it_open() -> None:
         for renewal in range(20):
             case.beats.changed(lease(str(renewal)))
             await asyncio.sleep(10)
-        assert case.closed == ""
+        assert case.unschedulable == ""
         assert not case.woken
 
 
@@ -76,7 +78,7 @@ async def test_a_change_that_is_no_renewal_is_no_sign_of_life() -> None:
         for _ in range(5):
             case.beats.changed(lease("1"))  # a label, say
             await asyncio.sleep(10)
-        assert case.closed
+        assert case.unschedulable
 
 
 @virtual
@@ -87,7 +89,7 @@ async def test_another_holder_is_a_sign_of_life() -> None:
         await asyncio.sleep(30)
         case.beats.changed(lease("1", holderIdentity="its successor"))
         await asyncio.sleep(30)
-        assert case.closed == ""
+        assert case.unschedulable == ""
 
 
 @virtual
@@ -103,7 +105,7 @@ async def test_an_agent_is_alive_once_it_was_seen_to_renew_its_lease() -> None:
         await asyncio.sleep(42)
         assert not agents.is_alive("a")
         case.beats.changed(lease("3"))  # it is back, its report may still be the old one
-        assert not agents.is_alive("a") and case.closed == ""
+        assert not agents.is_alive("a") and case.unschedulable == ""
         case.beats.changed(lease("4"))
         assert agents.is_alive("a")
         case.beats.gone("", "gpu-node-a", "uid")
@@ -116,10 +118,10 @@ async def test_the_lease_says_how_long_it_lives() -> None:
     async with case.running():
         case.beats.changed(lease(leaseDurationSeconds=3))
         await asyncio.sleep(5)
-        assert "for 3 s" in case.closed
+        assert "for 3 s" in case.unschedulable
         case.beats.changed(lease("2", leaseDurationSeconds=None))
         await asyncio.sleep(39)
-        assert case.closed == ""
+        assert case.unschedulable == ""
 
 
 @virtual
@@ -127,12 +129,12 @@ async def test_a_node_without_a_lease_is_taken_at_its_word() -> None:
     case = Case()
     async with case.running():
         await asyncio.sleep(1000)
-        assert case.closed == ""
+        assert case.unschedulable == ""
         case.beats.changed(lease())
         await asyncio.sleep(50)
-        assert case.closed
+        assert case.unschedulable
         case.beats.gone("", "gpu-node-a", "uid")
-        assert case.closed == ""
+        assert case.unschedulable == ""
 
 
 @virtual
@@ -146,7 +148,7 @@ async def test_leases_of_others_mean_nothing() -> None:
         case.beats.changed(lease(node="no-such-node"))
         await asyncio.sleep(100)
         case.beats.gone("", "a", "uid")
-        assert (case.closed, case.woken) == ("", False)
+        assert (case.unschedulable, case.woken) == ("", False)
 
 
 @virtual
@@ -186,6 +188,6 @@ async def test_an_agent_lives_whatever_its_clock_says_and_dies_whatever_it_said(
         for at in times:  # its clock is set forward and back
             case.beats.changed(lease(at))
             await asyncio.sleep(10)
-        assert case.state.agents.is_alive("a") and case.closed == ""
+        assert case.state.agents.is_alive("a") and case.unschedulable == ""
         await asyncio.sleep(32)  # and it is silent: thirty years are no sign of life
-        assert not case.state.agents.is_alive("a") and case.closed
+        assert not case.state.agents.is_alive("a") and case.unschedulable

@@ -17,9 +17,9 @@ class Intake(CustomResources):
     """Takes GPUJobs of two namespaces in, one of them with a project."""
 
     def __init__(self) -> None:
-        self.known, self.lists = ClusterState(), 0
-        super().__init__(self.known, changed=lambda key: None, read_again=self._list)
-        self.known.project_changed(make_project())
+        self.state, self.lists = ClusterState(), 0
+        super().__init__(self.state, changed=lambda key: None, read_again=self._list)
+        self.state.project_changed(make_project())
         self._versions = iter(range(1, 1000))
 
     def _list(self) -> None:
@@ -37,7 +37,7 @@ class Intake(CustomResources):
         self.gpujob(body)
 
     def kept(self, namespace: str = "team-a") -> dict[str, bool]:
-        found = self.known.gpujobs.values()
+        found = self.state.gpujobs.values()
         return {job.name: job.spec is not None for job in found if job.namespace == namespace}
 
 
@@ -52,7 +52,7 @@ def test_what_has_no_room_is_not_kept_and_says_so(intake: Intake) -> None:
     intake.put("one", "a")
     intake.put("two", "b")
     assert intake.kept() == {"one": True, "two": False}
-    problem = intake.known.gpujobs[JobKey("team-a/two")].problem
+    problem = intake.state.gpujobs[JobKey("team-a/two")].problem
     assert problem.startswith("spec: ") and "delete" in problem
 
 
@@ -84,7 +84,7 @@ def test_what_is_changed_has_the_room_of_what_it_was(intake: Intake) -> None:
 def test_without_a_project_hardly_anything_is_kept_until_it_has_one(intake: Intake) -> None:
     intake.put("job", "a", namespace="team-b")
     assert intake.kept("team-b") == {"job": False}
-    assert "belongs to no project" in intake.known.gpujobs[JobKey("team-b/job")].problem
+    assert "belongs to no project" in intake.state.gpujobs[JobKey("team-b/job")].problem
     intake.project(
         {
             "metadata": {"name": "b", "uid": "b", "resourceVersion": "9", "generation": 1},

@@ -21,7 +21,7 @@ KINDS = {"Normal", "Warning"}
 
 def words_of_calls() -> Iterator[tuple[str, str]]:
     """Module and word of every Event that is written with a literal."""
-    for path in (path for each in FOLDERS for path in sorted((SOURCES / each).glob("*.py"))):
+    for path in (path for each in FOLDERS for path in sorted((SOURCES / each).rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call):
                 continue

@@ -30,7 +30,7 @@ from gpu_scheduler.state.pods.containers import Trouble
 from gpu_scheduler.state.pods.pod import record
 from gpu_scheduler.sweeps.core.verdict import SweepReason as SweepReason
 
-PAGE = Path(__file__).parents[3] / "docs" / "states.md"
+PAGE = Path(__file__).parents[4] / "docs" / "states.md"
 NOW = "2026-01-02T00:00:00Z"
 THREE = {"parallelism": 1, "completions": 3}
 

@@ -41,7 +41,7 @@ def shaped(shape: str = "complex_model_m_v100", **spec: Any) -> Any:
     return made
 
 
-def asks(record: GPUJobRecord) -> tuple[tuple[DeviceRequest, ...], list[str] | None]:
+def requests(record: GPUJobRecord) -> tuple[tuple[DeviceRequest, ...], list[str] | None]:
     assert record.spec is not None
     return device_requests(record.spec), record.spec.gpu_models
 
@@ -49,13 +49,13 @@ def asks(record: GPUJobRecord) -> tuple[tuple[DeviceRequest, ...], list[str] | N
 def test_a_shape_equals_its_number_of_gpus_of_its_class():
     by_shape = gpujob_record(shaped(), store(body("v100", **V100)))
     by_number = gpujob_record(gpujob_body(gpu=4, gpuModels=["v100"]))
-    assert asks(by_shape) == asks(by_number) == ((DeviceRequest(0, 4, 1000),), ["v100"])
+    assert requests(by_shape) == requests(by_number) == ((DeviceRequest(0, 4, 1000),), ["v100"])
     assert by_shape.problem == ""
 
 
 def test_a_shape_of_a_class_of_every_gpu_names_no_model():
     found = gpujob_record(shaped("standard_gpu"), store(body("any", shapes={"standard_gpu": 1})))
-    assert asks(found) == ((DeviceRequest(0, 1, 1000),), None)
+    assert requests(found) == ((DeviceRequest(0, 1, 1000),), None)
 
 
 def test_an_unknown_shape_is_a_problem_that_lists_what_there_is():
@@ -71,8 +71,8 @@ def test_an_unknown_shape_is_a_problem_that_lists_what_there_is():
 def test_a_model_may_be_the_name_of_a_class():
     classes = store(body("big", match="A100-SXM4-80GB"), body("any"))
     named = gpujob_record(gpujob_body(gpuModels=["BIG", "T4"]), classes)
-    assert asks(named)[1] == ["a100-sxm4-80gb", "t4"]
-    assert asks(gpujob_record(gpujob_body(gpuModels=["any", "T4"]), classes))[1] is None
+    assert requests(named)[1] == ["a100-sxm4-80gb", "t4"]
+    assert requests(gpujob_record(gpujob_body(gpuModels=["any", "T4"]), classes))[1] is None
 
 
 def test_the_models_of_roles_may_be_names_of_classes():
@@ -89,11 +89,11 @@ def test_a_shape_belongs_to_the_oldest_class_that_names_it():
     young = body("a", "2026-02-01T00:00:00Z", match="T4", shapes={"standard": 2, "own": 1})
     old = body("b", "2026-01-01T00:00:00Z", match="V100", shapes={"standard": 1})
     classes = store(young, old)
-    assert asks(gpujob_record(shaped("standard"), classes))[0] == (DeviceRequest(0, 1, 1000),)
+    assert requests(gpujob_record(shaped("standard"), classes))[0] == (DeviceRequest(0, 1, 1000),)
     assert classes.conflicts("a") == (Claim("standard", "b"),)
     assert classes.conflicts("b") == ()
     classes.drop("b")
-    assert asks(gpujob_record(shaped("standard"), classes))[0] == (DeviceRequest(0, 2, 1000),)
+    assert requests(gpujob_record(shaped("standard"), classes))[0] == (DeviceRequest(0, 2, 1000),)
     assert classes.conflicts("a") == ()
 
 
@@ -102,7 +102,7 @@ def test_a_class_that_cannot_be_used_stands_for_nothing():
     assert record.problem.startswith("spec.costPerHour")
     classes = ClassStore()
     classes.put(record)
-    assert classes.catalogue.kinds == ()
+    assert classes.catalogue.types == ()
     assert gpujob_record(shaped("s"), classes).unknown
 
 
@@ -112,7 +112,7 @@ def test_prices_are_exact_millionths_in_the_order_of_age():
         body("a", "2026-03-01T00:00:00Z", costPerHour="0.1"),
         body("v100", **V100),
     )
-    assert classes.catalogue.kinds == (
+    assert classes.catalogue.types == (
         GPUType("v100", "v100", 2_480_000),
         GPUType("b", "t4", None, (1, 4)),
         GPUType("a", "", 100_000),
@@ -164,7 +164,7 @@ def test_news_of_a_class_that_change_nothing_concern_nobody():
     assert (told.changed, told.state.version) == ([], version)
     told.custom_resources.gpuclass(body("v100", version=3, **(V100 | {"costPerHour": "2"})))
     assert told.changed == []
-    assert told.state.snapshot().catalogue.kinds[0].cost_micro == 2_000_000
+    assert told.state.snapshot().catalogue.types[0].cost_micro == 2_000_000
 
 
 def test_another_problem_of_a_job_outlives_the_news_of_its_class():

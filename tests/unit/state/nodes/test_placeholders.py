@@ -68,8 +68,8 @@ def test_a_pod_elsewhere_that_calls_itself_a_holder_does():
     "resource", ["nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb"]
 )
 def test_pods_of_others_close_their_node_until_they_have_ended(resource: str):
-    asks = [{"resources": {"limits": {resource: "1"}}}]
-    stranger = {"path": "other", "job": None, "node": "a", "containers": asks}
+    requests = [{"resources": {"limits": {resource: "1"}}}]
+    stranger = {"path": "other", "job": None, "node": "a", "containers": requests}
     state = make_cluster_state(make_pod("x", **stranger))
     assert state.snapshot().nodes[0].unschedulable == (
         "has GPUs in use by team-a/x, which this scheduler did not place"
@@ -81,8 +81,8 @@ def test_pods_of_others_close_their_node_until_they_have_ended(resource: str):
 
 @pytest.mark.parametrize("resource", ["nvidia.com/rdma", "amd.com/gpu", "nvidia.com/gpu-memory"])
 def test_other_resources_close_nothing(resource: str):
-    asks = [{"resources": {"limits": {resource: "1"}}}]
-    state = make_cluster_state(make_pod("x", path="other", job=None, node="a", containers=asks))
+    requests = [{"resources": {"limits": {resource: "1"}}}]
+    state = make_cluster_state(make_pod("x", path="other", job=None, node="a", containers=requests))
     assert state.snapshot().nodes[0].unschedulable == ""
 
 
@@ -110,8 +110,8 @@ def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_l
 
 
 def test_pods_of_others_do_not_keep_holders_away_but_a_cordon_does():
-    asks = {"path": "other", "job": None, "node": "a", "containers": ONE}
-    state = make_cluster_state(make_pod(node="a", grants=half("1")), make_pod("x", **asks))
+    requests = {"path": "other", "job": None, "node": "a", "containers": ONE}
+    state = make_cluster_state(make_pod(node="a", grants=half("1")), make_pod("x", **requests))
     (slot,) = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False).values()
     assert slot.open
     state.node_changed(make_node("a", cordoned=True))

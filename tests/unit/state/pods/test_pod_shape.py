@@ -13,7 +13,7 @@ def make_pod(**spec: Any) -> Pod:
     return msgspec.convert({"spec": spec}, Pod)
 
 
-def asks(cpu: str = "", memory: str = "", *, sidecar: bool = False) -> dict[str, Any]:
+def requests(cpu: str = "", memory: str = "", *, sidecar: bool = False) -> dict[str, Any]:
     requests = {"cpu": cpu, "memory": memory}
     container: dict[str, Any] = {
         "resources": {"requests": {name: text for name, text in requests.items() if text}}
@@ -23,31 +23,37 @@ def asks(cpu: str = "", memory: str = "", *, sidecar: bool = False) -> dict[str,
 
 CPU: dict[str, tuple[dict[str, Any], int]] = {
     "nothing asked": ({"containers": [{}]}, 0),
-    "containers add up": ({"containers": [asks("1"), asks("250m")]}, 1250),
-    "parts of a milli count as one": ({"containers": [asks("100n")]}, 1),
+    "containers add up": ({"containers": [requests("1"), requests("250m")]}, 1250),
+    "parts of a milli count as one": ({"containers": [requests("100n")]}, 1),
     "the largest init container counts": (
-        {"initContainers": [asks("2"), asks("3")], "containers": [asks("1")]},
+        {"initContainers": [requests("2"), requests("3")], "containers": [requests("1")]},
         3000,
     ),
     "small init containers do not": (
-        {"initContainers": [asks("1"), asks("1")], "containers": [asks("2")]},
+        {"initContainers": [requests("1"), requests("1")], "containers": [requests("2")]},
         2000,
     ),
     "sidecars run beside the containers": (
-        {"initContainers": [asks("1", sidecar=True)], "containers": [asks("2")]},
+        {"initContainers": [requests("1", sidecar=True)], "containers": [requests("2")]},
         3000,
     ),
     "an init container runs beside the sidecars before it": (
-        {"initContainers": [asks("1", sidecar=True), asks("3")], "containers": [asks("2")]},
+        {
+            "initContainers": [requests("1", sidecar=True), requests("3")],
+            "containers": [requests("2")],
+        },
         4000,
     ),
     "and not beside those after it": (
-        {"initContainers": [asks("3"), asks("1", sidecar=True)], "containers": [asks("1")]},
+        {
+            "initContainers": [requests("3"), requests("1", sidecar=True)],
+            "containers": [requests("1")],
+        },
         3000,
     ),
-    "overhead comes on top": ({"containers": [asks("1")], "overhead": {"cpu": "100m"}}, 1100),
+    "overhead comes on top": ({"containers": [requests("1")], "overhead": {"cpu": "100m"}}, 1100),
     "the pod's own request replaces the sum": (
-        {"containers": [asks("1")], "resources": {"requests": {"cpu": "4"}}},
+        {"containers": [requests("1")], "resources": {"requests": {"cpu": "4"}}},
         4000,
     ),
 }
@@ -61,7 +67,7 @@ def test_effective_cpu(case: str) -> None:
 
 def test_memory_and_ephemeral_storage_are_bytes() -> None:
     storage = {"resources": {"requests": {"ephemeral-storage": "1G"}}}
-    pod = make_pod(containers=[asks(memory="1Gi"), storage], overhead={"memory": "1Mi"})
+    pod = make_pod(containers=[requests(memory="1Gi"), storage], overhead={"memory": "1Mi"})
     assert pod_resources(pod) == (0, (1 << 30) + (1 << 20), 10**9)
 
 
@@ -97,7 +103,7 @@ def test_no_affinity_is_not_an_empty_list_of_terms() -> None:
 
 def test_equal_pods_have_equal_hashable_pod_kinds() -> None:
     half = (DeviceRequest(0, 1, 500),)
-    pods = [make_pod(containers=[asks("1")], nodeSelector=s) for s in ({"a": "1"}, {"a": "1"})]
+    pods = [make_pod(containers=[requests("1")], nodeSelector=s) for s in ({"a": "1"}, {"a": "1"})]
     first, second = (pod_shape_of(pod, half, ("a100",), (7, 0)) for pod in pods)
     assert hash(first) == hash(second)
     assert first == second

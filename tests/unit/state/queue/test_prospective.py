@@ -31,7 +31,7 @@ def accepted(**spec: Any) -> ClusterState:
     job = make_gpujob(**spec)
     state.gpujob_changed(job)
     template = Pod(Meta(name="job", namespace="team-a"))
-    state.accept(job, dict.fromkeys(job.asks, template))
+    state.accept(job, dict.fromkeys(job.requests, template))
     return state
 
 

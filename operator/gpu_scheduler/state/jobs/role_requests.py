@@ -24,7 +24,7 @@ class RoleRequest:
     pods: int = 0
 
 
-def asks_of(spec: GPUJobSpec) -> Mapping[str, RoleRequest]:
+def role_requests_of(spec: GPUJobSpec) -> Mapping[str, RoleRequest]:
     """By role, in the order of the spec."""
     return {
         part.role: RoleRequest(
