@@ -20,7 +20,7 @@ _WORD = re.compile(r"([A-Z][a-z]+|[A-Z]{2,})+")
 
 # Condition reasons stand in these modules, beside the types of conditions.
 SPEAKERS = ("job_status", "project_status", "class_status", "protection")
-REASON_IS = {"say": 2, "_say": 1, "tell": 1, "warn": 1, "Told": 1}  # which argument of a call
+REASON_IS = {"say": 2, "_say": 1, "tell": 1, "warn": 1, "EvictionMessage": 1}  # which argument of a call
 # Calls that pass on a reason which somebody else has named.
 FORWARDED = {
     ("runtime/common/quarantine.py", "reason"),

@@ -43,7 +43,7 @@ class Columns:
         return cls(shown or _DEFAULT, all_namespaces)
 
     def heading(self) -> list[str]:
-        """Names of the columns, for a ``Sheet``."""
+        """Names of the columns, for a ``PrintedTable``."""
         return ["NAMESPACE", *self.names] if self.all_namespaces else list(self.names)
 
     def index(self, name: str) -> int | None:
