@@ -1,4 +1,4 @@
-"""Fails when modules grow: the median may be 150 lines, the largest 400.
+"""Fails when modules grow: the median may be 150 lines, the largest 500.
 
 Called by `make lint` with the folders of the product's Python sources. A module past the limit is
 two modules; the message names it.
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 MEDIAN_LINES = 150
-LARGEST_LINES = 400
+LARGEST_LINES = 500
 
 
 def line_counts(folders: list[str]) -> dict[Path, int]:

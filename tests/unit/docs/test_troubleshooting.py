@@ -20,7 +20,14 @@ _WORD = re.compile(r"([A-Z][a-z]+|[A-Z]{2,})+")
 
 # Condition reasons stand in these modules, beside the types of conditions.
 SPEAKERS = ("job_status", "project_status", "class_status", "protection")
-REASON_IS = {"say": 2, "_say": 1, "tell": 1, "warn": 1, "EvictionMessage": 1}  # which argument of a call
+# Which argument of a call is the reason.
+REASON_IS = {
+    "say": 2,
+    "_say": 1,
+    "tell": 1,
+    "warn": 1,
+    "EvictionMessage": 1,
+}
 # Calls that pass on a reason which somebody else has named.
 FORWARDED = {
     ("runtime/common/quarantine.py", "reason"),
@@ -107,7 +114,9 @@ def condition_words() -> set[str]:
     types = {str(each) for each in ConditionType} | {"Complete", "QuotaCovered", "Matches"}
     found = set()
     for name in SPEAKERS:
-        tree = ast.parse((OPERATOR / "runtime" / "status" / f"{name}.py").read_text(encoding="utf-8"))
+        tree = ast.parse(
+            (OPERATOR / "runtime" / "status" / f"{name}.py").read_text(encoding="utf-8")
+        )
         wanted = (n.value for n in ast.walk(tree) if is_word(n))  # type: ignore[attr-defined]
         found |= {word for word in wanted if word not in types}
     assert {"Overcommitted", "NoSuchGPU", "OverCap", "UnexpectedError"} <= found
