@@ -3,7 +3,16 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from reference import command_line, crds, metrics, reasons, settings, states_picture, values
+from reference import (
+    command_line,
+    crds,
+    layers_picture,
+    metrics,
+    reasons,
+    settings,
+    states_picture,
+    values,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = DOCS / "reference"
@@ -17,5 +26,6 @@ PAGES: Mapping[str, Callable[[], str]] = {
 }
 FILES: Mapping[Path, Callable[[], str]] = {
     **{FOLDER / f"{name}.md": page for name, page in PAGES.items()},
+    DOCS / "layers.svg": layers_picture.svg,
     DOCS / "states.svg": states_picture.svg,
 }
