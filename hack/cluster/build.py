@@ -16,8 +16,9 @@ from pathlib import Path
 from cluster import fetch_pins
 from cluster.cache import programs_folder
 from cluster.errors import ClusterError
-from cluster.fetch import LIMITS, Limits, Outcome, Wanted, fetch
+from cluster.fetch import Outcome, Wanted, fetch
 from cluster.fetch_offers import mirror_from, origins_allowed, variable, ways_to
+from cluster.fetch_url import LIMITS, Limits
 from cluster.locks import exclusive
 from cluster.programs import GROUPS, PROGRAMS, Program, in_groups, key, version
 from cluster.progress import say

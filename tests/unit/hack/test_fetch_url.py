@@ -1,13 +1,15 @@
+import asyncio
 import base64
-import http.client
 import ssl
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 from tests.unit.hack import file_server as serve
 
-from cluster.fetch_url import Away, NotTaken, opened
+from cluster import fetch_url
+from cluster.fetch_url import Away, NotTaken
 
 
 @pytest.fixture
@@ -24,11 +26,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(url: str) -> bytes:
-    with opened(urlsplit(url), timeout_seconds=20) as body:
-        content = b""
-        while piece := body.read(100):
-            content += piece
-        return content
+    return asyncio.run(fetch_url.read(urlsplit(url), 1000))
 
 
 def with_password(server: serve.Server, path: str) -> str:
@@ -90,14 +88,18 @@ def test_secrets_are_not_in_what_is_said(server: serve.Server) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_certificates_and_names_are_verified() -> None:
-    made: list[http.client.HTTPConnection] = []
-    url = urlsplit("https://127.0.0.1:1/")
-    with pytest.raises(Away), opened(url, timeout_seconds=20, on_connection=made.append):
-        pass
-    (connection,) = made
-    assert isinstance(connection, http.client.HTTPSConnection)
-    context: ssl.SSLContext = connection._context  # type: ignore[attr-defined]
+def test_certificates_and_names_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[ssl.SSLContext] = []
+
+    class Seen(aiohttp.TCPConnector):
+        def __init__(self, *, ssl: ssl.SSLContext) -> None:
+            made.append(ssl)
+            super().__init__(ssl=ssl)
+
+    monkeypatch.setattr(aiohttp, "TCPConnector", Seen)
+    with pytest.raises(Away):
+        read("https://127.0.0.1:1/")
+    (context,) = made
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
 
