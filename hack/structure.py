@@ -10,6 +10,7 @@ is. ``--root`` is another checkout, to compare with; bounds are those of this fi
 
 import argparse
 import ast
+import graphlib
 import itertools
 import re
 import statistics
@@ -145,20 +146,26 @@ def packed(sources: Iterable[Module]) -> list[str]:
 
 
 def circles(sources: list[Module]) -> list[str]:
-    """Modules that import each other, directly or through others."""
+    """Modules that import each other, directly or through others; each is cut once it is found."""
     known = {module.name for module in sources}
-    arrows: dict[str, set[str]] = {
-        module.name: {name for name in _imported(module) if name in known} - {module.name}
-        for module in sources
-    }
-    return [" -> ".join(group) for group in _strongly_connected(arrows) if len(group) > 1]
+    arrows = {module.name: set(_imported(module, known)) - {module.name} for module in sources}
+    found = []
+    while True:
+        try:
+            graphlib.TopologicalSorter(arrows).prepare()
+            return found
+        except graphlib.CycleError as error:
+            imported, importer, *_ = error.args[1]
+            found.append(" <- ".join(error.args[1]))
+            arrows[importer].remove(imported)
 
 
-def _imported(module: Module) -> Iterator[str]:
+def _imported(module: Module, known: set[str]) -> Iterator[str]:
+    """Of ``known`` modules; what ``from package import module`` imports is the module alone."""
     package = module.path.name == "__init__.py"
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            yield from (each.name for each in node.names if each.name in known)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
@@ -166,41 +173,9 @@ def _imported(module: Module) -> Iterator[str]:
                     : (1 if package else 0) + len(module.name.split(".")) - node.level
                 ]
                 base = ".".join([*up, *([node.module] if node.module else [])])
-            yield base
-            yield from (f"{base}.{each.name}" for each in node.names)
-
-
-def _strongly_connected(arrows: Mapping[str, set[str]]) -> list[list[str]]:
-    """Tarjan's components, without recursion."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-    for start in arrows:
-        if start in index:
-            continue
-        work = [(start, iter(sorted(arrows[start])))]
-        index[start] = low[start] = len(index)
-        stack.append(start)
-        while work:
-            node, rest = work[-1]
-            for target in rest:
-                if target not in index:
-                    index[target] = low[target] = len(index)
-                    stack.append(target)
-                    work.append((target, iter(sorted(arrows[target]))))
-                    break
-                if target in stack:
-                    low[node] = min(low[node], index[target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    at = stack.index(node)
-                    found.append(sorted(stack[at:]))
-                    del stack[at:]
-    return found
+            for each in node.names:
+                name = f"{base}.{each.name}"
+                yield from [name] if name in known else [base] if base in known else []
 
 
 def repeated(sources: Iterable[Module]) -> list[str]:
