@@ -16,11 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cluster import images_pip, node_overlayfs, node_packages
+from cluster import images_pip, node_packages
 from cluster.cache import cache_folder
 from cluster.errors import ClusterError
 from cluster.images import Image, native_architecture, pack_layer
 from cluster.locks import exclusive
+from cluster.mounts import can_stack
 from cluster.progress import say
 
 REPOSITORY = Path(__file__).parents[2]
@@ -273,7 +274,7 @@ def _buildah(storage: Path) -> list[str]:
     size = _run(measure) if storage.exists() else "0"
     if int(size.split()[0]) > STORAGE_LIMIT_MIB:
         shutil.rmtree(storage, ignore_errors=True)
-    driver = "overlay" if node_overlayfs.possible_in(storage) else "vfs"
+    driver = "overlay" if can_stack(storage) else "vfs"
     return [
         "buildah",
         f"--root={storage / driver}",
