@@ -1,7 +1,7 @@
 """Fills a folder that serves as a mirror, from the programs in the cache.
 
 Any web server over the folder will do; so does its path. Only pinned files go into it,
-since nobody would accept others. Called by `python -m cluster mirror FOLDER`.
+since nobody would accept others.
 """
 
 from __future__ import annotations
