@@ -25,7 +25,7 @@ from cluster import (
     node_network,
     node_owner,
     node_packages,
-    node_processes,
+    process,
 )
 from cluster.credentials import kubeconfig_file
 from cluster.errors import ClusterError
@@ -156,7 +156,7 @@ def _make_room(running: Running) -> None:
             )
         say(f"removing what is left of the real node of {owner.cluster!r}")
         node_cleanup.clean(NodeLayout(Path(owner.folder)))
-    if kubelets := node_processes.outside_containers("kubelet"):
+    if kubelets := process.outside_containers("kubelet"):
         raise ClusterError(
             f"this machine is a Kubernetes node already (kubelet, pid {kubelets[0].pid}); a second "
             "kubelet would take its devices away: use fake nodes only"
