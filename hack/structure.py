@@ -135,7 +135,7 @@ def circles(sources: list[Module]) -> list[str]:
     """Modules that import each other, directly or through others; each is cut once it is found."""
     known = {module.name for module in sources}
     arrows = {module.name: set(_imported(module, known)) - {module.name} for module in sources}
-    found = []
+    found: list[str] = []
     while True:
         try:
             graphlib.TopologicalSorter(arrows).prepare()
