@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -46,6 +46,11 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
         """`pattern` (one of the three) for the platform `machine`, such as linux-amd64."""
         system, _, architecture = machine.partition("-")
         return pattern.format(version=self.version, os=system, arch=architecture)
+
+    def program(self, machine: str) -> tuple[Digest, ...]:
+        """The program itself on that platform, not its archive; empty where it is not known."""
+        ready = self.members if self.member else self.files
+        return (ready[machine],) if machine in ready else ()
 
 
 class Built(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -111,8 +116,3 @@ def write(pins: Pins, path: Path = PINS_FILE) -> None:
     """Writes `pins` so that `read` gives them back; the same pins give the same bytes."""
     content = msgspec.json.encode(pins, order="deterministic")
     path.write_bytes(msgspec.json.format(content, indent=2) + b"\n")
-
-
-def known(digests: Iterable[Digest], sha256: str) -> bool:
-    """Whether one of `digests` is of that content."""
-    return any(digest.sha256 == sha256 for digest in digests)

@@ -71,7 +71,6 @@ async def opened(url: SplitResult, limits: Limits = LIMITS) -> AsyncIterator[Bod
         Away: it cannot be reached, not in a way that can be trusted, or keeps one waiting.
     """
     async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=ssl.create_default_context()),
         timeout=aiohttp.ClientTimeout(total=None, connect=limits.connect_seconds),
         headers={"Accept-Encoding": "identity"},
         auto_decompress=False,
@@ -86,14 +85,14 @@ async def opened(url: SplitResult, limits: Limits = LIMITS) -> AsyncIterator[Bod
             yield Body(response.content_length, pieces)
 
 
-async def read(url: SplitResult, most: int) -> bytes:
+async def read(url: SplitResult, most: int, limits: Limits = LIMITS) -> bytes:
     """The whole file at `url`.
 
     Raises:
         NotTaken: it has more than `most` bytes, or as for `opened`.
     """
     content = b""
-    async with opened(url) as body:
+    async with opened(url, limits) as body:
         async for piece in body.pieces:
             content += piece
             if len(content) > most:
@@ -106,9 +105,11 @@ async def _answer(
 ) -> aiohttp.ClientResponse:
     for _ in range(_REDIRECTS + 1):
         proxy = _proxy_for(url)
+        # As the environment says now (SSL_CERT_FILE); it takes a while to read, so not in vain.
+        trust = ssl.create_default_context() if url.scheme == "https" else True
         try:
             response = await session.get(
-                URL(url.geturl(), encoded=True), proxy=proxy, allow_redirects=False
+                URL(url.geturl(), encoded=True), proxy=proxy, ssl=trust, allow_redirects=False
             )
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _away(error, limits) from None

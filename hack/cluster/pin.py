@@ -23,13 +23,14 @@ from cluster.digest import sha256_of
 from cluster.errors import ClusterError
 from cluster.fetch_file import LARGEST_BYTES, unpack
 from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
-from cluster.fetch_url import Away, NotTaken, read
+from cluster.fetch_url import Away, Limits, NotTaken, read
 from cluster.mirror import is_pinned
 from cluster.programs import PROGRAMS, Program, key, version
 from cluster.progress import say
 from cluster.toolchain import find_go
 
 PLATFORMS = ("linux-amd64", "linux-arm64")
+_PATIENT = Limits(connect_seconds=30, answer_seconds=30, stall_seconds=30)
 _SUMS_BYTES = 1 << 20
 _LIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)\b")
 
@@ -164,4 +165,4 @@ def listed_digest(text: str, name: str) -> str:
 
 
 def _read(url: str, most: int) -> bytes:
-    return asyncio.run(read(urlsplit(url), most))
+    return asyncio.run(read(urlsplit(url), most, _PATIENT))

@@ -19,7 +19,9 @@ from cluster.fetch_url import Limits
 from cluster.programs import Program, in_groups, key, version
 
 CHECK = in_groups(["check"])
-PATIENT = Limits(connect_seconds=20, answer_seconds=20, stall_seconds=20, slow_seconds=60)
+PATIENT = Limits(
+    connect_seconds=20, answer_seconds=20, stall_seconds=20, slow_seconds=60, report_seconds=60
+)
 
 
 def content_of(program: Program) -> bytes:

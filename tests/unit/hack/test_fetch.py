@@ -23,7 +23,9 @@ from cluster.fetch_url import Limits
 PROGRAM = bytes(range(256)) * 4000
 PINNED = Digest(hashlib.sha256(PROGRAM).hexdigest(), len(PROGRAM))
 UNSIZED = Digest(PINNED.sha256)
-PATIENT = Limits(connect_seconds=20, answer_seconds=20, stall_seconds=20, slow_seconds=60)
+PATIENT = Limits(
+    connect_seconds=20, answer_seconds=20, stall_seconds=20, slow_seconds=60, report_seconds=60
+)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@ import asyncio
 import base64
 import ssl
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -9,7 +10,9 @@ import pytest
 from tests.unit.hack import file_server as serve
 
 from cluster import fetch_url
-from cluster.fetch_url import Away, NotTaken
+from cluster.fetch_url import Away, Limits, NotTaken
+
+PATIENT = Limits(connect_seconds=20, answer_seconds=20, stall_seconds=20)
 
 
 @pytest.fixture
@@ -26,7 +29,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(url: str) -> bytes:
-    return asyncio.run(fetch_url.read(urlsplit(url), 1000))
+    return asyncio.run(fetch_url.read(urlsplit(url), 1000, PATIENT))
 
 
 def with_password(server: serve.Server, path: str) -> str:
@@ -89,17 +92,17 @@ def test_secrets_are_not_in_what_is_said(server: serve.Server) -> None:
 
 
 def test_certificates_and_names_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[ssl.SSLContext] = []
+    given: list[ssl.SSLContext] = []
+    get = aiohttp.ClientSession.get
 
-    class Seen(aiohttp.TCPConnector):
-        def __init__(self, *, ssl: ssl.SSLContext) -> None:
-            made.append(ssl)
-            super().__init__(ssl=ssl)
+    def seen(*arguments: Any, **options: Any) -> Any:
+        given.append(options["ssl"])
+        return get(*arguments, **options)
 
-    monkeypatch.setattr(aiohttp, "TCPConnector", Seen)
+    monkeypatch.setattr(aiohttp.ClientSession, "get", seen)
     with pytest.raises(Away):
         read("https://127.0.0.1:1/")
-    (context,) = made
+    (context,) = given
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
 
