@@ -49,7 +49,7 @@ check "ruff check" "$bin/ruff" check .
 check "ruff format" "$bin/ruff" format --check .
 check "mypy --strict" "$bin/mypy" operator hack tools
 check "import directions" "$bin/lint-imports"
-check "module sizes" "$bin/python" hack/module_sizes.py operator/gpu_scheduler hack/cluster hack/demo hack/docs_site hack/reference hack/release tools/gpu_check
+check "module sizes" "$bin/python" hack/structure.py --check --only "modules above|median"
 check "CUDA headers" "$bin/python" hack/driver_headers.py
 check "clang-format" env "PATH=$PWD/$bin:$PATH" make --directory native format-check
 check "shellcheck" env "PATH=$PWD/$bin:$PATH" shellcheck "${scripts[@]}"

@@ -1,10 +1,8 @@
 """Python environments of their own in the cache, for programs that are no part of development's.
 
-Made once per user, Python and set of pins; hashes are checked. Called by the build of the docs site
-and by the tests with real clients of the driver.
+Made once per user, Python and set of pins; hashes are checked.
 """
 
-import fcntl
 import hashlib
 import shutil
 import subprocess
@@ -12,6 +10,7 @@ import sys
 from pathlib import Path
 
 from cluster.cache import cache_folder
+from cluster.locks import exclusive
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements"
 
@@ -30,9 +29,7 @@ def ensure(name: str, purpose: str) -> Path:
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:16]
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     folder = cache_folder() / name / f"{version}-{digest}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with exclusive(folder.parent / ".lock"):
         if not folder.is_dir():
             print(f"installing {purpose}, once", file=sys.stderr, flush=True)
             making = folder.with_name(f"{folder.name}.making")

@@ -1,6 +1,6 @@
 """Figures of the code's structure, and what is past its bound.
 
-    python hack/structure.py [--root DIR] [--check]
+    python hack/structure.py [--root DIR] [--check] [--only PATTERN]
 
 Counts what stands in the files, and runs nothing of them: lines, modules, folders, classes that
 share a name, long signatures, large constructors, import circles, lines that stand twice, packed
@@ -10,14 +10,16 @@ is. ``--root`` is another checkout, to compare with; bounds are those of this fi
 
 import argparse
 import ast
+import graphlib
 import itertools
 import re
 import statistics
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -32,21 +34,6 @@ LONGEST = 500
 """Lines of a module that needs no reason."""
 LONG_WITH_REASON: Mapping[str, str] = {}
 """Modules above ``LONGEST``, and why each is one thought."""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One number: what it counts, at most how many there may be, and which they are."""
-
-    name: str
-    value: float
-    bound: float | None
-    items: tuple[str, ...] = ()
-
-    @property
-    def past(self) -> bool:
-        """Whether it is more than it may be."""
-        return self.bound is not None and self.value > self.bound
 
 
 @dataclass(frozen=True)
@@ -145,20 +132,26 @@ def packed(sources: Iterable[Module]) -> list[str]:
 
 
 def circles(sources: list[Module]) -> list[str]:
-    """Modules that import each other, directly or through others."""
+    """Modules that import each other, directly or through others; each is cut once it is found."""
     known = {module.name for module in sources}
-    arrows: dict[str, set[str]] = {
-        module.name: {name for name in _imported(module) if name in known} - {module.name}
-        for module in sources
-    }
-    return [" -> ".join(group) for group in _strongly_connected(arrows) if len(group) > 1]
+    arrows = {module.name: set(_imported(module, known)) - {module.name} for module in sources}
+    found: list[str] = []
+    while True:
+        try:
+            graphlib.TopologicalSorter(arrows).prepare()
+            return found
+        except graphlib.CycleError as error:
+            imported, importer, *_ = error.args[1]
+            found.append(" <- ".join(error.args[1]))
+            arrows[importer].remove(imported)
 
 
-def _imported(module: Module) -> Iterator[str]:
+def _imported(module: Module, known: set[str]) -> Iterator[str]:
+    """Of ``known`` modules; what ``from package import module`` imports is the module alone."""
     package = module.path.name == "__init__.py"
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            yield from (each.name for each in node.names if each.name in known)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
@@ -166,41 +159,9 @@ def _imported(module: Module) -> Iterator[str]:
                     : (1 if package else 0) + len(module.name.split(".")) - node.level
                 ]
                 base = ".".join([*up, *([node.module] if node.module else [])])
-            yield base
-            yield from (f"{base}.{each.name}" for each in node.names)
-
-
-def _strongly_connected(arrows: Mapping[str, set[str]]) -> list[list[str]]:
-    """Tarjan's components, without recursion."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-    for start in arrows:
-        if start in index:
-            continue
-        work = [(start, iter(sorted(arrows[start])))]
-        index[start] = low[start] = len(index)
-        stack.append(start)
-        while work:
-            node, rest = work[-1]
-            for target in rest:
-                if target not in index:
-                    index[target] = low[target] = len(index)
-                    stack.append(target)
-                    work.append((target, iter(sorted(arrows[target]))))
-                    break
-                if target in stack:
-                    low[node] = min(low[node], index[target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    at = stack.index(node)
-                    found.append(sorted(stack[at:]))
-                    del stack[at:]
-    return found
+            for each in node.names:
+                name = f"{base}.{each.name}"
+                yield from [name] if name in known else [base] if base in known else []
 
 
 def repeated(sources: Iterable[Module]) -> list[str]:
@@ -239,52 +200,99 @@ def directions(root: Path) -> list[str]:
     )
 
 
-def figures(root: Path) -> list[Figure]:
-    """All that is counted, in the order in which it is printed."""
-    code = modules(root, OPERATOR, "operator")
-    tests = modules(root, "tests")
-    tools = [*modules(root, "hack", "hack"), *modules(root, "tools", "tools")]
-    scripts = [*(root / "hack").rglob("*.sh"), *(root / "tools").rglob("*.sh")]
-    sizes = [module.lines for module in code if module.path.name != "__init__.py"]
-    long = [str(each.path) for each in code if each.lines > LONGEST]
-    cycles = [*circles(code), *circles(modules(root, "native/fakegpu", "native")), *circles(tools)]
+class House:
+    """A checkout, each part of which is read when it is asked for first."""
 
-    def listed(name: str, bound: int | None, items: list[str]) -> Figure:
-        return Figure(name, len(items), bound, tuple(items))
+    def __init__(self, root: Path) -> None:
+        self.root = root
 
-    houses = [f"{OPERATOR}/{each}" for each in ("core", "runtime", "state")]
-    return [
-        Figure("lines of operator/", sum(module.lines for module in code), 50_000),
-        Figure(
-            "lines of hack/ and tools/",
-            sum(module.lines for module in tools)
-            + sum(path.read_text().count("\n") for path in scripts),
-            10_500,
-        ),
-        Figure("modules of operator/", len(sizes), None),
-        Figure("lines of its median module", statistics.median(sizes), 150),
-        listed(
-            f"modules above {LONGEST} lines without a reason",
-            0,
-            [each for each in long if each not in LONG_WITH_REASON],
-        ),
-        listed(
-            f"folders of core, runtime, state with more than {CROWDED} modules",
-            0,
-            [each for each in crowded(code) if each.startswith(tuple(houses))],
-        ),
-        listed(f"all folders with more than {CROWDED} modules", None, crowded(code)),
-        listed("public class names with two definitions", 5, same_names(code)),
-        listed(f"functions with more than {ARGUMENTS} arguments", 5, long_signatures(code)),
-        listed(
-            f"constructors that set more than {ATTRIBUTES} attributes", 0, large_constructors(code)
-        ),
-        listed("import circles", 0, cycles),
-        listed("arrows that run up", 0, directions(root)),
-        listed(f"pairs of files of operator/ that share {SHARED_LINES} lines", 15, repeated(code)),
-        listed(f"pairs of files of tests/ that share {SHARED_LINES} lines", 60, repeated(tests)),
-        listed("packed assignments of operator/", 0, packed(code)),
-    ]
+    @cached_property
+    def code(self) -> list[Module]:
+        """The product."""
+        return modules(self.root, OPERATOR, "operator")
+
+    @cached_property
+    def tests(self) -> list[Module]:
+        """All tiers, and what they share."""
+        return modules(self.root, "tests")
+
+    @cached_property
+    def tools(self) -> list[Module]:
+        """What developers run."""
+        return [*modules(self.root, "hack", "hack"), *modules(self.root, "tools", "tools")]
+
+    def inner(self) -> list[str]:
+        """Crowded folders of core, runtime and state."""
+        houses = tuple(f"{OPERATOR}/{each}" for each in ("core", "runtime", "state"))
+        return [each for each in crowded(self.code) if each.startswith(houses)]
+
+    def tool_lines(self) -> int:
+        """Lines of what developers run, shell scripts included."""
+        scripts = [path for top in ("hack", "tools") for path in (self.root / top).rglob("*.sh")]
+        return _lines(self.tools) + sum(path.read_text().count("\n") for path in scripts)
+
+    def cycles(self) -> list[str]:
+        """Import circles of all of it."""
+        fake = modules(self.root, "native/fakegpu", "native")
+        return [*circles(self.code), *circles(fake), *circles(self.tools)]
+
+
+def _lines(sources: Iterable[Module]) -> int:
+    return sum(module.lines for module in sources)
+
+
+def _median(sources: Iterable[Module]) -> float:
+    return statistics.median(each.lines for each in sources if each.path.name != "__init__.py")
+
+
+def _long(sources: Iterable[Module]) -> list[str]:
+    found = [str(each.path) for each in sources if each.lines > LONGEST]
+    return [each for each in found if each not in LONG_WITH_REASON]
+
+
+COUNTED: tuple[tuple[str, int | None, Callable[[House], float | list[str]]], ...] = (
+    ("lines of operator/", 50_000, lambda house: _lines(house.code)),
+    ("lines of hack/ and tools/", 10_500, House.tool_lines),
+    (
+        "modules of operator/",
+        None,
+        lambda house: sum(each.path.name != "__init__.py" for each in house.code),
+    ),
+    ("lines of its median module", 150, lambda house: _median(house.code)),
+    ("lines of the median module of hack/ and tools/", 150, lambda house: _median(house.tools)),
+    (
+        f"modules above {LONGEST} lines without a reason",
+        0,
+        lambda house: _long([*house.code, *house.tools]),
+    ),
+    (f"folders of core, runtime, state with more than {CROWDED} modules", 0, House.inner),
+    (f"all folders with more than {CROWDED} modules", None, lambda house: crowded(house.code)),
+    ("public class names with two definitions", 5, lambda house: same_names(house.code)),
+    (
+        f"functions with more than {ARGUMENTS} arguments",
+        5,
+        lambda house: long_signatures(house.code),
+    ),
+    (
+        f"constructors that set more than {ATTRIBUTES} attributes",
+        0,
+        lambda house: large_constructors(house.code),
+    ),
+    ("import circles", 0, House.cycles),
+    ("arrows that run up", 0, lambda house: directions(house.root)),
+    (
+        f"pairs of files of operator/ that share {SHARED_LINES} lines",
+        15,
+        lambda house: repeated(house.code),
+    ),
+    (
+        f"pairs of files of tests/ that share {SHARED_LINES} lines",
+        60,
+        lambda house: repeated(house.tests),
+    ),
+    ("packed assignments of operator/", 0, lambda house: packed(house.code)),
+)
+"""What is counted, at most how much of it there may be, and how; in the order of printing."""
 
 
 def main() -> int:
@@ -293,15 +301,22 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="another checkout")
     parser.add_argument("--check", action="store_true", help="only what is past its bound; 1 then")
     parser.add_argument("--items", action="store_true", help="name what is counted")
+    parser.add_argument("--only", default="", help="a pattern of the names of figures")
     options = parser.parse_args()
-    counted = figures(options.root.resolve())
-    for figure in counted:
-        if not options.check or figure.past:
-            bound = "" if figure.bound is None else f"  (at most {figure.bound:g})"
-            print(f"{figure.value:>8g}  {figure.name}{bound}{'  PAST' if figure.past else ''}")
+    house, wrong = House(options.root.resolve()), False
+    for name, bound, count in COUNTED:
+        if not re.search(options.only, name):
+            continue
+        found = count(house)
+        value, items = (len(found), found) if isinstance(found, list) else (found, [])
+        past = bound is not None and value > bound
+        wrong |= past
+        if not options.check or past:
+            most = "" if bound is None else f"  (at most {bound:g})"
+            print(f"{value:>8g}  {name}{most}{'  PAST' if past else ''}")
             if options.items or options.check:
-                print("".join(f"          {item}\n" for item in figure.items), end="")
-    return 1 if options.check and any(figure.past for figure in counted) else 0
+                print("".join(f"          {item}\n" for item in items), end="")
+    return 1 if options.check and wrong else 0
 
 
 if __name__ == "__main__":

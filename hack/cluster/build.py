@@ -8,6 +8,7 @@ this (a file lock), so the second of two that start together finds the work done
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -16,8 +17,9 @@ from pathlib import Path
 from cluster import fetch_pins
 from cluster.cache import programs_folder
 from cluster.errors import ClusterError
-from cluster.fetch import LIMITS, Limits, Outcome, Wanted, fetch
-from cluster.fetch_offers import mirror_from, origins_allowed, variable, ways_to
+from cluster.fetch import Outcome, Wanted, fetch
+from cluster.fetch_offers import VARIABLE, mirror_from, origins_allowed, ways_to
+from cluster.fetch_url import LIMITS, Limits
 from cluster.locks import exclusive
 from cluster.programs import GROUPS, PROGRAMS, Program, in_groups, key, version
 from cluster.progress import say
@@ -97,7 +99,7 @@ def obtain(
 ) -> None:
     """Gets `programs` by the first way that gives the right file, source being the last."""
     began = time.monotonic()
-    value = variable()
+    value = os.environ.get(VARIABLE)
     mirror = mirror_from(value)
     machine, libc = fetch_pins.this_platform(), fetch_pins.this_libc()
     say(f"{len(programs)} programs are missing, this happens once: {programs_folder()}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from cluster import store
 from cluster.credentials import kubeconfig_file, token_file
 from cluster.ports import Ports
+from cluster.settings import Settings
 
 SERVICE_RANGE = "10.96.0.0/16"
 SERVICE_ADDRESS = "10.96.0.1"
@@ -32,11 +33,7 @@ class Plan:
 
     folder: Path
     ports: Ports
-    qps: int | None = None
-    audit: bool = False
-    feature_gates: tuple[str, ...] = ()
-    node_grace_seconds: int = 120
-    listen_all: bool = False
+    settings: Settings
 
 
 Program = Callable[[Plan], tuple[str, ...]]
@@ -73,7 +70,7 @@ def api_server(plan: Plan) -> tuple[str, ...]:
     return (
         f"--etcd-servers=http://127.0.0.1:{plan.ports.etcd}",
         f"--secure-port={plan.ports.api_server}",
-        f"--bind-address={'0.0.0.0' if plan.listen_all else '127.0.0.1'}",
+        f"--bind-address={'0.0.0.0' if plan.settings.real_node else '127.0.0.1'}",
         f"--advertise-address={SERVICE_ADDRESS}",
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         f"--tls-cert-file={folder / 'apiserver.crt'}",
@@ -87,9 +84,9 @@ def api_server(plan: Plan) -> tuple[str, ...]:
         f"--service-account-key-file={folder / 'service-account.key'}",
         f"--token-auth-file={token_file(folder)}",
         # The Node authorizer keeps a graph of all pods; only a real kubelet needs it.
-        f"--authorization-mode={'Node,RBAC' if plan.listen_all else 'RBAC'}",
+        f"--authorization-mode={'Node,RBAC' if plan.settings.real_node else 'RBAC'}",
         "--allow-privileged",
-        *(audit if plan.audit else ()),
+        *(audit if plan.settings.audit else ()),
         *_feature_gates(plan),
     )
 
@@ -101,7 +98,7 @@ def controller_manager(plan: Plan) -> tuple[str, ...]:
         f"--service-account-private-key-file={plan.folder / 'service-account.key'}",
         f"--root-ca-file={plan.folder / 'ca.crt'}",
         "--use-service-account-credentials",
-        f"--node-monitor-grace-period={plan.node_grace_seconds}s",
+        f"--node-monitor-grace-period={plan.settings.node_grace_seconds}s",
     )
 
 
@@ -125,7 +122,8 @@ def kwok(plan: Plan) -> tuple[str, ...]:
 
 def _client(plan: Plan, key: str, port: int) -> tuple[str, ...]:
     kubeconfig = kubeconfig_file(plan.folder, key)
-    rate = (f"--kube-api-qps={plan.qps}", f"--kube-api-burst={plan.qps}") if plan.qps else ()
+    qps = plan.settings.qps
+    rate = (f"--kube-api-qps={qps}", f"--kube-api-burst={qps}") if qps else ()
     return (
         f"--kubeconfig={kubeconfig}",
         f"--authentication-kubeconfig={kubeconfig}",
@@ -141,4 +139,5 @@ def _client(plan: Plan, key: str, port: int) -> tuple[str, ...]:
 
 
 def _feature_gates(plan: Plan) -> tuple[str, ...]:
-    return (f"--feature-gates={','.join(plan.feature_gates)}",) if plan.feature_gates else ()
+    gates = plan.settings.feature_gates
+    return (f"--feature-gates={','.join(gates)}",) if gates else ()

@@ -9,42 +9,22 @@ from the places before.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
 
 from cluster.errors import ClusterError
-from cluster.fetch_file import ASKING, CONNECTING, RECEIVING, Transfer
+from cluster.fetch_file import Transfer
 from cluster.fetch_offers import Offer, Ways
-from cluster.fetch_url import Away, NotTaken
+from cluster.fetch_url import LIMITS, Away, Limits, NotTaken
 from cluster.progress import say
 
 _MEGABYTE = 1_000_000
-_LOOK_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a place counts as away, and how much is done at once.
-
-    Building everything compiles at about half a megabyte a second on two cores, so a place
-    that is slower than that is not worth waiting for.
-    """
-
-    connect_seconds: float = 5.0
-    answer_seconds: float = 15.0
-    stall_seconds: float = 10.0
-    slow_seconds: float = 15.0
-    slow_bytes_per_second: float = 500_000.0
-    wasted_seconds: float = 60.0
-    report_seconds: float = 3.0
-    at_once: int = 3
-
-
-LIMITS = Limits()
+_SAMPLE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,224 +46,160 @@ class Outcome:
     size: int = 0
 
 
-@dataclass(slots=True)
-class _Job:
-    """A program that is still to come: what is left to try, and why the rest was not taken."""
-
-    wanted: Wanted
-    ways: deque[Offer | str]
-    reasons: list[str] = field(default_factory=list)
-    tried: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Running:
-    job: _Job
-    offer: Offer
-    transfer: Transfer
-    began: float
-
-
-def fetch(
-    wanted: Sequence[Wanted],
-    away: dict[str, str],
-    limits: Limits = LIMITS,
-    clock: Callable[[], float] = time.monotonic,
-) -> list[Outcome]:
+def fetch(wanted: Sequence[Wanted], away: dict[str, str], limits: Limits = LIMITS) -> list[Outcome]:
     """Fetches what can be fetched; `away` is kept from call to call, by place.
 
     Raises:
         ClusterError: this machine cannot store what arrives.
     """
-    return _Round(away, limits, clock).run(wanted)
+    return asyncio.run(_Round(away, limits).run(wanted))
+
+
+@dataclass(slots=True)
+class _Place:
+    """What is learnt of a place while files are asked of it.
+
+    Attributes:
+        answered: it has, once; before that it is asked for one file, not for three.
+        wasted_seconds: spent on files that were not taken.
+        received: bytes of all its files.
+        receiving: how many of its files are coming now.
+        samples: time and `received`, as far back as a verdict on its speed needs.
+    """
+
+    limits: Limits
+    answered: bool = False
+    wasted_seconds: float = 0.0
+    received: int = 0
+    receiving: int = 0
+    samples: deque[tuple[float, int]] = field(default_factory=deque)
+    _free: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._free.set()
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Lets one in after the other until the place has answered; then all at once."""
+        while not self._free.is_set():
+            await self._free.wait()
+        if not self.answered:
+            self._free.clear()
+        try:
+            yield
+        finally:
+            self._free.set()
+
+    def answers(self) -> None:
+        """Lets in who waits for this."""
+        self.answered = True
+        self._free.set()
+
+    def take(self, size: int) -> None:
+        """Counts what has come.
+
+        Raises:
+            Away: all files together are slower than building.
+        """
+        self.answers()
+        self.received += size
+        now = time.monotonic()
+        if not self.samples or now - self.samples[-1][0] >= _SAMPLE_SECONDS:
+            self.samples.append((now, self.received))
+        slow = self.limits.slow_seconds
+        while len(self.samples) > 1 and self.samples[1][0] <= now - slow:
+            self.samples.popleft()
+        began, before = self.samples[0]
+        least = self.limits.slow_bytes_per_second
+        if now - began >= slow and self.received - before < least * (now - began):
+            raise Away(f"sends less than {least / _MEGABYTE:g} MB a second")
 
 
 class _Round:
-    """One call of `fetch`. The calling thread decides; `Transfer`s only read and write."""
+    """One call of `fetch`."""
 
-    def __init__(self, away: dict[str, str], limits: Limits, clock: Callable[[], float]):
-        self._away, self._limits, self._clock = away, limits, clock
-        self._wake = Event()
-        self._waiting: deque[_Job] = deque()
-        self._running: list[_Running] = []
-        self._outcomes: list[Outcome] = []
-        # Places that have answered; another is asked for one file first, not for three.
-        self._answered: set[str] = set()
-        self._wasted: dict[str, float] = {}
-        self._slow: dict[str, str] = {}
-        # By place: (time, bytes of all its files so far), as far back as a verdict needs.
-        self._samples: dict[str, deque[tuple[float, int]]] = {}
-        self._done_bytes: dict[str, int] = {}
+    def __init__(self, away: dict[str, str], limits: Limits):
+        self._away = away
+        self._limits = limits
+        self._slots = asyncio.Semaphore(limits.at_once)
+        self._places: dict[str, _Place] = {}
+        self._running: dict[str, Transfer] = {}
 
-    def run(self, wanted: Iterable[Wanted]) -> list[Outcome]:
-        self._waiting.extend(_Job(each, deque(each.ways)) for each in wanted)
-        reported = self._clock()
+    async def run(self, wanted: Sequence[Wanted]) -> list[Outcome]:
+        reports = asyncio.create_task(self._report())
         try:
-            while self._waiting or self._running:
-                self._waiting = deque(job for job in self._waiting if not self._start(job))
-                if self._running:
-                    self._wake.wait(_LOOK_SECONDS)
-                    self._wake.clear()
-                for running in list(self._running):
-                    self._look(running)
-                self._look_at_rates()
-                if self._clock() - reported >= self._limits.report_seconds:
-                    reported = self._clock()
-                    self._report()
+            return await asyncio.gather(*map(self._get, wanted))
         finally:
-            for running in self._running:
-                running.transfer.give_up()
-        return self._outcomes
+            reports.cancel()
 
-    def _start(self, job: _Job) -> bool:
-        """Whether `job` has been dealt with: it runs now, or nothing is left to try."""
-        offer = self._next_offer(job)
-        if offer is None:
-            self._outcomes.append(Outcome(job.wanted, "", tuple(job.reasons)))
-            return True
-        if len(self._running) >= self._limits.at_once:
-            return False
-        if offer.way not in self._answered and any(
-            running.offer.way == offer.way for running in self._running
-        ):
-            return False
-        job.ways.popleft()
-        job.tried += 1
-        try:
-            transfer = Transfer(
-                offer,
-                _fresh_partial(job.wanted.target, job.tried),
-                # Later than any verdict: it ends threads that were given up.
-                timeout_seconds=self._limits.answer_seconds + self._limits.stall_seconds,
-                on_change=self._wake.set,
-                clock=self._clock,
-            )
-        except OSError as error:
-            raise _cannot_store(job.wanted.target, error) from None
-        self._running.append(_Running(job, offer, transfer, self._clock()))
-        transfer.start()
-        return True
-
-    def _next_offer(self, job: _Job) -> Offer | None:
-        """The first of `job.ways` that can be asked; the others become reasons."""
-        while job.ways:
-            way = job.ways[0]
+    async def _get(self, wanted: Wanted) -> Outcome:
+        """Tries one way after the other."""
+        reasons: list[str] = []
+        for way in wanted.ways:
             if isinstance(way, str):
-                job.reasons.append(way)
-            elif way.way in self._away:
-                job.reasons.append(f"{way.way} {self._away[way.way]}")
-            else:
-                return way
-            job.ways.popleft()
-        return None
-
-    def _look(self, running: _Running) -> None:
-        transfer = running.transfer
-        if not transfer.ended.is_set():
-            if transfer.phase not in (CONNECTING, ASKING):
-                self._answered.add(running.offer.way)
-            verdict = self._verdict(running)
-            if verdict:
-                self._refuse(running, Away(verdict))
-        elif transfer.error is None:
-            self._take(running)
-        elif isinstance(transfer.error, NotTaken):
-            self._refuse(running, transfer.error)
-        elif isinstance(transfer.error, OSError):
-            raise _cannot_store(running.job.wanted.target, transfer.error)
-        else:
-            raise transfer.error
-
-    def _verdict(self, running: _Running) -> str:
-        """Why this transfer is not waited for any longer; empty while it is."""
-        transfer, limits, now = running.transfer, self._limits, self._clock()
-        phase, quiet = transfer.phase, now - transfer.since
-        if phase == CONNECTING and quiet > limits.connect_seconds:
-            return f"does not answer (no connection within {limits.connect_seconds:g} s)"
-        if phase in (CONNECTING, ASKING) and now - running.began > limits.answer_seconds:
-            return f"gives no answer within {limits.answer_seconds:g} s"
-        if phase == RECEIVING and quiet > limits.stall_seconds:
-            return f"stopped sending for {limits.stall_seconds:g} s"
-        return self._slow.get(running.offer.way, "")
-
-    def _look_at_rates(self) -> None:
-        """Notes places that are, over all their files together, slower than building."""
-        limits, now = self._limits, self._clock()
-        received = {
-            running.offer.way: self._done_bytes.get(running.offer.way, 0)
-            for running in self._running
-            if running.transfer.phase == RECEIVING
-        }
-        for running in self._running:
-            if running.offer.way in received:
-                received[running.offer.way] += running.transfer.received
-        self._samples = {way: each for way, each in self._samples.items() if way in received}
-        for way, total in received.items():
-            samples = self._samples.setdefault(way, deque())
-            samples.append((now, total))
-            while len(samples) > 1 and samples[1][0] <= now - limits.slow_seconds:
-                samples.popleft()
-            began, before = samples[0]
-            if now - began < limits.slow_seconds:
+                reasons.append(way)
                 continue
-            if total - before < limits.slow_bytes_per_second * (now - began):
-                least = limits.slow_bytes_per_second / _MEGABYTE
-                self._slow[way] = f"sends less than {least:g} MB a second"
+            place = self._places.setdefault(way.way, _Place(self._limits))
+            async with place.turn(), self._slots:
+                if way.way in self._away:
+                    reasons.append(f"{way.way} {self._away[way.way]}")
+                    continue
+                began = time.monotonic()
+                try:
+                    size = await self._transfer(wanted, way, place)
+                except NotTaken as error:
+                    reasons.append(f"{way.way} {error}")
+                    self._refuse(way.way, place, error, time.monotonic() - began)
+                    continue
+                except OSError as error:
+                    raise _cannot_store(wanted.target, error) from None
+            why = f", since {' and '.join(reasons)}" if reasons else ""
+            seconds = time.monotonic() - began
+            say(
+                f"{wanted.name}: from {way.way} ({size / _MEGABYTE:.1f} MB in {seconds:.1f} s){why}"
+            )
+            return Outcome(wanted, way.way, tuple(reasons), size)
+        return Outcome(wanted, "", tuple(reasons))
 
-    def _take(self, running: _Running) -> None:
-        job, way, transfer = running.job, running.offer.way, running.transfer
-        target = job.wanted.target
+    async def _transfer(self, wanted: Wanted, offer: Offer, place: _Place) -> int:
+        """The size of the file that came, and now is the program."""
+        target = wanted.target
+        partial = target.with_name(f".{target.name}.partial")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        transfer = self._running[wanted.name] = Transfer(offer, partial)
+        if not place.receiving:
+            place.samples.clear()
+        place.receiving += 1
         try:
-            transfer.partial.chmod(0o755)
-            transfer.partial.rename(target)
-        except OSError as error:
-            raise _cannot_store(target, error) from None
-        self._end(running)
-        self._answered.add(way)
-        why = f", since {' and '.join(job.reasons)}" if job.reasons else ""
-        size, seconds = transfer.received / _MEGABYTE, self._clock() - running.began
-        say(f"{job.wanted.name}: from {way} ({size:.1f} MB in {seconds:.1f} s){why}")
-        self._outcomes.append(Outcome(job.wanted, way, tuple(job.reasons), transfer.received))
+            await transfer.run(self._limits, place.take)
+            partial.chmod(0o755)
+            partial.rename(target)
+        finally:
+            place.receiving -= 1
+            del self._running[wanted.name]
+            partial.unlink(missing_ok=True)
+        return transfer.received
 
-    def _refuse(self, running: _Running, error: NotTaken) -> None:
-        way = running.offer.way
-        running.transfer.give_up()
-        self._end(running)
-        wasted = self._wasted.get(way, 0.0) + self._clock() - running.began
-        self._wasted[way] = wasted
+    def _refuse(self, way: str, place: _Place, error: NotTaken, seconds: float) -> None:
+        place.wasted_seconds += seconds
         if isinstance(error, Away):
             self._away.setdefault(way, str(error))
-        else:
-            self._answered.add(way)
-            if wasted > self._limits.wasted_seconds:
-                self._away.setdefault(way, f"has taken {wasted:.0f} s and given no right file")
-        running.job.reasons.append(f"{way} {error}")
-        self._waiting.appendleft(running.job)
+            return
+        place.answers()
+        if place.wasted_seconds > self._limits.wasted_seconds:
+            wasted = f"has taken {place.wasted_seconds:.0f} s and given no right file"
+            self._away.setdefault(way, wasted)
 
-    def _end(self, running: _Running) -> None:
-        way = running.offer.way
-        self._done_bytes[way] = self._done_bytes.get(way, 0) + running.transfer.received
-        self._running.remove(running)
-
-    def _report(self) -> None:
-        parts = []
-        for running in self._running:
-            transfer = running.transfer
-            received, total = transfer.received / _MEGABYTE, transfer.total / _MEGABYTE
-            of = f"{received:.0f} of {total:.0f} MB" if total else f"{received:.0f} MB"
-            parts.append(
-                f"{running.job.wanted.name}: {of if received else 'asking ' + running.offer.way}"
-            )
-        if parts:
-            say(", ".join(parts))
-
-
-def _fresh_partial(target: Path, number: int) -> Path:
-    """A name beside `target` for what arrives; leftovers of a killed run are deleted."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    for leftover in target.parent.glob(f".{target.name}.partial*"):
-        leftover.unlink(missing_ok=True)
-    return target.with_name(f".{target.name}.partial-{number}")
+    async def _report(self) -> None:
+        while True:
+            await asyncio.sleep(self._limits.report_seconds)
+            parts = []
+            for name, transfer in self._running.items():
+                received, total = transfer.received / _MEGABYTE, transfer.total / _MEGABYTE
+                of = f"{received:.0f} of {total:.0f} MB" if total else f"{received:.0f} MB"
+                parts.append(f"{name}: {of if received else 'asking ' + transfer.offer.way}")
+            if parts:
+                say(", ".join(parts))
 
 
 def _cannot_store(target: Path, error: OSError) -> ClusterError:

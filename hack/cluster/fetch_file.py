@@ -1,144 +1,78 @@
-"""One file on its way from one offer into a partial file, in a thread of its own.
+"""One file on its way from one offer into a partial file.
 
-The thread only reads, hashes and writes; it decides nothing about time. `fetch.py` looks
-at `phase`, `since` and `received`, and gives up a transfer that takes too long. Whatever
-arrives counts only after its size and SHA-256 were found among the offer's digests.
+Whatever arrives counts only after its size and SHA-256 were found among the offer's digests.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-import http.client
 import os
-import socket
 import stat
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import tarfile
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from cluster.fetch_archive import unpack
 from cluster.fetch_offers import Offer
 from cluster.fetch_pins import Digest
-from cluster.fetch_url import Body, NotTaken, opened
+from cluster.fetch_url import Body, Limits, NotTaken, opened
 
 # No program of the cluster is larger; it bounds a file whose size is not pinned.
 LARGEST_BYTES = 400_000_000
 _PIECE = 1 << 18
 
-CONNECTING, ASKING, RECEIVING, CHECKING = "connecting", "asking", "receiving", "checking"
 
-
-class Transfer(threading.Thread):
-    """Fetches `offer` into `partial`, which is the program itself once `error` is None.
+@dataclass(slots=True)
+class Transfer:
+    """Fetches `offer` into `partial`, which is the program itself once `run` has returned.
 
     Attributes:
-        phase: One of the four above; the last one is work on this machine.
-        since: Time (by `clock`, seconds) at which the phase began or bytes came last.
         received: Bytes so far.
         total: Bytes that the whole file has, 0 while that is not known.
-        error: None only after the file was found to be the pinned one. Else why it was not
-            taken (NotTaken), what this machine refused (OSError), or a defect.
     """
 
-    def __init__(
-        self,
-        offer: Offer,
-        partial: Path,
-        *,
-        timeout_seconds: float,
-        on_change: Callable[[], None] = lambda: None,
-        clock: Callable[[], float] = time.monotonic,
-    ):
-        super().__init__(daemon=True, name=f"fetch {partial.name}")
-        self.offer, self.partial = offer, partial
-        self.phase, self.since, self.received = CONNECTING, clock(), 0
-        sizes = {digest.size for digest in offer.accepted}
+    offer: Offer
+    partial: Path
+    received: int = 0
+    total: int = 0
+
+    async def run(self, limits: Limits, on_bytes: Callable[[int], None]) -> None:
+        """Fetches; `on_bytes` is told of the answer, with 0, and of each piece that comes.
+
+        Raises:
+            NotTaken: why the file was not taken.
+            OSError: this machine cannot store it.
+        """
+        sizes = {digest.size for digest in self.offer.accepted}
         self.total = (sizes.pop() or 0) if len(sizes) == 1 else 0
-        self.error: Exception | None = NotTaken("is not done")
-        self.ended = threading.Event()
-        self._timeout_seconds, self._on_change, self._clock = timeout_seconds, on_change, clock
-        self._given_up = threading.Event()
-        self._socket: socket.socket | None = None
-        # Opened here and not in the thread, so that giving up leaves no file behind.
-        self._output: BinaryIO = partial.open("wb")
-
-    def run(self) -> None:
-        """Fetches; the outcome is in `error`, and `ended` is set at the end."""
-        try:
-            with self._output:
-                self._fetch()
-            self.error = None
-        except Exception as error:
-            self.error = error
-        finally:
-            self.ended.set()
-            self._on_change()
-
-    def give_up(self) -> None:
-        """Closes the connection and deletes what has arrived; the thread ends by itself."""
-        self._given_up.set()
-        if self._socket is not None:
-            with suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
-        self.partial.unlink(missing_ok=True)
-
-    def _enter(self, phase: str) -> None:
-        self.phase, self.since = phase, self._clock()
-
-    def _fetch(self) -> None:
-        with self._source() as body:
-            self._refuse_length(body.length)
-            self.total = body.length or self.total
-            self._enter(RECEIVING)
-            digest = self._receive(body)
-        self._enter(CHECKING)
-        self._refuse_content(body.length, digest)
+        with self.partial.open("wb") as output:
+            async with self._source(limits) as body:
+                self._refuse_length(body.length)
+                self.total = body.length or self.total
+                on_bytes(0)
+                self._refuse_content(await self._receive(body, output, on_bytes))
         if self.offer.member:
-            self._output.flush()
-            self._unpack()
+            await asyncio.to_thread(self._unpack)
 
-    @contextmanager
-    def _source(self) -> Iterator[Body]:
+    def _source(self, limits: Limits) -> AbstractAsyncContextManager[Body]:
         place = self.offer.place
-        if isinstance(place, Path):
-            with _opened_file(place) as body:
-                yield body
-            return
-        with opened(
-            place, timeout_seconds=self._timeout_seconds, on_connection=self._connected
-        ) as body:
-            yield body
+        return _opened_file(place) if isinstance(place, Path) else opened(place, limits)
 
-    def _connected(self, connection: http.client.HTTPConnection) -> None:
-        """Has `connection` say when it is open: from then on it is the server's turn."""
-        self._enter(CONNECTING)
-        connect = connection.connect
-
-        def and_tell() -> None:
-            connect()
-            if self._given_up.is_set():
-                raise OSError("given up")
-            self._socket = connection.sock
-            self._enter(ASKING)
-
-        connection.connect = and_tell  # type: ignore[method-assign]
-
-    def _receive(self, body: Body) -> str:
+    async def _receive(self, body: Body, output: BinaryIO, on_bytes: Callable[[int], None]) -> str:
         sizes = [digest.size for digest in self.offer.accepted]
         largest = max(LARGEST_BYTES if size is None else size for size in sizes)
         content = hashlib.sha256()
-        while piece := body.read(_PIECE):
-            if self._given_up.is_set():
-                raise NotTaken("was given up")
+        async for piece in body.pieces:
             self.received += len(piece)
-            self.since = self._clock()
+            on_bytes(len(piece))
             if self.received > largest:
                 raise NotTaken(f"sends more than the {largest:,} bytes of the pinned file")
             content.update(piece)
-            self._output.write(piece)
+            output.write(piece)
         return content.hexdigest()
 
     def _refuse_length(self, length: int | None) -> None:
@@ -150,19 +84,13 @@ class Transfer(threading.Thread):
         wanted = f"pinned: {pinned}" if pinned else f"at most {LARGEST_BYTES:,}"
         raise NotTaken(f"has a file that is not the pinned one ({length:,} bytes, {wanted})")
 
-    def _refuse_content(self, length: int | None, sha256: str) -> None:
-        if length is not None and self.received < length:
-            raise NotTaken(f"sent only {self.received:,} of {length:,} bytes")
-        if Digest(sha256, self.received) in self.offer.accepted:
+    def _refuse_content(self, sha256: str) -> None:
+        accepted = self.offer.accepted
+        if Digest(sha256, self.received) in accepted or Digest(sha256) in accepted:
             return
-        if Digest(sha256) in self.offer.accepted:
-            return
-        sizes = {digest.size: digest.sha256 for digest in self.offer.accepted}
-        if None not in sizes and self.received not in sizes:
-            pinned = " or ".join(f"{size:,}" for size in sizes)
-            raise NotTaken(
-                f"has a file that is not the pinned one ({self.received:,} bytes, pinned: {pinned})"
-            )
+        sizes = {digest.size: digest.sha256 for digest in accepted}
+        if None not in sizes:
+            self._refuse_length(self.received)
         pinned = sizes.get(self.received) or sizes[None]
         raise NotTaken(
             f"has a file that is not the pinned one (sha256 {sha256[:12]}…, pinned {pinned[:12]}…)"
@@ -175,8 +103,8 @@ class Transfer(threading.Thread):
         content = hashlib.sha256()
         largest = digest.size if digest and digest.size else LARGEST_BYTES
         try:
-            with program.open("wb") as output:
-                unpack(self.partial, self.offer.member, output, largest, content.update)
+            with self.partial.open("rb") as archive, program.open("wb") as output:
+                unpack(archive, self.offer.member, output, largest, content.update)
             if digest and content.hexdigest() != digest.sha256:
                 raise NotTaken(
                     f"has an archive whose {self.offer.member} is not the pinned one "
@@ -187,11 +115,48 @@ class Transfer(threading.Thread):
             program.unlink(missing_ok=True)
 
 
-@contextmanager
-def _opened_file(path: Path) -> Iterator[Body]:
+def unpack(
+    archive: BinaryIO,
+    member: str,
+    output: BinaryIO,
+    largest: int,
+    on_bytes: Callable[[bytes], None],
+) -> None:
+    """Writes `member` of `archive` to `output`; `on_bytes` gets each piece, to hash it.
+
+    Only a regular file of exactly that name is read, and nothing is written under a name that
+    the archive gives.
+
+    Raises:
+        NotTaken: there is no such file in it, it is larger than `largest` bytes, or the
+            archive is broken.
+        OSError: `output` could not be written.
+    """
+    try:
+        with tarfile.open(fileobj=archive, mode="r|gz") as tar:
+            for entry in tar:
+                if entry.name == member:
+                    break
+            else:
+                raise NotTaken(f"has an archive without {member}")
+            if not entry.isreg():
+                raise NotTaken(f"has an archive in which {member} is no file")
+            if entry.size > largest:
+                raise NotTaken(f"has an archive in which {member} is too large")
+            content = tar.extractfile(entry)
+            assert content is not None, "isreg() was true"
+            while piece := content.read(_PIECE):
+                on_bytes(piece)
+                output.write(piece)
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise NotTaken(f"has an archive that is broken ({error})") from None
+
+
+@asynccontextmanager
+async def _opened_file(path: Path) -> AsyncIterator[Body]:
     """A file of a mirror that is a folder; a pipe or a device is refused, not waited for."""
     try:
-        file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
+        file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")
     except FileNotFoundError:
         raise NotTaken("has no such file") from None
     except OSError as error:
@@ -200,11 +165,13 @@ def _opened_file(path: Path) -> Iterator[Body]:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise NotTaken("has something there that is no file")
+        async with aclosing(_pieces(file)) as pieces:
+            yield Body(status.st_size, pieces)
 
-        def read(size: int) -> bytes:
-            try:
-                return file.read(size)
-            except OSError as error:
-                raise NotTaken(f"has a file that cannot be read ({error.strerror})") from None
 
-        yield Body(status.st_size, read)
+async def _pieces(file: BinaryIO) -> AsyncGenerator[bytes, None]:
+    try:
+        while piece := await asyncio.to_thread(file.read, _PIECE):
+            yield piece
+    except OSError as error:
+        raise NotTaken(f"has a file that cannot be read ({error.strerror})") from None

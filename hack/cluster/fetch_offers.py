@@ -7,7 +7,6 @@ mirror that a user names comes first, then the place where the program is publis
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
@@ -114,9 +113,7 @@ def ways_to(
     file = published.files.get(machine) if published else None
     if mirror is not None:
         accepted = pins.built_of(name, key, machine, libc)
-        if published:
-            ready = published.members if published.member else published.files
-            accepted += (ready[machine],) if machine in ready else ()
+        accepted += published.program(machine) if published else ()
         if accepted:
             path = path_in_mirror(machine, module, key, name)
             ways.append(Offer("the mirror", _below(mirror.place, path), accepted))
@@ -140,8 +137,3 @@ def _below(place: Path | SplitResult, path: str) -> Path | SplitResult:
     if isinstance(place, Path):
         return place / path
     return place._replace(path=f"{place.path.rstrip('/')}/{quote(path)}", fragment="")
-
-
-def variable() -> str | None:
-    """What the environment says about mirrors."""
-    return os.environ.get(VARIABLE)

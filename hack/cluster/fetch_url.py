@@ -1,26 +1,28 @@
-"""Opens one file of a web server for reading: proxies, redirects, TLS.
+"""Opens one file of a web server for reading, by aiohttp: proxies, redirects, TLS, time-outs.
 
 A server's certificate is always verified. A redirect is followed to https, or within the
-server that redirects, and never takes a password along. Whoever reads watches the clock:
-`fetch.py` closes what takes too long.
+server that redirects, and never takes a password along. No word of an error repeats one.
 """
 
 from __future__ import annotations
 
-import base64
-import http.client
+import asyncio
+import os
+import socket
 import ssl
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from functools import partial
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from typing import NamedTuple
-from urllib.parse import SplitResult, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+import aiohttp
+from yarl import URL
 
 from cluster.fetch_offers import is_loopback, without_secrets
 
 _REDIRECTS = 5
-_PORTS = {"http": 80, "https": 443}
 _MOVED = (301, 302, 303, 307, 308)
 
 
@@ -32,68 +34,93 @@ class Away(NotTaken):
     """The same, and nothing more has to be asked of that place."""
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a place counts as away, and how much is done at once.
+
+    Building everything compiles at about half a megabyte a second on two cores, so a place
+    that is slower than that is not worth waiting for.
+    """
+
+    connect_seconds: float = 5.0
+    answer_seconds: float = 15.0
+    stall_seconds: float = 10.0
+    slow_seconds: float = 15.0
+    slow_bytes_per_second: float = 500_000.0
+    wasted_seconds: float = 60.0
+    report_seconds: float = 3.0
+    at_once: int = 3
+
+
+LIMITS = Limits()
+
+
 class Body(NamedTuple):
-    """An answer: what it says is its length in bytes, and how to read on (b"" at the end)."""
+    """An answer: what it says is its length in bytes, and what comes."""
 
     length: int | None
-    read: Callable[[int], bytes]
+    pieces: AsyncIterator[bytes]
 
 
-@contextmanager
-def opened(
-    url: SplitResult,
-    *,
-    timeout_seconds: float,
-    on_connection: Callable[[http.client.HTTPConnection], None] = lambda _connection: None,
-) -> Iterator[Body]:
-    """The file at `url`; `on_connection` is told of each connection before it is opened.
+@asynccontextmanager
+async def opened(url: SplitResult, limits: Limits = LIMITS) -> AsyncIterator[Body]:
+    """The file at `url`, by the clock of `limits`.
 
     Raises:
         NotTaken: the server has no such file, or nothing that may be read.
-        Away: it cannot be reached, or not in a way that can be trusted.
+        Away: it cannot be reached, not in a way that can be trusted, or keeps one waiting.
     """
-    authorization = _basic(url)
-    for _ in range(_REDIRECTS + 1):
-        connection, target, headers = _way_to(url, timeout_seconds)
-        on_connection(connection)
-        with (
-            closing(connection),
-            closing(_answer(connection, target, headers | authorization)) as response,
-        ):
-            if response.status in _MOVED:
-                url = _moved(url, response.getheader("Location"))
-                authorization = {}
-                continue
+    async with aiohttp.ClientSession(
+        timeout=aiohttp.ClientTimeout(total=None, connect=limits.connect_seconds),
+        headers={"Accept-Encoding": "identity"},
+        auto_decompress=False,
+    ) as session:
+        try:
+            async with asyncio.timeout(limits.answer_seconds):
+                response = await _answer(session, url, limits)
+        except TimeoutError:
+            raise Away(f"gives no answer within {limits.answer_seconds:g} s") from None
+        async with response, aclosing(_pieces(response, limits.stall_seconds)) as pieces:
             _check(response)
-            yield Body(response.length, partial(_read, response))
-            return
+            yield Body(response.content_length, pieces)
+
+
+async def read(url: SplitResult, most: int, limits: Limits = LIMITS) -> bytes:
+    """The whole file at `url`.
+
+    Raises:
+        NotTaken: it has more than `most` bytes, or as for `opened`.
+    """
+    content = b""
+    async with opened(url, limits) as body:
+        async for piece in body.pieces:
+            content += piece
+            if len(content) > most:
+                raise NotTaken(f"has a file of more than {most:,} bytes")
+    return content
+
+
+async def _answer(
+    session: aiohttp.ClientSession, url: SplitResult, limits: Limits
+) -> aiohttp.ClientResponse:
+    for _ in range(_REDIRECTS + 1):
+        proxy = _proxy_for(url)
+        # As the environment says now (SSL_CERT_FILE); it takes a while to read, so not in vain.
+        trust = ssl.create_default_context() if url.scheme == "https" else True
+        try:
+            response = await session.get(
+                URL(url.geturl(), encoded=True), proxy=proxy, ssl=trust, allow_redirects=False
+            )
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise _away(error, limits) from None
+        if response.status not in _MOVED:
+            return response
+        response.close()
+        url = _moved(url, response.headers.get("Location"))
     raise NotTaken(f"redirects more than {_REDIRECTS} times")
 
 
-def _way_to(
-    url: SplitResult, timeout_seconds: float
-) -> tuple[http.client.HTTPConnection, str, dict[str, str]]:
-    """A connection that is not open yet, the request's target, and headers for a proxy."""
-    host = url.hostname or ""
-    target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-    proxy = _proxy_for(url)
-    near = proxy or url
-    headers = _basic(proxy, "Proxy-Authorization") if proxy else {}
-    near_host, near_port = near.hostname or "", near.port or _PORTS[near.scheme]
-    if url.scheme == "https":
-        secure = http.client.HTTPSConnection(
-            near_host, near_port, timeout=timeout_seconds, context=ssl.create_default_context()
-        )
-        if proxy:
-            secure.set_tunnel(host, url.port or 443, headers)
-        return secure, target, {}
-    plain = http.client.HTTPConnection(near_host, near_port, timeout=timeout_seconds)
-    if not proxy:
-        return plain, target, {}
-    return plain, f"http://{url.netloc.rpartition('@')[2]}{target}", headers
-
-
-def _proxy_for(url: SplitResult) -> SplitResult | None:
+def _proxy_for(url: SplitResult) -> str | None:
     """The proxy that the environment names for `url`; none leads to this machine itself."""
     if is_loopback(url) or urllib.request.proxy_bypass(url.netloc.rpartition("@")[2]):
         return None
@@ -104,34 +131,33 @@ def _proxy_for(url: SplitResult) -> SplitResult | None:
     proxy = urlsplit(named if "://" in named else f"http://{named}")
     if proxy.scheme != "http" or not proxy.hostname:
         raise Away("is behind a proxy that is not an http one")
-    return proxy
+    return proxy.geturl()
 
 
-def _basic(url: SplitResult, header: str = "Authorization") -> dict[str, str]:
-    if url.username is None:
-        return {}
-    both = f"{unquote(url.username)}:{unquote(url.password or '')}"
-    return {header: "Basic " + base64.b64encode(both.encode()).decode()}
-
-
-def _answer(
-    connection: http.client.HTTPConnection, target: str, headers: dict[str, str]
-) -> http.client.HTTPResponse:
-    try:
-        connection.connect()
-    except ssl.SSLCertVerificationError as error:
-        raise Away(f"has a certificate that is not trusted ({error.verify_message})") from None
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise Away(f"does not answer ({_cause(error)})") from None
-    try:
-        connection.request("GET", target, headers={"Accept-Encoding": "identity", **headers})
-        return connection.getresponse()
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise Away(f"gives no answer ({_cause(error)})") from None
+def _away(error: Exception, limits: Limits) -> Away:
+    """Why there is no answer; of an error that repeats the URL, what does not."""
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return Away(f"does not answer (no connection within {limits.connect_seconds:g} s)")
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "")
+        return Away(f"has a certificate that is not trusted ({why})")
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return Away(f"does not answer (Tunnel connection failed: {error.status} {error.message})")
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return Away(f"does not answer ({_cause(error.os_error)})")
+    if isinstance(error, aiohttp.InvalidURL):
+        return Away("does not answer (no URL)")
+    return Away(f"gives no answer ({_cause(error)})")
 
 
 def _cause(error: Exception) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    text = str(error)
+    if isinstance(error, aiohttp.ClientResponseError):
+        text = error.message
+    elif isinstance(error, ssl.SSLError | socket.gaierror):
+        text = error.strerror or text
+    elif isinstance(error, OSError) and error.errno:
+        text = os.strerror(error.errno)
     return " ".join(text.split())[:120] or type(error).__name__
 
 
@@ -147,20 +173,30 @@ def _moved(url: SplitResult, location: str | None) -> SplitResult:
     return new._replace(netloc=new.netloc.rpartition("@")[2])
 
 
-def _check(response: http.client.HTTPResponse) -> None:
+def _check(response: aiohttp.ClientResponse) -> None:
     if response.status in (404, 410):
         raise NotTaken(f"has no such file ({response.status})")
     if response.status != 200:
         raise NotTaken(f"answers {response.status} {response.reason}".strip()[:120])
-    encoding = response.getheader("Content-Encoding", "identity")
+    encoding = response.headers.get("Content-Encoding", "identity")
     if encoding != "identity":
         raise NotTaken(f"sends the file as {encoding[:20]}, which was not asked for")
 
 
-def _read(response: http.client.HTTPResponse, size: int) -> bytes:
-    try:
-        return response.read1(size)
-    except TimeoutError:
-        raise Away("stopped sending") from None
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise NotTaken(f"broke the connection ({_cause(error)})") from None
+async def _pieces(
+    response: aiohttp.ClientResponse, stall_seconds: float
+) -> AsyncGenerator[bytes, None]:
+    while True:
+        try:
+            async with asyncio.timeout(stall_seconds):
+                piece = await response.content.readany()
+        except TimeoutError:
+            raise Away(f"stopped sending for {stall_seconds:g} s") from None
+        except (aiohttp.ClientError, OSError) as error:
+            if (length := response.content_length) is not None:
+                received = response.content.total_bytes
+                raise NotTaken(f"sent only {received:,} of {length:,} bytes") from None
+            raise NotTaken(f"broke the connection ({_cause(error)})") from None
+        if not piece:
+            return
+        yield piece

@@ -16,11 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cluster import images_pip, node_overlayfs, node_packages
+from cluster import images_pip, node_packages
 from cluster.cache import cache_folder
 from cluster.errors import ClusterError
 from cluster.images import Image, native_architecture, pack_layer
 from cluster.locks import exclusive
+from cluster.mounts import can_stack
 from cluster.progress import say
 
 REPOSITORY = Path(__file__).parents[2]
@@ -141,26 +142,19 @@ def build_image(
 
 def _bases(folder: Path, digests: Mapping[str, str], architecture: str) -> dict[str, Path]:
     """The root file systems by argument of the Dockerfile; what is missing is made at once."""
+    bases = {argument: folder / f"base-{SUITE}-{each}.tar" for argument, each in digests.items()}
+    made = []
     with ThreadPoolExecutor() as threads:
-        made = {
-            argument: threads.submit(
-                _base,
-                folder / f"base-{SUITE}-{digest}.tar",
-                BASE_PACKAGES[argument],
-                architecture,
-            )
-            for argument, digest in digests.items()
-        }
-        return {argument: each.result() for argument, each in made.items()}
-
-
-def _base(archive: Path, packages: Sequence[str], architecture: str) -> Path:
-    """A root file system with these packages, as a tar in the cache."""
-    if not archive.exists():
-        what = " ".join(packages)
-        say(f"making a base image from Debian packages: {what} (once, about a minute)")
-        debian(archive, packages, architecture=architecture)
-    return archive
+        for argument, archive in bases.items():
+            if archive.exists():
+                continue
+            packages = BASE_PACKAGES[argument]
+            what = " ".join(packages)
+            say(f"making a base image from Debian packages: {what} (once, about a minute)")
+            made.append(threads.submit(debian, archive, packages, architecture=architecture))
+    for each in made:
+        each.result()
+    return bases
 
 
 def debian(
@@ -273,7 +267,7 @@ def _buildah(storage: Path) -> list[str]:
     size = _run(measure) if storage.exists() else "0"
     if int(size.split()[0]) > STORAGE_LIMIT_MIB:
         shutil.rmtree(storage, ignore_errors=True)
-    driver = "overlay" if node_overlayfs.possible_in(storage) else "vfs"
+    driver = "overlay" if can_stack(storage) else "vfs"
     return [
         "buildah",
         f"--root={storage / driver}",

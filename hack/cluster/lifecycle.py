@@ -16,7 +16,6 @@ from pathlib import Path
 
 from cluster import build, control_plane, ports, process, service_address, store
 from cluster.cache import cache_folder, cluster_folder, clusters_folder, lock_file
-from cluster.control_plane import Plan
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
 from cluster.mounts import mounts_below
@@ -127,7 +126,9 @@ def _start(settings: Settings, archives: Sequence[Path]) -> Running:
 
                 service_address.add(settings.name)
                 begun = beside.submit(real_node.begin, running, archives)
-            _start_control_plane(running, settings)
+            start_control_plane(running, settings)
+            for path in settings.nodes:
+                running.add_nodes(path)
         if settings.real_node:
             begun.result()
             real_node.join(running)
@@ -137,26 +138,6 @@ def _start(settings: Settings, archives: Sequence[Path]) -> Running:
         raise
     save(folder, replace(running.state, ready=True))
     return running
-
-
-def _start_control_plane(running: Running, settings: Settings) -> None:
-    """The control plane, with CRDs and fake nodes."""
-    state = running.state
-    start_control_plane(
-        running,
-        Plan(
-            folder=running.folder,
-            ports=state.ports,
-            qps=settings.qps,
-            audit=settings.audit,
-            feature_gates=settings.feature_gates,
-            node_grace_seconds=settings.node_grace_seconds,
-            listen_all=settings.real_node,
-        ),
-        settings.crds,
-    )
-    for path in settings.nodes:
-        running.add_nodes(path)
 
 
 def _reserve(settings: Settings) -> State:

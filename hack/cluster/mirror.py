@@ -1,7 +1,7 @@
 """Fills a folder that serves as a mirror, from the programs in the cache.
 
 Any web server over the folder will do; so does its path. Only pinned files go into it,
-since nobody would accept others. Called by `python -m cluster mirror FOLDER`.
+since nobody would accept others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cluster.build import path_of
 from cluster.digest import sha256_of
 from cluster.errors import ClusterError
 from cluster.fetch_offers import path_in_mirror
-from cluster.fetch_pins import Pins, known, this_platform
+from cluster.fetch_pins import Pins, this_platform
 from cluster.programs import PROGRAMS, Program, key, version
 from cluster.progress import say
 
@@ -65,10 +65,8 @@ def is_pinned(program: Program, pins: Pins, machine: str, sha256: str) -> bool:
         if built.platform == machine and built.key == key(program)
     ]
     published = pins.published_of(program.name, version(program))
-    if published is not None:
-        ready = published.members if published.member else published.files
-        digests += [ready[machine]] if machine in ready else []
-    return known(digests, sha256)
+    digests += published.program(machine) if published is not None else ()
+    return sha256 in {digest.sha256 for digest in digests}
 
 
 def _put(source: Path, target: Path) -> None:

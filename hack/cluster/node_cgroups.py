@@ -4,9 +4,9 @@ All containers of the node live below it, so it also answers which processes are
 """
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
+from cluster.mounts import mounted
 from cluster.node_layout import CGROUP
 
 # Of CPU time, by the file that says so in v1 and in v2. All pods together would otherwise get as
@@ -53,15 +53,9 @@ def _folders(root: Path) -> list[Path]:
     return [Path(folder) for folder, _, _ in os.walk(root)]
 
 
-def _roots() -> Iterator[Path]:
-    seen = set()
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        left, _, right = line.partition(" - ")
-        if right.split()[0] in ("cgroup", "cgroup2"):
-            mounted = Path(left.split()[4])
-            if mounted not in seen:
-                seen.add(mounted)
-                yield mounted / CGROUP
+def _roots() -> list[Path]:
+    points = [point for point, kind in mounted() if kind in ("cgroup", "cgroup2")]
+    return [point / CGROUP for point in dict.fromkeys(points)]
 
 
 def _delegate(parent: Path) -> None:

@@ -11,7 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from cluster import node_cgroups, node_network, node_processes
+from cluster import node_cgroups, node_network, process
 from cluster.errors import ClusterError
 from cluster.mounts import mounts_below
 from cluster.node_layout import NETWORK, RUN, NodeLayout
@@ -50,18 +50,18 @@ def clean(layout: NodeLayout) -> None:
 
 def _end_processes(layout: NodeLayout) -> list[str]:
     # The kubelet first: it would restart what ends. containerd last: it would report the ends.
-    kubelet = node_processes.with_arguments(f"--config={layout.kubelet_config}")
-    left = node_processes.end(kubelet, grace_seconds=3)
+    kubelet = process.with_arguments(f"--config={layout.kubelet_config}")
+    left = process.stop(kubelet, grace_seconds=3)
     for _ in range(5):  # a process may fork while it is being ended
         if not (pids := node_cgroups.processes()):
             break
-        node_processes.end(node_processes.by_pid(pids))
-    left += node_processes.by_pid(node_cgroups.processes())
-    shims = node_processes.with_arguments("-address", str(layout.socket))
-    left += node_processes.end(shims)
-    containerd = node_processes.with_arguments(f"--config={layout.containerd_config}")
-    left += node_processes.end(containerd, grace_seconds=3)
-    return [f"process {process.pid}" for process in left]
+        process.stop(process.by_pid(pids), grace_seconds=0)
+    left += process.by_pid(node_cgroups.processes())
+    shims = process.with_arguments("-address", str(layout.socket))
+    left += process.stop(shims, grace_seconds=0)
+    containerd = process.with_arguments(f"--config={layout.containerd_config}")
+    left += process.stop(containerd, grace_seconds=3)
+    return [f"process {each.pid}" for each in left]
 
 
 def _unmount(layout: NodeLayout) -> list[Path]:

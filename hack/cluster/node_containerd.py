@@ -9,8 +9,9 @@ import time
 from pathlib import Path
 from string import Template
 
-from cluster import node_overlayfs, node_packages, process
+from cluster import node_packages, process
 from cluster.errors import ClusterError
+from cluster.mounts import can_stack
 from cluster.node_layout import RUN, NodeLayout
 
 _TEMPLATES = Path(__file__).parent / "node"
@@ -35,7 +36,7 @@ def write_configuration(
             pause_image=pause_image,
             cni_plugins=node_packages.program(node_packages.CNI).parent,
             cni_config=layout.cni_config,
-            snapshotter="overlayfs" if node_overlayfs.possible_in(layout.folder) else "native",
+            snapshotter="overlayfs" if can_stack(layout.folder) else "native",
             runc=runc,
             runc_state=layout.runc_state,
             nvidia_container_runtime=nvidia_container_runtime,

@@ -22,6 +22,16 @@ RUN = Path("/run/gpu-scheduler")
 SOCKET_BYTES = 107  # the longest path of a socket
 
 
+class _Below:
+    """A path of a layout: below its folder, or absolute."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+
+    def __get__(self, layout: "NodeLayout", _owner: type) -> Path:
+        return Path(os.path.normpath(layout.folder / self._path))
+
+
 @dataclass(frozen=True, slots=True)
 class NodeLayout:
     """Folders and files of the node; ``folder`` is below the cluster's own folder."""
@@ -38,92 +48,22 @@ class NodeLayout:
         """The cluster's logs; they stay when the node goes."""
         return self.folder.parent / "logs"
 
-    @property
-    def containerd_config(self) -> Path:
-        """Also what its process is recognised by."""
-        return self.folder / "containerd.toml"
-
-    @property
-    def containerd_root(self) -> Path:
-        """Images and snapshots."""
-        return self.folder / "containerd"
-
-    @property
-    def images(self) -> Path:
-        """Which archives were imported, by kind."""
-        return self.folder / "images"
-
-    @property
-    def containerd_log(self) -> Path:
-        """Standard output and error of containerd."""
-        return self.logs / "containerd.log"
-
-    @property
-    def kubelet_config(self) -> Path:
-        """Also what its process is recognised by."""
-        return self.folder / "kubelet.yaml"
-
-    @property
-    def kubelet_root(self) -> Path:
-        """Pods' volumes; some of them are mounts."""
-        return self.folder / "kubelet"
-
-    @property
-    def kubelet_log(self) -> Path:
-        """Standard output and error of the kubelet."""
-        return self.logs / "kubelet.log"
-
-    @property
-    def static_pods(self) -> Path:
-        """Manifests of pods that the kubelet runs without being told by the API server."""
-        return self.folder / "static-pods"
-
-    @property
-    def pod_logs(self) -> Path:
-        """What the containers printed."""
-        return self.folder / "pod-logs"
-
-    @property
-    def cni_config(self) -> Path:
-        """The folder of the network's configuration."""
-        return self.folder / "cni"
-
-    @property
-    def addresses(self) -> Path:
-        """Pod addresses that are taken."""
-        return self.folder / "addresses"
-
-    @property
-    def xdg_config(self) -> Path:
-        """XDG_CONFIG_HOME of containerd, for NVIDIA's container runtime."""
-        return self.folder / "xdg"
-
-    @property
-    def nvidia_log(self) -> Path:
-        """What NVIDIA's container runtime did for each container."""
-        return self.logs / "nvidia-container-runtime.log"
-
-    @property
-    def cdi(self) -> Path:
-        """The folder of CDI specifications."""
-        return self.folder / "cdi"
-
-    @property
-    def fakegpu(self) -> Path:
-        """What the processes of the pretended NVIDIA driver share."""
-        return self.folder / "fakegpu"
-
-    @property
-    def state(self) -> Path:
-        """Of containerd at run time: bundles, network namespaces, shims' addresses."""
-        return RUN / "state"
-
-    @property
-    def runc_state(self) -> Path:
-        """Of runc at run time."""
-        return RUN / "runc"
-
-    @property
-    def socket(self) -> Path:
-        """Where containerd answers."""
-        return RUN / "containerd.sock"
+    # By its configuration each of the two processes is recognised, too.
+    containerd_config = _Below("containerd.toml")
+    kubelet_config = _Below("kubelet.yaml")
+    containerd_log = _Below("../logs/containerd.log")
+    kubelet_log = _Below("../logs/kubelet.log")
+    nvidia_log = _Below("../logs/nvidia-container-runtime.log")  # of its container runtime
+    containerd_root = _Below("containerd")  # images and snapshots
+    images = _Below("images")  # which archives were imported, by kind
+    kubelet_root = _Below("kubelet")  # pods' volumes; some of them are mounts
+    static_pods = _Below("static-pods")  # manifests that the kubelet runs without being told
+    pod_logs = _Below("pod-logs")  # what the containers printed
+    cni_config = _Below("cni")  # the folder of the network's configuration
+    addresses = _Below("addresses")  # of pods, that are taken
+    xdg_config = _Below("xdg")  # XDG_CONFIG_HOME of containerd, for NVIDIA's container runtime
+    cdi = _Below("cdi")  # the folder of CDI specifications
+    fakegpu = _Below("fakegpu")  # what the processes of the pretended NVIDIA driver share
+    state = _Below(RUN / "state")  # of containerd at run time: bundles, namespaces, shims
+    runc_state = _Below(RUN / "runc")
+    socket = _Below(RUN / "containerd.sock")  # where containerd answers

@@ -150,6 +150,11 @@ def complete(node: Mapping[str, object], *, now: str) -> Object:
     }
 
 
+def name_of(node: Object) -> str:
+    """A Node's name."""
+    return cast(Mapping[str, str], node["metadata"])["name"]
+
+
 def not_schedulable(nodes: Iterable[Object], wanted: Iterable[str]) -> set[str]:
     """Those of the names `wanted` that `nodes` does not show as free of not-ready taints."""
     good = set()
@@ -157,7 +162,7 @@ def not_schedulable(nodes: Iterable[Object], wanted: Iterable[str]) -> set[str]:
         spec = cast(Mapping[str, object], node.get("spec") or {})
         taints = cast(list[Mapping[str, str]], spec.get("taints") or [])
         if not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints):
-            good.add(cast(Mapping[str, str], node["metadata"])["name"])
+            good.add(name_of(node))
     return set(wanted) - good
 
 

@@ -2,33 +2,35 @@
 
 Published ones are asked of the publisher (the file of digests beside the program, or the
 program itself) and need a network that reaches it; a digest that is pinned already is
-never replaced by another one of the same version. Called by `python -m cluster pin`.
+never replaced by another one of the same version.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import io
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from cluster.build import path_of
 from cluster.digest import sha256_of
 from cluster.errors import ClusterError
-from cluster.fetch_archive import unpack
-from cluster.fetch_file import LARGEST_BYTES
+from cluster.fetch_file import LARGEST_BYTES, unpack
 from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
-from cluster.fetch_url import Away, NotTaken, opened
+from cluster.fetch_url import Away, Limits, NotTaken, read
 from cluster.mirror import is_pinned
 from cluster.programs import PROGRAMS, Program, key, version
 from cluster.progress import say
 from cluster.toolchain import find_go
 
 PLATFORMS = ("linux-amd64", "linux-arm64")
-_TIMEOUT_SECONDS = 30.0
+_PATIENT = Limits(connect_seconds=30, answer_seconds=30, stall_seconds=30)
 _SUMS_BYTES = 1 << 20
 _LIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)\b")
 
@@ -57,7 +59,7 @@ def with_built(pins: Pins, programs: Iterable[Program] = PROGRAMS) -> Pins:
                 entries = [each for each in entries if (each.platform, each.go) != same]
                 entries.append(new)
                 say(f"{program.name}: pinned as built by {new.go} for {machine}")
-        built[program.name] = tuple(entries)
+        built[program.name] = tuple(sorted(entries, key=lambda each: (each.platform, each.go)))
     return replace(pins, built={name: entries for name, entries in built.items() if entries})
 
 
@@ -112,7 +114,10 @@ def _asked(entry: Published, machine: str, name: str) -> Published:
     url = entry.fill(entry.url, machine)
     listed = ""
     if entry.checksums:
-        listed = listed_digest(_text(entry.fill(entry.checksums, machine)), url.rpartition("/")[2])
+        listed = listed_digest(
+            _read(entry.fill(entry.checksums, machine), _SUMS_BYTES).decode("utf-8", "replace"),
+            url.rpartition("/")[2],
+        )
     member_before = entry.members.get(machine)
     complete = before and before.size is not None and (member_before or not entry.member)
     if before and listed and listed != before.sha256:
@@ -120,17 +125,16 @@ def _asked(entry: Published, machine: str, name: str) -> Published:
     if complete and before and (listed == before.sha256 or not entry.checksums):
         return entry
     say(f"{name} for {machine}: reading {url}")
-    with tempfile.NamedTemporaryFile() as file:
-        path = Path(file.name)
-        size = _download(url, path)
-        sha256 = sha256_of(path)
-        for expected in (listed, before.sha256 if before else ""):
-            if expected and expected != sha256:
-                raise _other(name, machine, expected, sha256)
-        members: Mapping[str, Digest] = entry.members
-        if entry.member:
-            members = {**members, machine: _member(path, entry.fill(entry.member, machine))}
-    return replace(entry, files={**entry.files, machine: Digest(sha256, size)}, members=members)
+    content = _read(url, LARGEST_BYTES)
+    sha256 = hashlib.sha256(content).hexdigest()
+    for expected in (listed, before.sha256 if before else ""):
+        if expected and expected != sha256:
+            raise _other(name, machine, expected, sha256)
+    members: Mapping[str, Digest] = entry.members
+    if entry.member:
+        members = {**members, machine: _member(content, entry.fill(entry.member, machine))}
+    files = {**entry.files, machine: Digest(sha256, len(content))}
+    return replace(entry, files=files, members=members)
 
 
 def _other(name: str, machine: str, expected: str, found: str) -> ClusterError:
@@ -140,12 +144,10 @@ def _other(name: str, machine: str, expected: str, found: str) -> ClusterError:
     )
 
 
-def _member(archive: Path, member: str) -> Digest:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "program")
-        with path.open("wb") as output:
-            unpack(archive, member, output, LARGEST_BYTES, lambda _piece: None)
-        return Digest(sha256_of(path), path.stat().st_size)
+def _member(archive: bytes, member: str) -> Digest:
+    program, digest = io.BytesIO(), hashlib.sha256()
+    unpack(io.BytesIO(archive), member, program, LARGEST_BYTES, digest.update)
+    return Digest(digest.hexdigest(), len(program.getvalue()))
 
 
 def listed_digest(text: str, name: str) -> str:
@@ -162,24 +164,5 @@ def listed_digest(text: str, name: str) -> str:
     raise NotTaken(f"has no digest of {name} in its file of digests")
 
 
-def _text(url: str) -> str:
-    with opened(urlsplit(url), timeout_seconds=_TIMEOUT_SECONDS) as body:
-        text = b""
-        while piece := body.read(_SUMS_BYTES):
-            text += piece
-            if len(text) > _SUMS_BYTES:
-                raise NotTaken("has a file of digests that is too large")
-    return text.decode("utf-8", "replace")
-
-
-def _download(url: str, path: Path) -> int:
-    size = 0
-    with opened(urlsplit(url), timeout_seconds=_TIMEOUT_SECONDS) as body, path.open("wb") as file:
-        while piece := body.read(_SUMS_BYTES):
-            size += len(piece)
-            if size > LARGEST_BYTES:
-                raise NotTaken(f"has a file of more than {LARGEST_BYTES:,} bytes")
-            file.write(piece)
-    if body.length is not None and size != body.length:
-        raise NotTaken(f"sent only {size:,} of {body.length:,} bytes")
-    return size
+def _read(url: str, most: int) -> bytes:
+    return asyncio.run(read(urlsplit(url), most, _PATIENT))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,8 +102,8 @@ def send(process: Process, number: signal.Signals) -> None:
             os.kill(process.pid, number)
 
 
-def stop(processes: Iterable[Process], *, grace_seconds: float) -> None:
-    """Ends `processes` together: asks them, waits, then kills those that are left."""
+def stop(processes: Iterable[Process], *, grace_seconds: float) -> list[Process]:
+    """Ends `processes` together: asks them, waits, then kills; returns those that would not go."""
     left = [process for process in processes if is_alive(process)]
     for process in left:
         send(process, signal.SIGTERM)
@@ -111,19 +111,52 @@ def stop(processes: Iterable[Process], *, grace_seconds: float) -> None:
     left = _wait(left, grace_seconds)
     for process in left:
         send(process, signal.SIGKILL)
-    _wait(left, 10.0)
+    return _wait(left, 10.0)
 
 
 def marked_with(folder: Path) -> list[Process]:
     """Every running program that was started for the run folder `folder`."""
     mark = f"{MARK}={folder}".encode()
-    found = []
+    return _find(lambda entry: mark in (entry / "environ").read_bytes().split(b"\0"))
+
+
+def with_arguments(*wanted: str) -> list[Process]:
+    """Every running program that has all of `wanted` among its arguments.
+
+    A configuration file or a socket that is one program's alone, so nobody else's is found.
+    """
+    return _find(lambda entry: set(wanted) <= set(_arguments(entry)))
+
+
+def outside_containers(program: str) -> list[Process]:
+    """Live processes of `program` in this mount namespace, by whomever they were started."""
+    own = os.readlink("/proc/self/ns/mnt")
+    return _find(
+        lambda entry: (
+            Path(_arguments(entry)[0]).name == program and os.readlink(entry / "ns/mnt") == own
+        )
+    )
+
+
+def by_pid(pids: Iterable[int]) -> list[Process]:
+    """Those of `pids` that live."""
+    found = (running(pid) for pid in pids)
+    return [process for process in found if process is not None and is_alive(process)]
+
+
+def _find(matches: Callable[[Path], bool]) -> list[Process]:
+    """Live processes whose folder in /proc `matches`; those that end meanwhile do not."""
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    found.append(running(int(entry.name)))
-    return [process for process in found if process is not None and is_alive(process)]
+                if matches(entry):
+                    pids.append(int(entry.name))
+    return by_pid(pids)
+
+
+def _arguments(entry: Path) -> list[str]:
+    return (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
 
 
 def _wait(processes: list[Process], seconds: float) -> list[Process]:

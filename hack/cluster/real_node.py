@@ -1,19 +1,18 @@
 """The real node of a local cluster: this machine's kubelet and containerd, two pretend A100s.
 
-``start`` and ``stop`` are called by the cluster's own start and stop. Needs root on Linux; a
+Needs root on Linux; a
 machine holds one real node at a time. Whatever ``start`` puts on the machine ``stop`` takes away,
 also when the cluster or this process was killed in between.
 """
 
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cluster import (
     fake_driver,
@@ -26,7 +25,7 @@ from cluster import (
     node_network,
     node_owner,
     node_packages,
-    node_processes,
+    process,
 )
 from cluster.credentials import kubeconfig_file
 from cluster.errors import ClusterError
@@ -34,6 +33,7 @@ from cluster.fake_driver import FakeDriver
 from cluster.node_layout import NODE_NAME, NodeLayout
 from cluster.node_owner import Owner
 from cluster.progress import say
+from cluster.running import Running
 
 READY_TIMEOUT_SECONDS = 180.0
 # What is made once, before a node can start; each may be called ahead, beside other work.
@@ -49,33 +49,6 @@ RUNTIME_CLASS = {
     "metadata": {"name": "nvidia"},
     "handler": "nvidia",
 }
-
-
-class Running(Protocol):
-    """What the real node needs to know of the cluster that it joins."""
-
-    @property
-    def name(self) -> str:
-        """The cluster's name."""
-
-    @property
-    def folder(self) -> Path:
-        """The cluster's run folder."""
-
-    @property
-    def server(self) -> str:
-        """URL of the API server on the loopback interface."""
-
-    @property
-    def ca_file(self) -> Path:
-        """The certificate that the API server is known by."""
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The administrator's."""
-
-    def binary(self, name: str) -> Path:
-        """A built program."""
 
 
 def start(running: Running) -> None:
@@ -183,7 +156,7 @@ def _make_room(running: Running) -> None:
             )
         say(f"removing what is left of the real node of {owner.cluster!r}")
         node_cleanup.clean(NodeLayout(Path(owner.folder)))
-    if kubelets := node_processes.outside_containers("kubelet"):
+    if kubelets := process.outside_containers("kubelet"):
         raise ClusterError(
             f"this machine is a Kubernetes node already (kubelet, pid {kubelets[0].pid}); a second "
             "kubelet would take its devices away: use fake nodes only"
@@ -226,15 +199,15 @@ def _join(running: Running, layout: NodeLayout) -> None:
         labels=node_gpus.node_labels(),
         mark=running.folder,
     )
-    _kubectl(running, "apply", "-f", "-", input=json.dumps(RUNTIME_CLASS))
+    running.kubectl("apply", "-f", "-", input=json.dumps(RUNTIME_CLASS))
     _wait_until_ready(running, layout)
 
 
 def _wait_until_ready(running: Running, layout: NodeLayout) -> None:
     deadline = time.monotonic() + READY_TIMEOUT_SECONDS
     while time.monotonic() < deadline:
-        answer = _kubectl(
-            running, "get", "node", NODE_NAME, "--ignore-not-found", "-o", "json"
+        answer = running.kubectl(
+            "get", "node", NODE_NAME, "--ignore-not-found", "-o", "json"
         ).stdout
         if answer and _is_ready(json.loads(answer)):
             return
@@ -248,17 +221,3 @@ def _is_ready(node: dict[str, Any]) -> bool:
     conditions: Sequence[dict[str, str]] = node["status"].get("conditions", ())
     ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
     return ready and not node["spec"].get("taints")
-
-
-def _kubectl(
-    running: Running, *arguments: str, input: str | None = None
-) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [str(running.binary("kubectl")), f"--kubeconfig={running.kubeconfig}", *arguments],
-        input=input,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise ClusterError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
-    return done

@@ -1,7 +1,9 @@
 """A cluster that runs, as tests, benchmarks and the real node see it.
 
 The run folder is the truth; an object of this class is a handle on it, so any number of
-programs may hold one for the same cluster.
+programs may hold one for the same cluster. Each change of the cluster's programs is written
+there before anything else happens, under a lock, so that two holders do not lose each
+other's changes.
 """
 
 from __future__ import annotations
@@ -9,19 +11,29 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cluster import build, credentials, process
 from cluster import nodes as node_objects
 from cluster.api_client import ApiClient, Object
+from cluster.cache import lock_file
 from cluster.errors import ClusterError
+from cluster.locks import exclusive
 from cluster.process import Process
 from cluster.programs import PROGRAMS
-from cluster.registration import register
-from cluster.services import Services
-from cluster.state import State
+from cluster.state import Service, State, load, save
+
+# An API server whose watchers or etcd went away hangs in shutdown and keeps its port.
+_GRACE_SECONDS = {"kube-apiserver": 2.0}
+_USUAL_GRACE_SECONDS = 5.0
+_LOG_TAIL_LINES = 15
+_CONNECTIONS = 8  # by which fake nodes are created
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +50,10 @@ class Running:
         Raises:
             ClusterError: the cluster has been stopped.
         """
-        return self._services.state
+        state = load(self.folder)
+        if state is None:
+            raise ClusterError(f"cluster {self.folder.name} does not run")
+        return state
 
     @property
     def server(self) -> str:
@@ -125,7 +140,12 @@ class Running:
             ClusterError: an object is not a Node, or they were not ready in time.
         """
         documents = node_objects.read(nodes) if isinstance(nodes, Path) else list(nodes)
-        left = register(documents, self.client)
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        completed = [node_objects.complete(node, now=now) for node in documents]
+        shares = [completed[first::_CONNECTIONS] for first in range(_CONNECTIONS)]
+        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+            list(pool.map(self._create_nodes, filter(None, shares)))
+        left = [node_objects.name_of(node) for node in completed]
         with self.client() as client:
             self.wait_for(
                 "kube-controller-manager",
@@ -135,32 +155,44 @@ class Running:
 
     @property
     def processes(self) -> dict[str, Process]:
-        """The processes that were started and not stopped, by program."""
-        return self._services.started()
+        """The processes that were started and not stopped, by program; some may have died."""
+        services = self.state.services.items()
+        return {name: service.process for name, service in services if service.process}
 
     def run_process(self, name: str, argv: Sequence[str]) -> None:
         """Starts a further program, which then belongs to the cluster and ends with it."""
-        self._services.run(name, argv)
+        with self._changing():
+            self._start(name, tuple(argv))
 
     def start_process(self, name: str) -> None:
         """Starts a stopped program again; `wait_ready` tells when an API server answers."""
-        self._services.start(name)
+        with self._changing():
+            service = self._service(name)
+            if service.process is None or not process.is_alive(service.process):
+                self._start(name, service.argv)
 
     def stop_process(self, name: str, *, kill: bool = False) -> None:
         """Stops one program: asks first, or with `kill` ends it as a crash would."""
-        self._services.stop(name, kill=kill)
+        with self._changing():
+            service = self._service(name)
+            if service.process is not None:
+                if kill:
+                    process.send(service.process, signal.SIGKILL)
+                grace = _GRACE_SECONDS.get(name, _USUAL_GRACE_SECONDS)
+                process.stop([service.process], grace_seconds=grace)
+            save(self.folder, self.state.with_service(name, replace(service, process=None)))
 
     def pause_process(self, name: str) -> None:
         """Freezes a program: it keeps its port and connections, and answers nothing."""
-        self._services.signal(name, signal.SIGSTOP)
+        self._signal(name, signal.SIGSTOP)
 
     def resume_process(self, name: str) -> None:
         """Lets a frozen program go on."""
-        self._services.signal(name, signal.SIGCONT)
+        self._signal(name, signal.SIGCONT)
 
     def log_file(self, name: str) -> Path:
         """Where a program of the cluster writes."""
-        return self._services.log_file(name)
+        return self.folder / "logs" / f"{name}.log"
 
     def wait_for(self, program: str, check: Callable[[], bool], *, seconds: float = 180.0) -> None:
         """Polls `check` until it holds, as long as `program` lives.
@@ -168,7 +200,16 @@ class Running:
         Raises:
             ClusterError: the time is over, or the program has ended; its last lines are told.
         """
-        self._services.wait_for(program, check, seconds=seconds)
+        deadline = time.monotonic() + seconds
+        while not check():
+            running = self._service(program).process
+            if running is None or not process.is_alive(running):
+                raise ClusterError(f"{program} has ended:\n{self._log_tail(program)}")
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"{program} is not ready after {seconds:.0f} s:\n{self._log_tail(program)}"
+                )
+            time.sleep(0.03)
 
     def wait_ready(self, *, seconds: float = 180.0) -> None:
         """Waits until the API server says that it is ready.
@@ -186,14 +227,44 @@ class Running:
                 programs = {process.program_name(each) for each in process.marked_with(self.folder)}
                 if not {"kubelet", "containerd"} <= programs:
                     return False
+            services = self.state.services.values()
+            alive = [each.process and process.is_alive(each.process) for each in services]
             with self.client(None) as client:
-                return self._services.all_alive() and client.is_ok("/readyz")
+                return bool(alive) and all(alive) and client.is_ok("/readyz")
         except (ClusterError, OSError):
             return False
 
-    @property
-    def _services(self) -> Services:
-        return Services(self.folder)
+    def _create_nodes(self, nodes: list[Object]) -> None:
+        with self.client() as client:
+            for node in nodes:
+                client.create("/api/v1/nodes", node)
+
+    def _start(self, name: str, argv: tuple[str, ...]) -> None:
+        started = process.spawn(argv, log=self.log_file(name), mark=self.folder)
+        save(self.folder, self.state.with_service(name, Service(argv, started)))
+
+    def _signal(self, name: str, number: signal.Signals) -> None:
+        running = self._service(name).process
+        if running is None or not process.is_alive(running):
+            raise ClusterError(f"{name} does not run in cluster {self.folder.name}")
+        process.send(running, number)
+
+    def _service(self, name: str) -> Service:
+        services = self.state.services
+        if name not in services:
+            known = ", ".join(services)
+            raise ClusterError(f"no program {name!r} in cluster {self.folder.name}: {known}")
+        return services[name]
+
+    def _changing(self) -> AbstractContextManager[None]:
+        return exclusive(lock_file(f"{self.folder.name}.state"))
+
+    def _log_tail(self, name: str) -> str:
+        try:
+            lines = self.log_file(name).read_text(errors="replace").splitlines()
+        except OSError:
+            return "(no log)"
+        return "\n".join(lines[-_LOG_TAIL_LINES:])
 
     def _tool(
         self, name: str, args: Sequence[str], input: str | None, check: bool

@@ -15,19 +15,21 @@ from cluster.api_client import ApiClient, Object
 from cluster.control_plane import Plan
 from cluster.errors import ClusterError
 from cluster.running import Running
+from cluster.settings import Settings
 
 # What the users with stock roles may do, in every namespace.
 _BINDINGS = {"edit-user": "edit", "view-user": "view"}
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def start_control_plane(running: Running, plan: Plan, crds: Sequence[Path] = ()) -> None:
+def start_control_plane(running: Running, settings: Settings) -> None:
     """Starts every program and returns when pods can be created and scheduled.
 
     Raises:
         ClusterError: a program ended or was not ready in time, or a CRD was refused.
     """
-    folder = plan.folder
+    folder = running.folder
+    plan = Plan(folder, running.state.ports, settings)
     _run(running, "etcd", control_plane.etcd(plan))
     answer = subprocess.run(
         [running.binary("certs"), folder], capture_output=True, text=True, check=False
@@ -36,11 +38,11 @@ def start_control_plane(running: Running, plan: Plan, crds: Sequence[Path] = ())
         raise ClusterError(f"certificates could not be made: {answer.stderr.strip()}")
     credentials.write_tokens(folder)
     credentials.write_kubeconfigs(folder, name=running.name, server=running.server)
-    if plan.audit:
+    if settings.audit:
         (folder / "audit-policy.yaml").write_text(control_plane.AUDIT_POLICY)
     _run(running, "kube-apiserver", control_plane.api_server(plan))
     running.wait_ready()
-    _define(running, crds)
+    _define(running, settings.crds)
     _run(running, "kube-controller-manager", control_plane.controller_manager(plan))
     _run(running, "kube-scheduler", control_plane.scheduler(plan))
     _run(running, "kwok", control_plane.kwok(plan))

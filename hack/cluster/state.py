@@ -6,10 +6,10 @@ killed at any point leaves a file from which the next one can clean up.
 
 from __future__ import annotations
 
-import json
-import os
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
 
 from cluster.ports import Ports
 from cluster.process import Process
@@ -46,22 +46,13 @@ class State:
 def save(folder: Path, state: State) -> None:
     """Writes `state` into the run folder."""
     partial = folder / f".{_FILE}.partial"
-    partial.write_text(json.dumps(asdict(state), indent=1))
-    os.replace(partial, folder / _FILE)
+    partial.write_bytes(msgspec.json.encode(state))
+    partial.replace(folder / _FILE)
 
 
 def load(folder: Path) -> State | None:
     """The state in `folder`; None when there is none or it cannot be read."""
     try:
-        data = json.loads((folder / _FILE).read_text())
-        services = {
-            name: Service(
-                tuple(service["argv"]),
-                Process(**service["process"]) if service["process"] else None,
-            )
-            for name, service in data.pop("services").items()
-        }
-        owner = Process(**data["owner"]) if data.get("owner") else None
-        return State(**{**data, "ports": Ports(**data["ports"]), "owner": owner}, services=services)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return msgspec.json.decode((folder / _FILE).read_bytes(), type=State)
+    except (OSError, msgspec.DecodeError):
         return None

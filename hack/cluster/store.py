@@ -2,7 +2,7 @@
 
 A write to disk waits for whatever else is written there; while images are built and imported that
 was ten seconds and more, in which every write to the API server hung. A cluster that dies is made
-anew, so nothing is lost. The cluster's folder has a link to it; called by ``lifecycle``.
+anew, so nothing is lost. The cluster's folder has a link to it.
 """
 
 import hashlib

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cluster import ClusterError, Running
+from cluster import ClusterError
 from cluster.api_client import ApiClient
 from demo import gpus
 from demo.bars import Gpu
@@ -95,8 +95,3 @@ class Observer:
             words = (status.get(key, "") for key in ("phase", "reason", "message"))
             lines.append(" ".join(["  " + job["metadata"]["name"] + ":", *filter(None, words)]))
         return "\n".join(lines)
-
-
-def observer(running: Running) -> Observer:
-    """An observer with the administrator's rights."""
-    return Observer(running.client())

@@ -6,7 +6,7 @@ import time
 from cluster import ClusterError, Running
 from demo import bars, jobs
 from demo.environment import NAME, prepare
-from demo.observer import JOBS, Observer, observer
+from demo.observer import JOBS, Observer
 from demo.terminal import BOLD, DIM, heading, paint, step, taken
 
 # What a container prints about itself: name and value, a line each.
@@ -30,7 +30,7 @@ def tell() -> None:
     before = time.time() - started
     print(paint("GPU scheduler: two jobs share one GPU, on a Kubernetes of this machine", BOLD))
     running = prepare()
-    seen = observer(running)
+    seen = Observer(running.client())
     real = running.state.real_node
     waiting = jobs.name_of(jobs.WAITING)
 
@@ -68,7 +68,7 @@ def tell() -> None:
 
 def show(running: Running) -> None:
     """The GPUs, caps and waiting jobs as they are now."""
-    seen = observer(running)
+    seen = Observer(running.client())
     _show_gpus(seen)
     _show_caps(running, seen)
     _show_waiting(seen)

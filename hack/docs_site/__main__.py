@@ -3,18 +3,22 @@
 A warning of Zensical is an error, and so is everything that ``checks`` finds.
 """
 
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import python_environment
-from docs_site import checks, staging, zensical
+from docs_site import checks, staging
 from docs_site.errors import SiteError
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "build" / "site"
 PAGES = ROOT / "build" / "pages"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_WARNING = re.compile(r"Warning: (.+)\n\s*╭─\[ (\S+):(\d+):(\d+) \]")
 
 
 def build() -> Path:
@@ -29,10 +33,37 @@ def build() -> Path:
         raise SiteError(f"Zensical cannot be installed: {error}") from error
     staging.stage(ROOT, PAGES)
     shutil.rmtree(SITE, ignore_errors=True)
-    zensical.run(python, ROOT, PAGES)
+    _run(python, ROOT, PAGES)
     if found := checks.defects(SITE, ROOT / "docs", ROOT / "mkdocs.yml"):
         raise SiteError("\n".join(found))
     return SITE
+
+
+def _run(python: Path, root: Path, pages: Path) -> None:
+    """Run Zensical on ``root/mkdocs.yml``; what it complains of is told in a line each.
+
+    Args:
+        python: an interpreter that has Zensical.
+        root: of the repository.
+        pages: the folder of Markdown.
+
+    Raises:
+        SiteError: it warned of something, or failed.
+    """
+    command = [str(python), "-m", "zensical", "build", "--strict", "--clean"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    said = _COLOUR.sub("", done.stdout + done.stderr)
+    if complaints := list(_complaints(said, pages)):
+        raise SiteError("\n".join(complaints))
+    if done.returncode:
+        raise SiteError(said.strip())
+
+
+def _complaints(said: str, pages: Path) -> Iterator[str]:
+    for what, name, line, column in _WARNING.findall(said):
+        text = (pages / name).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+        link = text[int(column) - 1 :].partition(")")[0]
+        yield f"docs/{name}:{line}: {what}: {link}"
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""A Chromium without a window, driven by its DevTools protocol. Called by ``look``.
+"""A Chromium without a window, driven by its DevTools protocol.
 
 Whatever it asks of another host than this machine goes to a proxy of ours, which writes it down and
 refuses it: also what workers, style sheets and preconnects ask for.

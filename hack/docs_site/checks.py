@@ -2,7 +2,7 @@
 
 Links and anchors inside the site that lead nowhere, assets that are missing, pages of docs/ that
 the navigation does not list, and everything that a browser would ask another origin for. Links
-that a reader may follow out of the site are none of these. Called by the build.
+that a reader may follow out of the site are none of these.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What a page of HTML links to, loads by itself, and can be linked at. Called by ``checks``."""
+"""What a page of HTML links to, loads by itself, and can be linked at."""
 
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,4 @@
-"""The names that people look for: each must be the title of a section, so that search leads to it.
-
-Called by the tests of the site, and by ``look``.
-"""
+"""The names that people look for: each must be the title of a section, for search to lead to it."""
 
 from gpu_scheduler.agent import settings as agent
 from gpu_scheduler.runtime.common import settings as operator

@@ -2,7 +2,7 @@
 
 A site has nothing above docs/. So each file outside of it that a page links to gets a page of its
 own below ``files/``, which shows it, and a folder gets one that lists its files; lines stay where
-they are, so what Zensical says of a page is true of its source. Called by the build.
+they are, so what Zensical says of a page is true of its source.
 """
 
 import posixpath

@@ -1,6 +1,6 @@
 """Which values of the chart set which environment variable, read off the templates' text.
 
-Called for the reference of settings. What a helper reads counts too: ``include "x"`` brings the
+What a helper reads counts too: ``include "x"`` brings the
 values of its definition.
 """
 

@@ -9,6 +9,7 @@ from inspect import cleandoc
 import click
 
 from gpu_scheduler.cli.root import app
+from reference.markdown import cell
 
 PROGRAM = "kubectl gpu"
 _OF_THE_CHART = ("operator", "agent")
@@ -46,7 +47,7 @@ def _section(command: click.Command, context: click.Context) -> str:
         if isinstance(param, click.Option)
         and (record := param.get_help_record(context)) is not None
     ]
-    options = "\n".join(f"| `{_cell(names)}` | {_cell(help)} |" for names, help in rows)
+    options = "\n".join(f"| `{cell(names)}` | {cell(help)} |" for names, help in rows)
     return f"""## {context.command_path}
 
 {_prose(command.help or "")}
@@ -68,7 +69,3 @@ def _prose(text: str) -> str:
         f"```\n{part.removeprefix(chr(8)).strip()}\n```" if part.startswith("\b") else part
         for part in parts
     )
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")

@@ -1,7 +1,4 @@
-"""What a JSON schema says of a value, in words: its type, and its limits.
-
-Called for CRDs and for the chart's values.
-"""
+"""What a JSON schema says of a value, in words: its type, and its limits."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which file is made by which module. Called by ``make reference`` and by the tests."""
+"""Which file is made by which module."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -2,5 +2,5 @@
 
 Everything is made from an export of the commit (`source`), never from the working tree, and dated
 by the commit. docs/release.md says what is in a release, how it is published and how it is
-checked. Called by `make release`, `make release-check` and `make version`.
+checked.
 """

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.api.openapi_schemas import FILE_TEMPLATE, write_schemas
 
 from cluster import Running, build
-from openapi_schemas import FILE_TEMPLATE, write_schemas
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 EVERYTHING = (

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.e2e import before
+from tests.e2e import before, images_torch
 
-from cluster import build, images_torch
+from cluster import build
 from cluster.images import native_architecture
 from demo import install
 from release import chart

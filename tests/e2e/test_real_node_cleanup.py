@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.pods import created, make_pod, output_of, wait_for_phase
 from tests.e2e.waits import until
 
-from cluster import Running, node_owner, node_processes, process, real_node
+from cluster import Running, node_owner, process, real_node
 from cluster.node_cleanup import mounts_of
 from cluster.node_layout import BRIDGE, CGROUP, NETWORK, RUN
 
@@ -76,7 +76,7 @@ def bridge_ports() -> list[str]:
 
 
 def container_pids(script: str) -> list[int]:
-    return [each.pid for each in node_processes.with_arguments("/bin/sh", "-c", script)]
+    return [each.pid for each in process.with_arguments("/bin/sh", "-c", script)]
 
 
 def wait_for_program(script: str) -> None:
@@ -88,7 +88,7 @@ def kill_daemons(cluster: Running) -> None:
     """kill -9 of the kubelet and containerd; their containers go on."""
     layout = real_node.node_layout(cluster)
     for config in (layout.kubelet_config, layout.containerd_config):
-        found = node_processes.with_arguments(f"--config={config}")
+        found = process.with_arguments(f"--config={config}")
         daemon = min(found, key=lambda each: each.start)  # a child looks like it until it execs
         os.kill(daemon.pid, signal.SIGKILL)
         process.stop([daemon], grace_seconds=5)

@@ -13,13 +13,15 @@ from tests.unit.hack import file_server as serve
 import cluster
 from cluster import build
 from cluster.errors import ClusterError
-from cluster.fetch import Limits
 from cluster.fetch_offers import path_in_mirror
 from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
+from cluster.fetch_url import Limits
 from cluster.programs import Program, in_groups, key, version
 
 CHECK = in_groups(["check"])
-PATIENT = Limits(connect_seconds=20, answer_seconds=20, stall_seconds=20, slow_seconds=60)
+PATIENT = Limits(
+    connect_seconds=20, answer_seconds=20, stall_seconds=20, slow_seconds=60, report_seconds=60
+)
 
 
 def content_of(program: Program) -> bytes:

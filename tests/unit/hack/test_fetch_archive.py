@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from cluster.fetch import Limits, Outcome, Wanted, fetch
+from cluster.fetch import Outcome, Wanted, fetch
 from cluster.fetch_offers import Offer
 from cluster.fetch_pins import Digest
+from cluster.fetch_url import Limits
 
 PROGRAM = bytes(range(256)) * 400
 PROGRAM_DIGEST = Digest(hashlib.sha256(PROGRAM).hexdigest(), len(PROGRAM))

@@ -1,13 +1,18 @@
+import asyncio
 import base64
-import http.client
 import ssl
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 from tests.unit.hack import file_server as serve
 
-from cluster.fetch_url import Away, NotTaken, opened
+from cluster import fetch_url
+from cluster.fetch_url import Away, Limits, NotTaken
+
+PATIENT = Limits(connect_seconds=20, answer_seconds=20, stall_seconds=20)
 
 
 @pytest.fixture
@@ -24,11 +29,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read(url: str) -> bytes:
-    with opened(urlsplit(url), timeout_seconds=20) as body:
-        content = b""
-        while piece := body.read(100):
-            content += piece
-        return content
+    return asyncio.run(fetch_url.read(urlsplit(url), 1000, PATIENT))
 
 
 def with_password(server: serve.Server, path: str) -> str:
@@ -90,14 +91,18 @@ def test_secrets_are_not_in_what_is_said(server: serve.Server) -> None:
     assert "secret" not in str(caught.value)
 
 
-def test_certificates_and_names_are_verified() -> None:
-    made: list[http.client.HTTPConnection] = []
-    url = urlsplit("https://127.0.0.1:1/")
-    with pytest.raises(Away), opened(url, timeout_seconds=20, on_connection=made.append):
-        pass
-    (connection,) = made
-    assert isinstance(connection, http.client.HTTPSConnection)
-    context: ssl.SSLContext = connection._context  # type: ignore[attr-defined]
+def test_certificates_and_names_are_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[ssl.SSLContext] = []
+    get = aiohttp.ClientSession.get
+
+    def seen(*arguments: Any, **options: Any) -> Any:
+        given.append(options["ssl"])
+        return get(*arguments, **options)
+
+    monkeypatch.setattr(aiohttp.ClientSession, "get", seen)
+    with pytest.raises(Away):
+        read("https://127.0.0.1:1/")
+    (context,) = given
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
 

@@ -1,8 +1,7 @@
 from pathlib import Path
 
 import pytest
-
-from cluster import images_torch
+from tests.e2e import images_torch
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@ import hashlib
 import io
 import tarfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.hack import file_server as serve
 
 from cluster import build, pin

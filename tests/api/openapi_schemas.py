@@ -1,12 +1,10 @@
 """JSON schemas for kubeconform, from the OpenAPI of an API server instead of the internet.
 
 One file per kind, as kubeconform names them, strict: a field that the server does not know is an
-error. Called by the api tests; by hand: ``python hack/openapi_schemas.py CLUSTER FOLDER`` with the
-name of a local cluster, then ``kubeconform -schema-location "$(… --location)"``.
+error.
 """
 
 import json
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -71,26 +69,3 @@ def _converted(node: Any) -> Any:
     if listed and not any(made.get(key) for key in _OPEN):
         made.setdefault("additionalProperties", False)
     return made
-
-
-def main(arguments: list[str]) -> int:
-    """Schemas of everything that a local cluster serves."""
-    from cluster import connect
-
-    name, folder = arguments
-    running = connect(name)
-    if running is None:
-        print(f"cluster {name} does not run: python -m cluster up --name {name}", file=sys.stderr)
-        return 1
-    with running.client() as client:
-        paths = client.get("/openapi/v3")["paths"]
-        assert isinstance(paths, dict)
-        served = [path.partition("/")[2] for path in paths if path.count("/") in (1, 2)]
-        versions = [each for each in served if each.rpartition("/")[2].startswith("v")]
-        write_schemas(client.get, versions, Path(folder))
-    print(f"{folder}/{FILE_TEMPLATE}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

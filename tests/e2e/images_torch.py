@@ -1,8 +1,7 @@
 """An image with Debian's torch for CPUs, which trains in the end-to-end tests of gangs.
 
 Made by mmdebstrap as the bases of the operator's image are, and kept in the cache under a digest of
-its recipe: the packages, their suite, and hack/images/torch-customize.sh. Called by the test that
-needs it; nothing else on the real node does.
+its recipe: the packages, their suite, and torch-customize.sh.
 """
 
 import hashlib
@@ -16,7 +15,7 @@ from cluster.locks import exclusive
 from cluster.progress import say
 
 TORCH = "docker.io/gpu-scheduler/torch:1"
-CUSTOMIZE = Path(__file__).parents[1] / "images" / "torch-customize.sh"
+CUSTOMIZE = Path(__file__).with_name("torch-customize.sh")
 # What libtorch calls; it and python3-torch themselves come without their dependencies.
 PACKAGES = (
     "python3",
