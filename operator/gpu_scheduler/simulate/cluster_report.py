@@ -1,6 +1,6 @@
 """What a simulation on a cluster found, as values that tables and scripts are made of.
 
-Amounts are decimal strings as in the API's status. Pure. Called by ``cluster_command``.
+Amounts are decimal strings as in the API's status. Pure.
 """
 
 from collections.abc import Mapping, Sequence, Set

@@ -8,7 +8,7 @@ way to it. The answer, and its ``-o json``::
 
 ``count`` is what was asked for, ``enough`` whether so many fit; both are null without a number.
 ``borrows``: how much the project would hold above its quota. ``reason`` and ``message``: why not
-more start, in the planner's words; empty where that was not asked for. Called by ``fit``.
+more start, in the planner's words; empty where that was not asked for.
 """
 
 from collections import Counter

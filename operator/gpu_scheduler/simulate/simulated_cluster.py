@@ -1,8 +1,7 @@
 """From a cluster's objects to the operator's own state, as if it had watched them.
 
 What the operator would find out when it works on a GPUJob is found out here too: that its
-namespace belongs to no project, and which Jobs and pods it would get. Called by
-``cluster_command``.
+namespace belongs to no project, and which Jobs and pods it would get.
 """
 
 from collections.abc import Iterable, Iterator
