@@ -166,6 +166,14 @@ bench-packing: setup ## How well GPUs are packed on a public trace, against publ
 bench-sharing: setup ## What evictions cost: work of several projects by several rules; writes docs/sharing.md
 	@$(PYTHON) -m tests.perf.bench_sharing
 
+.PHONY: replay
+replay: setup ## Play a trace of pods by one or several packing policies (OPTIONS='--nodes FILE --pods FILE', --help)
+	@$(PYTHON) -m tests.perf.replay $(OPTIONS)
+
+.PHONY: sharing
+sharing: setup ## Play work of several projects by several rules of eviction (OPTIONS='random --load 0.96', --help)
+	@$(PYTHON) -m tests.perf.sharing $(OPTIONS)
+
 .PHONY: soak
 soak: setup ## Random work, hostile objects and faults for MINUTES=60, with a checker of its own
 	@$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),60) $(OPTIONS)

@@ -1,7 +1,7 @@
 """Whether a picture can be written, asked before the work that it is to show.
 
 Pictures need matplotlib, which the extra ``plot`` installs; whoever draws imports it only then.
-Called by ``simulate`` and ``sweeps.commands``.
+Of the package only ``sweeps.commands`` draws; so do the benchmarks.
 """
 
 from pathlib import Path

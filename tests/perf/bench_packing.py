@@ -22,14 +22,14 @@ from statistics import mean
 
 from tests.perf.figures import table
 from tests.perf.machine import machine
+from tests.perf.replay.command import ReplayRequest, replay
 from tests.perf.report import write_page
 
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.simulate.command import ReplayRequest, replay
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ROOT / "operator"
-DECIDES = "gpu_scheduler.simulate.command"  # what it imports, at any depth, decides a result
+SOURCES = (ROOT / "operator", ROOT)
+DECIDES = "tests.perf.replay.command"  # what it imports, at any depth, decides a result
 TRACE = ROOT / "tests" / "fixtures" / "traces" / "openb"
 KEPT, PAGE = ROOT / "build" / "packing", ROOT / "docs" / "packing.md"
 SEEDS = range(42, 52)
@@ -89,24 +89,25 @@ class Run:
 def version() -> str:
     """A name for the sources that decide a result, whatever else this program has imported."""
     digest = hashlib.sha256(platform.python_version().encode())
-    for path in sorted(sources(DECIDES, SOURCES)):
+    for path in sorted(sources(DECIDES, *SOURCES)):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
-def sources(name: str, folder: Path) -> set[Path]:
-    """The file of a module and those of the modules in ``folder`` that it imports, at any depth."""
+def sources(name: str, *folders: Path) -> set[Path]:
+    """The file of a module and of those in ``folders`` that it imports, at any depth."""
     found: set[Path] = set()
     waiting = [name]
     while waiting:
-        path = folder.joinpath(*waiting.pop().split("."))
-        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-        if path in found or not path.exists():
-            continue
-        found.add(path)
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                waiting += [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+        parts = waiting.pop().split(".")
+        for path in (folder.joinpath(*parts) for folder in folders):
+            path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            if path in found or not path.exists():
+                continue
+            found.add(path)
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    waiting += [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
     return found
 
 

@@ -19,6 +19,9 @@ from random import Random
 from typing import Any
 
 from tests.perf.long_queue import LongQueue
+from tests.perf.replay.arrivals import arriving, in_random_order
+from tests.perf.replay.run import FillPlayer
+from tests.perf.replay.trace import read_nodes, read_pods
 from tests.perf.report import planner
 from tests.unit.builders import ClusterBuilder, job, pod_shape, project, projects
 from tests.unit.core.affinity.builders import affinity, apart, spread
@@ -31,9 +34,6 @@ from gpu_scheduler.core.model.preemption_policy import FAIR, NOTHING
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodShape, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.simulate.arrivals import arriving, in_random_order
-from gpu_scheduler.simulate.run import FillPlayer
-from gpu_scheduler.simulate.trace import read_nodes, read_pods
 
 TRACE = Path(__file__).resolve().parents[1] / "fixtures" / "traces" / "openb"
 PROJECTS = projects(*(project(f"team-{i}", 10_000_000) for i in range(10)))

@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from tests.perf.figures import table
 from tests.perf.machine import machine
+from tests.perf.progress import progress
 from tests.perf.report import write_page
+from tests.perf.sharing import frontier
+from tests.perf.sharing.command import ComparisonRequest, play, workload_of
+from tests.perf.sharing.figures import CLASSES, Figures, mean, merged, percentile
 
-from gpu_scheduler.simulate.progress import progress
-from gpu_scheduler.simulate.sharing import frontier
-from gpu_scheduler.simulate.sharing.command import ComparisonRequest, play, workload_of
-from gpu_scheduler.simulate.sharing.figures import CLASSES, Figures, mean, merged, percentile
-from gpu_scheduler.simulate.sharing.rules import RULES
+from gpu_scheduler.simulate.preemption_rules import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACE = ROOT / "tests" / "fixtures" / "traces" / "openb"

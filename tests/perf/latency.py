@@ -9,10 +9,9 @@ import time
 
 from tests.perf.install import say
 from tests.perf.schedulers import Variant, scheduler_of
+from tests.perf.sharing.figures import percentile
 from tests.perf.throughput import Bench
 from tests.perf.workload import clear
-
-from gpu_scheduler.simulate.sharing.figures import percentile
 
 _WARM_UP_JOBS = 3
 _BOUND_SECONDS = 30.0

@@ -37,8 +37,6 @@ _COMMANDS = {
     "projects": _place("projects", "Quotas, and what of them is in use.", _LOOK, "projects"),
     "fit": _place("fit", "How many pods of a size would start now, and where.", _TRY),
     "simulate": _place("simulate", "What if: on this cluster.", _TRY),
-    "replay": _place("replay", "Play a trace: how much GPU stays unused.", _TRY),
-    "compare": _place("compare", "Play work of several projects by several rules.", _TRY),
     "render": _place("render", "Make pods that ask for a share of a GPU ours.", _TRY),
     "check": _place("check", "What the installation lacks, and what mends it.", _KEEP),
     "project": _place("projects", "Create a project, or show all about one.", _KEEP, "project"),

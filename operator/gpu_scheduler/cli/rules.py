@@ -1,12 +1,11 @@
-"""Options that ``simulate``, ``replay`` and ``compare`` share: packing, and rules of preemption.
+"""Options of ``simulate`` about the planner: packing, and rules of preemption.
 
-Called by those commands; says nothing of what is played.
+What plays traces and workloads (``tests/perf``) takes several of them, to compare.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -42,7 +41,7 @@ class EvictionOptions:
         Raises:
             ValueError: there are no such rules, or seconds are given without ``fair`` ones.
         """
-        from gpu_scheduler.simulate.sharing.rules import policies_of
+        from gpu_scheduler.simulate.preemption_rules import policies_of
 
         seconds = dict(self.seconds)
         seconds["window_seconds"] = seconds.pop("share_window_seconds", None)
@@ -108,14 +107,3 @@ def packings(names: Sequence[str]) -> "list[Packing]":
 def listed(values: Sequence[str]) -> list[str]:
     """Values that were given one by one, or with commas between."""
     return [part.strip() for value in values for part in value.split(",")]
-
-
-def finite(**values: float | None) -> None:
-    """Refuse NaN, which is in no range and out of none.
-
-    Raises:
-        ValueError: a value is no number.
-    """
-    for name, value in values.items():
-        if value is not None and not isfinite(value):
-            raise ValueError(f"--{name.replace('_', '-')} {value}: a number")

@@ -1,8 +1,6 @@
-"""The simulator: the operator's own planner, where nothing happens.
+"""The simulator: the operator's own planner on a snapshot of a cluster, where nothing happens.
 
-On a trace: ``trace`` reads files, ``arrivals`` and ``lifetimes`` make a stream of pods from them,
-``run`` plays it, ``result`` says what came out; ``command`` puts them together. On a cluster:
-``cluster_read`` lists its objects, ``what_if`` changes them, ``cluster_world`` builds the state of
-the operator, ``cluster_cycles`` plans until it rests; ``cluster_command`` puts them together.
-``arguments`` is what the command line calls.
+``cluster_read`` lists a cluster's objects, ``what_if`` changes them, ``simulated_cluster`` builds
+the operator's state from them, ``cluster_cycles`` plans until it rests; ``cluster_command`` puts
+them together. ``fitting`` answers ``fit``, ``explanation`` says what ``why`` adds to the verdict.
 """

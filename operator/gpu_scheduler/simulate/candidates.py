@@ -1,7 +1,7 @@
 """Node by node, what comes closest to what a pod wants, and what is missing there.
 
 Asked of the planner's own snapshot at the end of a plan, and answered with the planner's own
-choices, masks and words. Those nodes first that lack the least. Called by ``explanation``.
+choices, masks and words. Those nodes first that lack the least.
 """
 
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.core.explain.shortage import lacks
-from gpu_scheduler.core.explain.unsatisfiable import refusal
+from gpu_scheduler.core.explain.unsatisfiable import refusal, too_small
 from gpu_scheduler.core.fit.placement import Placer
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model import fit, wording
 from gpu_scheduler.core.model.devices import qualifies
-from gpu_scheduler.core.model.pod_request import PodRequest, holds
+from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.core.queue.pod_group import Member
@@ -70,8 +70,8 @@ def _judge(placer: Placer, member: Member, node: int) -> tuple[Distance, Json]:
         kind, said = 3, [unsuited]
     elif not fit.matches(demand.pod_shape.where, info):
         kind, said = 2, [refusal(demand.pod_shape, info)]
-    elif not holds(demand.pod_shape, info):
-        kind, said = 2, [_too_small(demand, node, snapshot)]
+    elif small := too_small(demand.pod_shape, info):
+        kind, said = 2, [small]
     else:
         if demand.chooser.choose(node) is None:
             milli, gpu = _gap(demand, node, devices, snapshot)
@@ -121,17 +121,6 @@ def _unsuited(demand: PodRequest, node: int, snapshot: Snapshot) -> str | None:
     if any(request.mib > largest for request in pod_shape.devices):
         return f"its GPUs have {largest} MiB usable"
     return f"has {wording.gpu_count(len(demand.chooser.eligible(kind)))} of that kind in all"
-
-
-def _too_small(demand: PodRequest, node: int, snapshot: Snapshot) -> str:
-    pod_shape, info = demand.pod_shape, snapshot.cluster.nodes[node]
-    if info.cpu_milli < pod_shape.cpu_milli:
-        return f"has {wording.cpu(info.cpu_milli)} CPU in all"
-    if info.memory_bytes < pod_shape.memory_bytes:
-        return f"has {wording.room(info.memory_bytes)} memory in all"
-    if info.ephemeral_bytes < pod_shape.ephemeral_bytes:
-        return f"has {wording.room(info.ephemeral_bytes)} ephemeral storage in all"
-    return "takes no pods at all"
 
 
 def _gaps(demand: PodRequest, node: int, snapshot: Snapshot) -> Iterator[tuple[int, int, int, int]]:

@@ -18,6 +18,7 @@ from gpu_scheduler.simulate.cluster_cycles import plan_until_stable
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.cluster_read import read
 from gpu_scheduler.simulate.cluster_report import ClusterReport, picture, report
+from gpu_scheduler.simulate.operator_rules import OPERATOR_NAMESPACE, OperatorRules
 from gpu_scheduler.simulate.simulated_cluster import scene_of
 
 
@@ -37,7 +38,7 @@ class ClusterRequest:
     packing: Packing = Packing.FRAGMENTATION
     add: Sequence[Path] = ()
     remove: Sequence[str] = ()
-    operator_namespace: str = "gpu-scheduler"
+    operator_namespace: str = OPERATOR_NAMESPACE
     preemption_policy: PreemptionPolicy = FAIR
     consolidation: bool = False
 
@@ -67,13 +68,8 @@ def simulate_objects(
         what_if.remove(objects, what, namespace)
     for path in request.add:
         what_if.add(objects, path, namespace, now)
-    moves = request.consolidation
+    rules = OperatorRules(request.preemption_policy, request.packing, request.consolidation)
+    moves = rules.consolidation
     simulated = scene_of(objects, request.operator_namespace, now, consolidation=moves)
-    outcome = plan_until_stable(
-        simulated,
-        request.packing,
-        now,
-        preemption_policy=request.preemption_policy,
-        consolidation=moves,
-    )
+    outcome = plan_until_stable(simulated, rules, now)
     return report(simulated, outcome, server, objects, before)

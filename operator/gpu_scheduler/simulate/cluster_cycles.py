@@ -3,7 +3,6 @@
 Between two cycles pods that were placed run on, and pods that were evicted are gone and wait anew.
 Where nothing changes time goes on until all that is promised is due: the answer is where the
 cluster comes to rest if nothing else happens. Why somebody waits is said as of the last change.
-Called by ``cluster_command``.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,12 +20,12 @@ from gpu_scheduler.core.model.decision import (
     Reservation,
     Wait,
 )
-from gpu_scheduler.core.model.preemption_policy import FAIR, NOTHING, PreemptionPolicy
+from gpu_scheduler.core.model.preemption_policy import NOTHING
 from gpu_scheduler.core.model.request import PodUID, ProjectName
-from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.simulate.imagined import placed
+from gpu_scheduler.simulate.operator_rules import OperatorRules
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.state.pods.pod import PodRecord
@@ -63,26 +62,22 @@ class SettledCluster:
 
 def plan_until_stable(
     simulated: SimulatedCluster,
-    packing: Packing,
+    rules: OperatorRules,
     now: str,
     *,
-    preemption_policy: PreemptionPolicy = FAIR,
-    consolidation: bool = False,
     enough: Callable[[SettledCluster], bool] = lambda outcome: False,
 ) -> SettledCluster:
     """Plan until nothing more starts and nobody gives way.
 
     Args:
         simulated: the state; changed on the way.
-        packing: how nodes and devices are chosen.
+        rules: by which it is planned; pods move at most once each.
         now: RFC 3339, the time of the first cycle.
-        preemption_policy: when somebody gives way.
-        consolidation: pods may move, each at most once.
         enough: asked after each cycle that changes something; True: the rest does not matter.
     """
-    state, session, outcome = simulated.state, PlannerCache(packing), SettledCluster()
+    state, session, outcome = simulated.state, PlannerCache(rules.packing), SettledCluster()
     reservations: tuple[Reservation, ...] = ()
-    all_due_seconds = longest_seconds(preemption_policy)
+    all_due_seconds = longest_seconds(rules.preemption_policy)
     begin = time = changed = epoch_seconds(now)
     memory, looks = NOTHING, 0
     while outcome.cycles < MOST_CYCLES and looks < MOST_LOOKS:
@@ -94,8 +89,8 @@ def plan_until_stable(
             reservations=reservations,
             now=time,
             session=session,
-            consolidate=consolidation,
-            preemption_policy=preemption_policy,
+            consolidate=rules.consolidation,
+            preemption_policy=rules.preemption_policy,
             memory=memory,
         )
         reservations, outcome.shares_milli, memory = (

@@ -1,7 +1,7 @@
 """The objects that a simulation starts from: what the API server holds, plus and minus what-ifs.
 
 Bodies are JSON as the API server shows them, by kind, namespace and name. Nothing here reads a
-cluster or a file. ``cluster_read`` and ``what_if`` fill it, ``cluster_world`` reads it.
+cluster or a file. ``cluster_read`` and ``what_if`` fill it, ``simulated_cluster`` reads it.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Reads a cluster: lists what a plan depends on, and writes nothing.
 
 The operator reads the same collections by watching them. Needs ``get`` and ``list`` on them in all
-namespaces; what may not be read is told by name. Called by ``cluster_command``.
+namespaces; what may not be read is told by name.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,6 @@
 """What a simulation on a cluster found, as values that tables and scripts are made of.
 
-Amounts are decimal strings as in the API's status. Pure. Called by ``cluster_command``.
+Amounts are decimal strings as in the API's status. Pure.
 """
 
 from collections.abc import Mapping, Sequence, Set
@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.simulate.cluster_cycles import SettledCluster
 from gpu_scheduler.simulate.cluster_objects import Objects
-from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
+from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster, device_numbers
 from gpu_scheduler.state.jobs.job import job_key
 from gpu_scheduler.state.pods.pod import PodRecord
 
@@ -122,14 +122,8 @@ def _why(simulated: SimulatedCluster, gone: PodRecord, decision: Evict) -> str:
 
 
 def _starts(simulated: SimulatedCluster, outcome: SettledCluster) -> list[dict[str, Any]]:
-    cluster = simulated.state.snapshot()
+    numbers = device_numbers(simulated.state.snapshot())
     first_eviction = min((when.cycle for *_, when in outcome.gives_way), default=outcome.cycles)
-    # Without an agent devices are known by their numbers, which are the same on every node.
-    found = {
-        (node.name, cluster.dev_id[d]): (d - cluster.first[n], cluster.dev_model[d])
-        for n, node in enumerate(cluster.nodes)
-        for d in range(cluster.first[n], cluster.first[n + 1])
-    }
     return [
         {
             "job": simulated.name_of(place.job),
@@ -139,8 +133,8 @@ def _starts(simulated: SimulatedCluster, outcome: SettledCluster) -> list[dict[s
             "devices": [
                 {
                     "device": grant.device,
-                    "number": found[place.node, grant.device][0],
-                    "model": found[place.node, grant.device][1],
+                    "number": numbers[place.node, grant.device][0],
+                    "model": numbers[place.node, grant.device][1],
                     "container": grant.container,
                     "gpu": gpu_from_milli(grant.milli),
                     "memoryMiB": grant.mib,

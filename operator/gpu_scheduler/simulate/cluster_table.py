@@ -1,6 +1,6 @@
 """A report in words: tables of at most 100 columns, sentences wrapped below what they are about.
 
-Equal rows are one row with a count. Called by ``cluster_command``.
+Equal rows are one row with a count.
 """
 
 import textwrap

@@ -1,8 +1,8 @@
 """When a job that waits may start: an estimate, or that none is known.
 
 Only what is founded is said: what the plan decides now, room that it keeps, what becomes due by the
-promises and time limits of pods. Nothing is guessed from how long others took. Called by
-``explanation``, last of all: the simulated state is changed on the way.
+promises and time limits of pods. Nothing is guessed from how long others took. The
+simulated state is changed on the way, so it is asked for last.
 """
 
 from collections.abc import Sequence
@@ -112,15 +112,7 @@ def _simulated(planned: Planned, waiting: Waiting) -> Json | None:
         started = any(place.pod in uids for _, place, _ in outcome.starts)
         return started or outcome.cycles >= MOST_CYCLES
 
-    rules = planned.rules
-    outcome = plan_until_stable(
-        planned.simulated,
-        rules.packing,
-        planned.now,
-        preemption_policy=rules.preemption_policy,
-        consolidation=rules.consolidation,
-        enough=enough,
-    )
+    outcome = plan_until_stable(planned.simulated, planned.rules, planned.now, enough=enough)
     mine = [(place, moment) for _, place, moment in outcome.starts if place.pod in uids]
     if not mine:
         return None

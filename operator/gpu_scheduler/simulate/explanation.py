@@ -17,8 +17,7 @@ The verdict is what the operator has written; the rest is asked of the planner o
 
 All keys are always there but ``trouble``. Without a plan ``project``, ``place`` and ``estimate``
 are null, and the lists are empty. Amounts of GPU are decimal strings, times RFC 3339;
-``estimate.kind`` is now, evictions, promises, "time limits", never or unknown. Called by
-``cli.commands.why``.
+``estimate.kind`` is now, evictions, promises, "time limits", never or unknown.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +36,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is asked about: see ``cli.finding.Found``, whose fields these are."""
+    """What is asked about: see ``cli.finding.ResolvedTarget``, whose fields these are."""
 
     kind: str
     namespace: str
@@ -156,7 +155,7 @@ def _from_plan(
     nodes = candidates(room.session, group.members[0])
     reason = wait.reason if wait is not None else None
     waiting = holders.Waiting(key, room, group, reason, len(before))
-    pods = holders.holding(waiting)
+    pods = waiting.holding()
     return found | {
         "place": queue_place.place(planned, key, group),
         "before": before,

@@ -1,7 +1,7 @@
 """An explanation as one screen: the verdict, its numbers, what is before it, what is missing.
 
 Of long lists the first few are shown; ``-o json`` has all. Made of the value that ``explanation``
-describes and of nothing else. Pure. Called by ``cli.commands.why``.
+describes and of nothing else. Pure.
 """
 
 import textwrap

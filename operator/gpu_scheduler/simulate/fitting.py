@@ -8,7 +8,7 @@ way to it. The answer, and its ``-o json``::
 
 ``count`` is what was asked for, ``enough`` whether so many fit; both are null without a number.
 ``borrows``: how much the project would hold above its quota. ``reason`` and ``message``: why not
-more start, in the planner's words; empty where that was not asked for. Called by ``fit``.
+more start, in the planner's words; empty where that was not asked for.
 """
 
 from collections import Counter
@@ -26,7 +26,13 @@ from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.imagined import first_indexes, pod_of
 from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, OperatorRules
 from gpu_scheduler.simulate.planned import Planned, plan_scene
-from gpu_scheduler.simulate.simulated_cluster import NEW, SimulatedCluster, add_gpujob, scene_of
+from gpu_scheduler.simulate.simulated_cluster import (
+    NEW,
+    SimulatedCluster,
+    add_gpujob,
+    device_numbers,
+    scene_of,
+)
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 Json = dict[str, Any]
@@ -171,35 +177,30 @@ def _borrows(planned: Planned, name: ProjectName | None, places: Sequence[Assign
 
 def _nodes(planned: Planned, places: Sequence[Assignment]) -> list[Json]:
     """Where they would start, those nodes first that take most."""
-    cluster = planned.before
-    pods = Counter(place.node for place in places)
-    by_device: dict[tuple[str, str], list[int]] = {}
+    numbers, pods = device_numbers(planned.before), Counter(place.node for place in places)
+    by_device: dict[str, dict[str, list[int]]] = {node: {} for node in pods}
     for place in places:
         for grant in place.grants:
-            by_device.setdefault((place.node, grant.device), []).append(grant.milli)
-    first = {node.name: n for n, node in enumerate(cluster.nodes)}
+            by_device[place.node].setdefault(grant.device, []).append(grant.milli)
     found = []
     for node, count in sorted(pods.items(), key=lambda item: (-item[1], item[0])):
-        base, end = cluster.first[first[node]], cluster.first[first[node] + 1]
-        shares = [
-            (d, by_device[key])
-            for d in range(base, end)
-            if (key := (node, cluster.dev_id[d])) in by_device
-        ]
+        shares = sorted(
+            (*numbers[node, device], device, milli) for device, milli in by_device[node].items()
+        )
         found.append(
             {
                 "node": node,
                 "pods": count,
-                "gpu": gpu_from_milli(sum(sum(milli) for _, milli in shares)),
+                "gpu": gpu_from_milli(sum(sum(milli) for *_, milli in shares)),
                 "devices": [
                     {
-                        "number": d - base,
-                        "device": cluster.dev_id[d],
-                        "model": cluster.dev_model[d],
+                        "number": number,
+                        "device": device,
+                        "model": model,
                         "pods": len(milli),
                         "gpu": gpu_from_milli(sum(milli)),
                     }
-                    for d, milli in shares
+                    for number, model, device, milli in shares
                 ],
             }
         )

@@ -1,4 +1,4 @@
-"""Who holds what a job waits for. Called by ``explanation``."""
+"""Who holds what a job waits for."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,6 @@ from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.simulate.planned import Planned
 
 Json = dict[str, Any]
-
-_ON_DEVICES = (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +34,13 @@ class Waiting:
     reason: Reason | None
     before: int
 
-
-def holding(waiting: Waiting) -> list[RunningPod]:
-    """The pods that hold what is waited for."""
-    group, running = waiting.group, waiting.room.running_pods
-    if waiting.reason is Reason.WAITING_FOR_QUOTA:
-        return [pod for pod in running.of(group.project.name) if pod.grants]
-    if waiting.reason not in _ON_DEVICES:
-        return []
-    pod, demand = group.members[0]
-    snapshot = waiting.room.session.snapshot
-    return occupied_by.pods_on(demand.usable, demand, pod.avoid, snapshot, running)
+    def holding(self) -> list[RunningPod]:
+        """The pods that hold what is waited for."""
+        if self.reason is None:
+            return []
+        room = self.room
+        snapshot = room.session.snapshot
+        return occupied_by.holding(self.reason, self.group, snapshot, room.running_pods)
 
 
 def holders(planned: Planned, pods: Iterable[RunningPod]) -> list[Json]:
@@ -59,12 +53,12 @@ def holders(planned: Planned, pods: Iterable[RunningPod]) -> list[Json]:
 
 
 def _rank(pods: Sequence[RunningPod]) -> tuple[bool, float, int]:
-    ends = min((pod.ends for pod in pods if pod.ends is not None), default=occupied_by.NEVER)
-    return not any(pod.leaving for pod in pods), ends, -sum(pod.milli for pod in pods)
+    milli = sum(pod.milli for pod in pods)
+    return not any(pod.leaving for pod in pods), occupied_by.first_end(pods), -milli
 
 
 def _holder(planned: Planned, key: JobKey, pods: Sequence[RunningPod]) -> Json:
-    ends = [pod.ends for pod in pods if pod.ends is not None]
+    end = occupied_by.first_end(pods)
     return {
         "job": planned.name_of(key),
         "project": str(pods[0].project),
@@ -72,6 +66,6 @@ def _holder(planned: Planned, key: JobKey, pods: Sequence[RunningPod]) -> Json:
         "pods": len(pods),
         "nodes": sorted({pod.node for pod in pods}),
         "priority": pods[0].priority,
-        "endsBy": wording.at(min(ends)) if ends else None,
+        "endsBy": None if end == occupied_by.NEVER else wording.at(end),
         "ending": any(pod.leaving for pod in pods),
     }

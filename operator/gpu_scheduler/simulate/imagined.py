@@ -1,8 +1,7 @@
 """Jobs and pods that do not exist: what a GPUJob would get, and what comes after a pod that goes.
 
 They are what the API server would return, as far as a plan depends on it: requests default to
-limits; a LimitRange and the overhead of a RuntimeClass are not added. Pure. Called by
-``cluster_world`` and ``cluster_cycles``.
+limits; a LimitRange and the overhead of a RuntimeClass are not added. Pure.
 """
 
 from typing import Any

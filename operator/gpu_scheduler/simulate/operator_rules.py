@@ -1,7 +1,7 @@
 """By which rules the operator of a cluster plans, as far as its Deployment shows them.
 
 They are in the container's environment, as the chart writes it. Whoever may not read that, or has
-installed the operator in another way, gets the defaults. Called by ``why`` and ``fit``.
+installed the operator in another way, gets the defaults.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,4 @@
-"""One plan on a cluster's objects, with what it was made from: what ``why`` and ``fit`` look at.
-
-Called by ``explanation`` and ``fitting``.
-"""
+"""One plan on a cluster's objects, with what it was made from: what ``why`` and ``fit`` look at."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

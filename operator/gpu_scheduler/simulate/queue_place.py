@@ -1,8 +1,7 @@
 """Where a waiting job stands: what is before it, by what that is decided, and its project.
 
 The order is the planner's (``core.queue.order``): between projects the one that holds the smallest
-part of its fair share; inside one interactive before training, then priority, then age. Called by
-``explanation``.
+part of its fair share; inside one interactive before training, then priority, then age.
 """
 
 from collections.abc import Sequence

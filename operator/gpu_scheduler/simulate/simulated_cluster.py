@@ -1,8 +1,7 @@
 """From a cluster's objects to the operator's own state, as if it had watched them.
 
 What the operator would find out when it works on a GPUJob is found out here too: that its
-namespace belongs to no project, and which Jobs and pods it would get. Called by
-``cluster_command``.
+namespace belongs to no project, and which Jobs and pods it would get.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from gpu_scheduler.api.unstructured import Body
+from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Node, Pod
@@ -134,6 +134,18 @@ def add_gpujob(simulated: SimulatedCluster, body: Body) -> GPUJobRecord:
     simulated.state.gpujob_changed(record)
     _look_at(simulated, record, set())
     return record
+
+
+def device_numbers(cluster: Cluster) -> dict[tuple[str, str], tuple[int, str]]:
+    """By node and device, the device's number on the node and its model.
+
+    Without an agent devices are known by their numbers, which are the same on every node.
+    """
+    return {
+        (node.name, cluster.dev_id[d]): (d - cluster.first[n], cluster.dev_model[d])
+        for n, node in enumerate(cluster.nodes)
+        for d in range(cluster.first[n], cluster.first[n + 1])
+    }
 
 
 def _typed(bodies: Iterable[Body], type: type[T]) -> Iterator[T]:

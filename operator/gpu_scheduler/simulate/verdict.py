@@ -1,10 +1,11 @@
 """What the operator, or the kubelet, has said of a job or a pod: the headline of ``why``.
 
 Reason and message are theirs, word for word; nothing is judged here. Bodies are plain JSON, of
-which any field may be missing. Pure. Called by ``explanation``.
+which any field may be missing. Pure.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.api import allocation, states
@@ -21,6 +22,50 @@ _UNTOLD = (
     "nothing has been said of it yet: it is new, or no operator runs; kubectl gpu check tells which"
 )
 _NOT_OURS = "it asks for no share of a GPU, and is not placed by the GPU scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The headline of an explanation; what is empty is not said.
+
+    Attributes:
+        phase: of the object.
+        reason: why it is in it.
+        message: the same in a sentence.
+        since: RFC 3339.
+        position: in the queue of its project.
+        holds: GPU, as a decimal string.
+        places: where its pods are.
+        helps: the command that shows more.
+        note: what else is to be known.
+    """
+
+    phase: str
+    reason: str = ""
+    message: str = ""
+    since: str = ""
+    position: int | None = None
+    holds: str | None = None
+    places: Sequence[Json] = ()
+    helps: str = ""
+    note: str = ""
+
+    def to_json(self) -> Json:
+        """By the names that scripts use, with who moves it on."""
+        state = states.of(self.reason)
+        mover = state.mover if state is not None and self.phase not in ENDED else None
+        return {
+            "phase": self.phase,
+            "reason": self.reason,
+            "message": self.message,
+            "since": self.since or None,
+            "queuePosition": self.position,
+            "holdsGPU": self.holds,
+            "places": list(self.places),
+            "movedOnBy": mover,
+            "helps": self.helps or None,
+            "note": self.note or None,
+        }
 
 
 def next_pod(pods: Iterable[Body]) -> Body | None:
@@ -50,7 +95,7 @@ def of_job(job: Body, pods: Sequence[Body]) -> Json:
     else:
         since = part(job, "metadata").get("creationTimestamp") or ""
     position = status.get("queuePosition")
-    return _verdict(
+    return Headline(
         phase,
         reason,
         text(status, "message"),
@@ -60,7 +105,7 @@ def of_job(job: Body, pods: Sequence[Body]) -> Json:
         places=_places(running),
         helps=_helps(phase, reason, part(job, "metadata").get("name", "")),
         note="" if status else _UNTOLD,
-    )
+    ).to_json()
 
 
 def of_pod(pod: Body, job: Body | None = None) -> Json:
@@ -85,7 +130,7 @@ def of_pod(pod: Body, job: Body | None = None) -> Json:
     if not is_ours(pod):
         note = _NOT_OURS
     places = _places([pod]) if node_of(pod) and phase not in ENDED else []
-    return _verdict(
+    return Headline(
         phase,
         reason,
         message,
@@ -95,7 +140,7 @@ def of_pod(pod: Body, job: Body | None = None) -> Json:
         places=places,
         helps=_pod_helps(phase, reason, name),
         note=note,
-    )
+    ).to_json()
 
 
 def of_all(pods: Sequence[Body]) -> Json:
@@ -105,15 +150,13 @@ def of_all(pods: Sequence[Body]) -> Json:
         return of_pod(pods[-1])
     places = _places(live)
     starts = [str(_status(pod).get("startTime") or "") for pod in live]
-    return _verdict(
+    return Headline(
         "Running",
-        "",
-        "",
         since=min(starts),
         holds=_sum(places),
         places=places,
         note="" if any(map(is_ours, live)) else _NOT_OURS,
-    )
+    ).to_json()
 
 
 def is_ours(pod: Body) -> bool:
@@ -137,33 +180,6 @@ def is_planned(verdict: Json) -> bool:
     if state is None:
         return bool(verdict["phase"] != "Running")
     return state.group in _PLANNED
-
-
-def _verdict(
-    phase: str,
-    reason: str,
-    message: str,
-    *,
-    since: str = "",
-    position: int | None = None,
-    holds: str | None = None,
-    places: Sequence[Json] = (),
-    helps: str = "",
-    note: str = "",
-) -> Json:
-    state = states.of(reason)
-    return {
-        "phase": phase,
-        "reason": reason,
-        "message": message,
-        "since": since or None,
-        "queuePosition": position,
-        "holdsGPU": holds,
-        "places": list(places),
-        "movedOnBy": state.mover if state is not None and phase not in ENDED else None,
-        "helps": helps or None,
-        "note": note or None,
-    }
 
 
 def said(condition: Body) -> tuple[str, str]:

@@ -2,8 +2,7 @@
 
 An added GPUJob is judged like one that is created; a mistake names file, document and field. Any
 other kind takes the place of an object of the same name, so a changed quota is an added
-GPUProject. A node that is taken away loses its pods, and Jobs start theirs again. Called by
-``cluster_command``.
+GPUProject. A node that is taken away loses its pods, and Jobs start theirs again.
 """
 
 import sys
@@ -210,7 +209,7 @@ def _node_problem(node: Body) -> str:
     if not isinstance(allocatable, Mapping) or not {"cpu", "memory"} <= allocatable.keys():
         return "status.allocatable: needs cpu and memory, such as {cpu: '64', memory: 256Gi}"
     try:
-        # By way of JSON, as ``cluster_world`` reads it.
+        # By way of JSON, as ``simulated_cluster`` reads it.
         msgspec.json.decode(msgspec.json.encode(node), type=Node)
     except msgspec.ValidationError as error:
         return str(error)

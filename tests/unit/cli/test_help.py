@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 COMMANDS = [
-    *(["simulate"], ["replay"], ["compare"], ["top", "gpus"], ["projects"], ["check"]),
+    *(["simulate"], ["top", "gpus"], ["projects"], ["check"]),
     *(["project", "create"], ["project", "describe"], ["report"], ["idle"], ["usage"]),
     *(["advise"], ["sweep", "trials"], ["sweep", "export"]),
 ]

@@ -68,8 +68,7 @@ def test_every_import_is_in_the_extras_of_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("module", "arguments", "extras"),
     [
-        ("numpy", ("replay", "--nodes", "a", "--pods", "b"), "cli,plan"),
-        ("numpy", ("compare", "random"), "cli,plan"),
+        ("numpy", ("simulate",), "cli,plan"),
         ("kubernetes", ("list",), "cli"),
         ("yaml", ("sweep", "preview", "-f", "x"), "cli"),
     ],

@@ -21,7 +21,7 @@ from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate_obje
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
 from gpu_scheduler.simulate.cluster_report import ClusterReport
 from gpu_scheduler.simulate.cluster_table import WIDTH, table
-from gpu_scheduler.simulate.sharing.rules import RULES
+from gpu_scheduler.simulate.preemption_rules import RULES
 from gpu_scheduler.state.pods.slim import INDEX
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

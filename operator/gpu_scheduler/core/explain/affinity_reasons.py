@@ -1,7 +1,7 @@
 """Why rules about other pods leave a pod no node: which rule, and with what numbers.
 
 Speaks of the nodes that would hold the pod now, or of all that it may use where none would. What
-somebody wrote into selectors is cut short. Called by ``reasons`` for pods that wait.
+somebody wrote into selectors is cut short.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Why a gang finds no place although its project may have it.
 
 "36 placeable" is found out by placing as many members as possible at the end of the cycle; that
-is done for a bounded number of gangs, the others are told what is free. Called by ``reasons``.
+is done for a bounded number of gangs, the others are told what is free.
 """
 
 from collections.abc import Callable

@@ -1,34 +1,45 @@
 """Who holds what a pod waits for, and when a time limit frees it.
 
-Said of the first few jobs of a project only, and from a bounded number of nodes: sentences about
-thousands of waiting jobs must not change whenever any pod ends. Called by ``reasons``.
+In sentences only of the first few jobs of a project, and from a bounded number of nodes: those
+about thousands of waiting jobs must not change whenever any pod ends.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Reservation
+from gpu_scheduler.core.model.decision import Reason, Reservation
 from gpu_scheduler.core.model.pod_request import PodRequest
-from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
 from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.queue.pod_group import PodGroup
 
 MOST_NODES = 32  # looked at for one sentence
 NEVER = float("inf")
+ON_DEVICES = (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG)
 
 
-def of_devices(
-    pod_request: PodRequest, avoid: frozenset[str], snapshot: Snapshot, running_pods: RunningPods
-) -> str:
-    """The jobs on devices that would do: 'held by a/x (until 12:05Z at the latest), a/y'."""
-    nodes = pod_request.usable[:MOST_NODES]
-    return _held_by(
-        pods_on(nodes, pod_request, avoid, snapshot, running_pods), _until, snapshot.cluster
-    )
+def holding(
+    reason: Reason,
+    group: PodGroup,
+    snapshot: Snapshot,
+    running_pods: RunningPods,
+    most_nodes: int | None = None,
+) -> list[RunningPod]:
+    """The pods that hold what a group waits for: its project's share, or devices that would do.
+
+    ``most_nodes``: of so many nodes; None: of all.
+    """
+    if reason is Reason.WAITING_FOR_QUOTA:
+        return [pod for pod in running_pods.of(group.project.name) if pod.grants]
+    if reason not in ON_DEVICES:
+        return []
+    pod, pod_request = group.members[0]
+    nodes = pod_request.usable[:most_nodes]
+    return _pods_on(nodes, pod_request, pod.avoid, snapshot, running_pods)
 
 
-def pods_on(
+def _pods_on(
     nodes: Iterable[int],
     pod_request: PodRequest,
     avoid: frozenset[str],
@@ -52,10 +63,20 @@ def pods_on(
     return found
 
 
-def of_project(project: ProjectName, running_pods: RunningPods, cluster: Cluster) -> str:
-    """The jobs that hold a project's share: 'held by a/x (2), a/y (0.5, until … at the latest)'."""
-    pods = [pod for pod in running_pods.of(project) if pod.grants]
-    return _held_by(pods, _part, cluster)
+def held_by(reason: Reason, pods: Iterable[RunningPod], cluster: Cluster) -> str:
+    """Their jobs: 'held by a/x (until 12:05Z at the latest), a/y', of a project's share how much.
+
+    Those first that end soonest.
+    """
+    jobs: dict[str, list[RunningPod]] = {}
+    for pod in pods:
+        jobs.setdefault(cluster.name_of(pod.job), []).append(pod)
+    if not jobs:
+        return ""
+    about = _part if reason is Reason.WAITING_FOR_QUOTA else _until
+    ranked = sorted(jobs.items(), key=lambda item: (first_end(item[1]), item[0]))
+    told = [f"{job}{about(each)}" for job, each in ranked[: wording.MOST_NAMES]]
+    return f"; held by {wording.names(told, of=len(ranked))}"
 
 
 def until(start: float | None) -> str:
@@ -86,25 +107,13 @@ def is_open(reservation: Reservation, cluster: Cluster, node: int | None) -> boo
     return any(cluster.free_milli[d] > 0 and cluster.dev_id[d] in kept for d in devices)
 
 
-def _held_by(
-    pods: Iterable[RunningPod], about: Callable[[list[RunningPod]], str], cluster: Cluster
-) -> str:
-    jobs: dict[str, list[RunningPod]] = {}
-    for pod in pods:
-        jobs.setdefault(cluster.name_of(pod.job), []).append(pod)
-    if not jobs:
-        return ""
-    ranked = sorted(jobs.items(), key=lambda item: (_first_end(item[1]), item[0]))
-    told = [f"{job}{about(each)}" for job, each in ranked[: wording.MOST_NAMES]]
-    return f"; held by {wording.names(told, of=len(ranked))}"
-
-
-def _first_end(pods: list[RunningPod]) -> float:
+def first_end(pods: Iterable[RunningPod]) -> float:
+    """When the first of some pods ends at the latest; ``NEVER``: no time limit ends any."""
     return min(NEVER if pod.ends is None else pod.ends for pod in pods)
 
 
 def _until(pods: list[RunningPod]) -> str:
-    end = _first_end(pods)
+    end = first_end(pods)
     if any(pod.leaving for pod in pods):
         return " (ending)"
     return "" if end == NEVER else f" (until {wording.at(end)} at the latest)"

@@ -2,7 +2,7 @@
 
 What can never be was said when the group was made. The rest is asked at the end of a cycle, about
 what is free then, so the same question in the next cycle has the same answer unless something
-changed. Groups that are alike are asked about once. Called by ``plan`` for each waiting job.
+changed. Groups that are alike are asked about once.
 """
 
 from collections import Counter
@@ -99,22 +99,19 @@ class Explainer:
 
     def _held_by(self, reason: Reason, group: PodGroup) -> str:
         """Who holds what is waited for, and for whom it is kept then."""
-        (pod, pod_request), name = group.members[0], group.project.name
-        if reason is Reason.WAITING_FOR_QUOTA:
-            key: tuple[object, ...] = (name,)
-            if key not in self._held:
-                self._held[key] = occupied_by.of_project(
-                    name, self._running_pods, self._snapshot.cluster
-                )
-        elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG):
-            key = (pod_request, pod.avoid)
-            if key not in self._held:
-                kept = occupied_by.others(self._taken, pod_request, self._snapshot)
-                self._held[key] = kept + occupied_by.of_devices(
-                    pod_request, pod.avoid, self._snapshot, self._running_pods
-                )
-        else:
+        pod, pod_request = group.members[0]
+        on_devices = reason in occupied_by.ON_DEVICES
+        if not on_devices and reason is not Reason.WAITING_FOR_QUOTA:
             return ""
+        key = (pod_request, pod.avoid) if on_devices else (group.project.name,)
+        if key not in self._held:
+            pods = occupied_by.holding(
+                reason, group, self._snapshot, self._running_pods, occupied_by.MOST_NODES
+            )
+            held = occupied_by.held_by(reason, pods, self._snapshot.cluster)
+            if on_devices:
+                held = occupied_by.others(self._taken, pod_request, self._snapshot) + held
+            self._held[key] = held
         return self._held[key]
 
     def _never(self, group: PodGroup) -> Verdict | None:

@@ -1,8 +1,7 @@
 """Why a pod that could run finds no place now: no GPU, only pieces of GPUs, or no CPU beside them.
 
 Speaks of the node that comes closest, with numbers from the end of the cycle: as long as nothing
-changes, the sentence does not either. Called by ``reasons`` once per pod shape and set of avoided
-nodes.
+changes, the sentence does not either.
 """
 
 from typing import NamedTuple

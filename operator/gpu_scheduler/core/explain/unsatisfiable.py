@@ -2,19 +2,22 @@
 
 Asked in the order in which a user can act on the answer: GPUs at all, model, compute capability,
 memory of a GPU, number of GPUs per node, node selection, CPU and memory. Where another number of
-GPUs would do, the nearest ones are named. Called by ``reasons`` for pods that no node could hold.
+GPUs would do, the nearest ones are named: a node gives any number up to what it has, unless its
+GPUs are of a class that offers certain numbers only.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from gpu_scheduler.core.explain import counts
 from gpu_scheduler.core.model import fit, wording
+from gpu_scheduler.core.model.catalogue import either
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.devices import Chooser, qualifies
-from gpu_scheduler.core.model.products import means
+from gpu_scheduler.core.model.pod_request import holds
+from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.model.request import PodShape
-from gpu_scheduler.core.model.snapshot import DeviceType, Snapshot
+from gpu_scheduler.core.model.snapshot import DeviceType, NodeShape, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 
@@ -32,7 +35,7 @@ def missing(chooser: Chooser, snapshot: Snapshot) -> str:
     matching = [node for node in with_devices if fit.matches(pod_shape.where, node)]
     if not matching:
         return f"needs {wording.needs(pod_shape)}; {_refusals(pod_shape, with_devices)}"
-    return _missing_resources(pod_shape, matching) + counts.would_fit(pod_shape, snapshot)
+    return _missing_resources(pod_shape, matching) + _would_fit(pod_shape, snapshot)
 
 
 def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
@@ -57,7 +60,7 @@ def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
     largest = max(device.usable_mib for device in suited)
     if any(request.mib > largest for request in pod_shape.devices):
         return f"the largest such GPU has {largest} MiB usable"
-    if nearest := counts.nearest(pod_shape, snapshot):
+    if nearest := _nearest(pod_shape, snapshot):
         return nearest
     most = max(len(chooser.eligible(shape)) for shape in range(len(snapshot.node_shapes)))
     whole = sum(r.count for r in pod_shape.devices if r.milli == DEVICE_MILLI)
@@ -67,6 +70,64 @@ def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
         "no node can hold these together, even when empty:"
         f" at most {wording.gpu_count(most)} of that kind on a node"
     )
+
+
+def _possible(pod_shape: PodShape, snapshot: Snapshot) -> list[int]:
+    """The numbers of whole GPUs that some node could give to the pod; rising."""
+    shapes = {
+        shape
+        for node, shape in zip(snapshot.cluster.nodes, snapshot.node_shape, strict=True)
+        if holds(pod_shape, node) and fit.matches(pod_shape.where, node)
+    }
+    return sorted(
+        {count for shape in shapes for count in _of_shape(pod_shape, snapshot.node_shapes[shape])}
+    )
+
+
+def _nearest(pod_shape: PodShape, snapshot: Snapshot) -> str:
+    """'nodes give 2 or 4 T4; 3 is not possible on any node'; empty when the number is no matter."""
+    wanted, found = _wanted_whole(pod_shape), _possible(pod_shape, snapshot)
+    if not wanted or not found or wanted in found:
+        return ""
+    around = _around(wanted, found, pod_shape, snapshot)
+    return f"nodes give {around}; {wanted} is not possible on any node"
+
+
+def _would_fit(pod_shape: PodShape, snapshot: Snapshot) -> str:
+    """'; 4 V100 would fit', where CPU and memory stand in the way; empty when nothing would."""
+    wanted, found = _wanted_whole(pod_shape), _possible(pod_shape, snapshot)
+    return f"; {_around(wanted, found, pod_shape, snapshot)} would fit" if wanted and found else ""
+
+
+def _wanted_whole(pod_shape: PodShape) -> int:
+    return pod_shape.whole_devices if len(pod_shape.devices) == 1 else 0
+
+
+def _of_shape(pod_shape: PodShape, shape: NodeShape) -> set[int]:
+    devices = [device for device in shape if qualifies(pod_shape, device)]
+    return {
+        count
+        for count in range(1, len(devices) + 1)
+        if count <= sum(1 for d in devices if not d.counts or count in d.counts)
+    }
+
+
+def _around(wanted: int, found: list[int], pod_shape: PodShape, snapshot: Snapshot) -> str:
+    below = [count for count in found if count < wanted][-1:]
+    above = [count for count in found if count > wanted][:1]
+    near = below + above
+    return f"{either(near)} {_name(pod_shape, snapshot) or ('GPU' if near[-1] == 1 else 'GPUs')}"
+
+
+def _name(pod_shape: PodShape, snapshot: Snapshot) -> str:
+    """The models asked for as their product names spell them; empty where any will do."""
+    products = sorted({device.model for shape in snapshot.node_shapes for device in shape})
+    names = []
+    for part in pod_shape.models:
+        product = next((p for p in products if means(part, p)), None)
+        if product is not None:
+            names.append(spelt(part, product))
+    return " or ".join(names)
 
 
 def _is_one_of(models: Sequence[str], device: DeviceType) -> bool:
@@ -97,37 +158,60 @@ def refusal(pod_shape: PodShape, node: NodeInfo) -> str:
     return f"with the taint {taint.key}{value}:{taint.effect}, not tolerated"
 
 
-def _missing_resources(pod_shape: PodShape, nodes: Sequence[NodeInfo]) -> str:
-    def beyond(
-        what: str,
-        need: int,
-        have: Callable[[NodeInfo], int],
-        words: Callable[[int], str],
-        words_for_most: Callable[[int], str] | None = None,
-    ) -> str:
-        most = max(have(node) for node in nodes)
-        if need <= most:
-            return ""
-        return (
-            f"needs {words(need)} {what}; the largest of the"
-            f" {wording.nodes(len(nodes))} that it may use has {(words_for_most or words)(most)}"
-        )
+class _Resource(NamedTuple):
+    """What a pod takes of a node beside GPUs.
 
+    Attributes:
+        name: in sentences.
+        need: of a pod.
+        total: of an empty node.
+        needed: an amount that is needed, in words.
+        there: an amount that is there, in words.
+    """
+
+    name: str
+    need: Callable[[PodShape], int]
+    total: Callable[[NodeInfo], int]
+    needed: Callable[[int], str]
+    there: Callable[[int], str]
+
+
+_SLOTS = _Resource("pod slot", lambda p: 1, lambda n: n.pods, str, str)
+_RESOURCES = (
+    _Resource("CPU", lambda p: p.cpu_milli, lambda n: n.cpu_milli, wording.cpu, wording.cpu),
+    _Resource(
+        "memory", lambda p: p.memory_bytes, lambda n: n.memory_bytes, wording.memory, wording.room
+    ),
+    _Resource(
+        "ephemeral storage",
+        lambda p: p.ephemeral_bytes,
+        lambda n: n.ephemeral_bytes,
+        wording.memory,
+        wording.room,
+    ),
+    _SLOTS,
+)
+
+
+def too_small(pod_shape: PodShape, node: NodeInfo) -> str:
+    """What one node has too little of, even when empty; empty: it has enough of each."""
+    for each in _RESOURCES:
+        total = each.total(node)
+        if total < each.need(pod_shape):
+            has = f"has {each.there(total)} {each.name} in all"
+            return "takes no pods at all" if each is _SLOTS else has
+    return ""
+
+
+def _missing_resources(pod_shape: PodShape, nodes: Sequence[NodeInfo]) -> str:
+    for each in _RESOURCES:
+        need, most = each.need(pod_shape), max(each.total(node) for node in nodes)
+        if need > most:
+            return (
+                f"needs {each.needed(need)} {each.name}; the largest of the"
+                f" {wording.nodes(len(nodes))} that it may use has {each.there(most)}"
+            )
     return (
-        beyond("CPU", pod_shape.cpu_milli, lambda n: n.cpu_milli, wording.cpu)
-        or beyond(
-            "memory", pod_shape.memory_bytes, lambda n: n.memory_bytes, wording.memory, wording.room
-        )
-        or beyond(
-            "ephemeral storage",
-            pod_shape.ephemeral_bytes,
-            lambda n: n.ephemeral_bytes,
-            wording.memory,
-            wording.room,
-        )
-        or beyond("pod slot", 1, lambda n: n.pods, str)
-        or (
-            f"needs {wording.needs(pod_shape)}, {wording.cpu(pod_shape.cpu_milli)} CPU and"
-            f" {wording.memory(pod_shape.memory_bytes)} memory; no single node has all of that"
-        )
+        f"needs {wording.needs(pod_shape)}, {wording.cpu(pod_shape.cpu_milli)} CPU and"
+        f" {wording.memory(pod_shape.memory_bytes)} memory; no single node has all of that"
     )

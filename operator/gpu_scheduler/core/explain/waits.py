@@ -2,7 +2,6 @@
 
 The first few jobs of a project, and those for which something is decided, are told about
 themselves; all others are told what their signature is, so that each of thousands costs a look.
-Called by ``plan`` last of all.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,7 @@
 """Plays a stream of pods against the planner's own snapshot and score table, one at a time.
 
 A pod is placed or lost at once; nothing waits. The scores, the choice of devices and the books are
-those of the operator; what is left out is what needs projects and a queue. Called by ``command``
-and the benchmark.
+those of the operator; what is left out is what needs projects and a queue.
 """
 
 from collections import Counter
@@ -10,16 +9,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import thread_time_ns
 
+from tests.perf.replay.arrivals import cluster_of
+from tests.perf.replay.causes import Cause, cause_of
+from tests.perf.replay.lifetimes import LifetimeEvent
+from tests.perf.replay.trace import TraceNode
+
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.request import PodShape, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.target_workload import target_workload_of
-from gpu_scheduler.simulate.arrivals import cluster_of
-from gpu_scheduler.simulate.causes import Cause, cause_of
-from gpu_scheduler.simulate.lifetimes import LifetimeEvent
-from gpu_scheduler.simulate.trace import TraceNode
 
 EVERYBODY = ProjectName("everybody")
 

@@ -9,10 +9,11 @@ and the scripts published with it. The seed decides everything.
 from collections.abc import Sequence
 from random import Random
 
+from tests.perf.replay.trace import TraceNode
+
 from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
 from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.simulate.trace import TraceNode
 
 _USABLE_MIB = 16_000  # traces do not know the memory of devices
 _NO_LIMIT = 1 << 50

@@ -1,7 +1,7 @@
 """A workload out of a YAML file: nodes, projects and jobs, with times in seconds.
 
-What cannot be used is refused with the place in the file and what would be right. Called by
-``command``; ``examples/workloads/two-teams.yml`` has every field.
+What cannot be used is refused with the place in the file and what would be right;
+``examples/workloads/two-teams.yml`` has every field.
 """
 
 from pathlib import Path
@@ -9,14 +9,14 @@ from typing import Annotated
 
 import yaml
 from pydantic import ConfigDict, Field, model_validator
+from tests.perf.replay.arrivals import cluster_of
+from tests.perf.replay.trace import MOST_GPUS, TraceNode
+from tests.perf.sharing import workload
 
 from gpu_scheduler.api import validate
 from gpu_scheduler.api.model import ApiModel
 from gpu_scheduler.core.model.request import DeviceRequest, PodShape, Project, ProjectName
 from gpu_scheduler.core.model.units import milli_from_gpu
-from gpu_scheduler.simulate.arrivals import cluster_of
-from gpu_scheduler.simulate.sharing import workload
-from gpu_scheduler.simulate.trace import MOST_GPUS, TraceNode
 
 _MOST_PODS = 100_000
 Seconds = Annotated[float, Field(gt=0, le=10_000_000)]

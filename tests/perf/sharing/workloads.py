@@ -8,11 +8,12 @@ trials beside long gangs, and ``trace`` pods of a trace that come and go, in pro
 from collections.abc import Sequence
 from random import Random
 
+from tests.perf.replay.arrivals import cluster_of
+from tests.perf.replay.trace import TraceNode
+from tests.perf.sharing.workload import SimulatedJob, Workload
+
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.request import DeviceRequest, PodShape, Project, ProjectName
-from gpu_scheduler.simulate.arrivals import cluster_of
-from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
-from gpu_scheduler.simulate.trace import TraceNode
 
 NODES, GPUS, PROJECTS = 10, 8, 6
 HOUR = 3600.0

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import NamedTuple
 
+from tests.perf.sharing import room
+from tests.perf.sharing.figures import Figures
+from tests.perf.sharing.player import Index, SharingPlayer, key_of
+from tests.perf.sharing.share_windows import WINDOW_SECONDS, ShareWindows
+from tests.perf.sharing.workload import SimulatedJob, Workload
+
 from gpu_scheduler.core.model.decision import Assignment, Evict, Plan
 from gpu_scheduler.core.model.quota import ceiling_milli, nominal_milli
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.queue.order import job_rank
-from gpu_scheduler.simulate.sharing import room
-from gpu_scheduler.simulate.sharing.figures import Figures
-from gpu_scheduler.simulate.sharing.player import Index, SharingPlayer, key_of
-from gpu_scheduler.simulate.sharing.share_windows import WINDOW_SECONDS, ShareWindows
-from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
 
 HIGH, NORMAL = 70, 50  # priorities from which on one counts as such
 

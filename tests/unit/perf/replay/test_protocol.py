@@ -5,14 +5,14 @@ from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.perf.replay.arrivals import arriving, in_random_order
+from tests.perf.replay.lifetimes import COUNTED_FROM, ENDS, coming_and_going
+from tests.perf.replay.result import churned, curve, filled
+from tests.perf.replay.run import Step
+from tests.perf.replay.trace import TraceNode
 from tests.unit.builders import pod_shape
 
 from gpu_scheduler.core.model.request import PodShape
-from gpu_scheduler.simulate.arrivals import arriving, in_random_order
-from gpu_scheduler.simulate.lifetimes import COUNTED_FROM, ENDS, coming_and_going
-from gpu_scheduler.simulate.result import churned, curve, filled
-from gpu_scheduler.simulate.run import Step
-from gpu_scheduler.simulate.trace import TraceNode
 
 PODS = [pod_shape(500, cpu_milli=i) for i in range(20)] + [
     pod_shape(1000, count=2),

@@ -1,6 +1,6 @@
-"""``kubectl gpu compare``: plays work of several projects, by one or several rules.
+"""Plays work of several projects, by one or several rules.
 
-Everything it writes goes to the streams that it is given. Called by ``cli.commands.compare``.
+Everything it writes goes to the streams that it is given.
 """
 
 import json
@@ -10,17 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+from tests.perf.progress import progress
+from tests.perf.replay.trace import read_nodes, read_pods
+from tests.perf.sharing import workloads
+from tests.perf.sharing.counting import Counting
+from tests.perf.sharing.figures import Figures
+from tests.perf.sharing.player import SharingPlayer
+from tests.perf.sharing.workload import Workload
+from tests.perf.sharing.workload_file import read
+
 from gpu_scheduler import picture
 from gpu_scheduler.core.model.preemption_policy import PreemptionPolicy
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.simulate.progress import progress
-from gpu_scheduler.simulate.sharing import workloads
-from gpu_scheduler.simulate.sharing.counting import Counting
-from gpu_scheduler.simulate.sharing.figures import Figures
-from gpu_scheduler.simulate.sharing.player import SharingPlayer
-from gpu_scheduler.simulate.sharing.workload import Workload
-from gpu_scheduler.simulate.sharing.workload_file import read
-from gpu_scheduler.simulate.trace import read_nodes, read_pods
 
 NAMES = ("random", "day", "sweep", "trace")
 HOURS = {"day": 24.0, "sweep": 2.0}  # that are played; of the others one
@@ -83,7 +84,7 @@ def play(
     return counting.finish(player)
 
 
-def simulate(
+def compare(
     request: ComparisonRequest, policies: Mapping[str, PreemptionPolicy], bar: TextIO
 ) -> dict[str, Figures]:
     """Play a workload by several rules.
@@ -103,7 +104,7 @@ def simulate(
     with progress(bar, round(workload.seconds) * len(policies)) as tell:
         found = {name: play(workload, each, tell) for name, each in policies.items()}
     if request.plot is not None:
-        from gpu_scheduler.simulate.sharing import frontier
+        from tests.perf.sharing import frontier
 
         frontier.draw(request.plot, {workload.name: found})
     return found

@@ -1,9 +1,10 @@
 """What the picture of a trace shows."""
 
+from tests.perf.replay.causes import Cause
+from tests.perf.replay.plot import demand, fills, lost_by_cause
+from tests.perf.replay.run import Step
+
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.simulate.causes import Cause
-from gpu_scheduler.simulate.plot import demand, fills, lost_by_cause
-from gpu_scheduler.simulate.run import Step
 
 
 def step(milli: int, cause: Cause | None = None) -> Step:

@@ -1,10 +1,9 @@
 from pathlib import Path
 
 import pytest
+from tests.perf.replay.trace import TraceError, TraceNode, read_nodes, read_pods
 from tests.unit.builders import pod_shape
-from tests.unit.simulate.traces import compressed, nodes_file, pods_file
-
-from gpu_scheduler.simulate.trace import TraceError, TraceNode, read_nodes, read_pods
+from tests.unit.perf.replay.traces import compressed, nodes_file, pods_file
 
 MIB = 1 << 20
 

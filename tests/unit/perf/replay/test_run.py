@@ -1,14 +1,14 @@
 from random import Random
 
 import pytest
+from tests.perf.replay.causes import Cause
+from tests.perf.replay.lifetimes import LifetimeEvent
+from tests.perf.replay.run import FillPlayer
+from tests.perf.replay.trace import TraceNode
 from tests.unit.builders import pod_shape
 
 from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.simulate.causes import Cause
-from gpu_scheduler.simulate.lifetimes import LifetimeEvent
-from gpu_scheduler.simulate.run import FillPlayer
-from gpu_scheduler.simulate.trace import TraceNode
 
 GIB = 1 << 30
 NODES = [

@@ -4,19 +4,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.perf.replay.arrivals import cluster_of
+from tests.perf.replay.trace import TraceNode
+from tests.perf.sharing import workloads
+from tests.perf.sharing.command import play
+from tests.perf.sharing.figures import Figures, merged, percentile
+from tests.perf.sharing.workload import SimulatedJob, Workload
 
 from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import DeviceRequest, PodShape, Project, ProjectName
-from gpu_scheduler.simulate.arrivals import cluster_of
-from gpu_scheduler.simulate.sharing import workloads
-from gpu_scheduler.simulate.sharing.command import play
-from gpu_scheduler.simulate.sharing.figures import Figures, merged, percentile
-from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
-from gpu_scheduler.simulate.trace import TraceNode
 
 A, B = ProjectName("a"), ProjectName("b")
 WHOLE = PodShape(devices=(DeviceRequest(0, 1, 1000),))
-OPENB = Path(__file__).parents[2] / "fixtures" / "traces" / "openb"
+OPENB = Path(__file__).parents[3] / "fixtures" / "traces" / "openb"
 
 
 def work(

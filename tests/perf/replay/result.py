@@ -10,9 +10,9 @@ demand.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpu_scheduler.simulate.causes import Cause
-from gpu_scheduler.simulate.lifetimes import COUNTED_FROM
-from gpu_scheduler.simulate.run import Step
+from tests.perf.replay.causes import Cause
+from tests.perf.replay.lifetimes import COUNTED_FROM
+from tests.perf.replay.run import Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.perf.replay.causes import IN_WORDS, Cause
+from tests.perf.replay.lifetimes import COUNTED_FROM
+from tests.perf.replay.run import Step
+
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.simulate.causes import IN_WORDS, Cause
-from gpu_scheduler.simulate.lifetimes import COUNTED_FROM
-from gpu_scheduler.simulate.run import Step
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,7 @@
 
 While everybody there, the lost ones too, asks for more GPUs than there are, somebody must be lost
 whatever the policy does. Otherwise it is the planner's own verdict: a pod that waits would be told
-the same words, see docs/states.md. Called by ``run``.
+the same words, see docs/states.md.
 """
 
 from enum import StrEnum

@@ -1,15 +1,13 @@
-"""``kubectl gpu compare`` as a user calls it; and what ``simulate`` refuses without a cluster."""
+"""``python -m tests.perf.sharing`` as a user calls it."""
 
 import json
 from pathlib import Path
 
 import pytest
-from click import Context
 from click.testing import CliRunner, Result
+from tests.perf.sharing.__main__ import command
 
-from gpu_scheduler.main import app
-
-EXAMPLE = Path(__file__).parents[3] / "examples" / "workloads" / "two-teams.yml"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "workloads" / "two-teams.yml"
 WORK = """
 nodes: [{count: 1, gpus: 1}]
 projects: [{name: a, quota: 1}, {name: b}]
@@ -21,7 +19,7 @@ seconds: 1000
 
 
 def compare(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+    return CliRunner().invoke(command, [*map(str, arguments)])
 
 
 @pytest.fixture
@@ -106,33 +104,3 @@ def test_a_file_that_cannot_be_used_says_where(tmp_path: Path, old: str, new: st
     assert result.exit_code == 2
     assert f"{path}: " in result.stderr
     assert says in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--preemption", "fair,strict"], "--preemption fair,strict: on a cluster one of them"),
-        (["--preemption", "kind"], "--preemption kind: one of fair"),
-        (["--preemption", "strict", "--patience-seconds", "1"], "is for --preemption fair"),
-        (["--policy", "worst-fit"], "--policy worst-fit: one of fragmentation"),
-    ],
-)
-def test_simulate_refuses_before_it_asks_a_cluster(options: list[str], says: str):
-    result = CliRunner(env={"KUBECONFIG": "/nowhere"}).invoke(app, ["simulate", *options])
-    assert result.exit_code == 2
-    assert says in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-@pytest.mark.parametrize("name", ["simulate", "replay", "compare"])
-def test_no_option_of_one_is_an_option_of_another_subject(name: str):
-    only = {
-        "simulate": {"--filename", "--remove", "--context", "--consolidation"},
-        "replay": {"--arrive", "--releasing"},
-        "compare": {"--load", "--hours", "--checkpoint-seconds"},
-    }
-    command = app.get_command(Context(app), name)
-    assert command is not None
-    options = {option for each in command.params for option in each.opts}
-    assert only[name] <= options
-    assert not options & {option for other in only if other != name for option in only[other]}

@@ -2,7 +2,7 @@
 
 Nothing is faked but time: plans are made whenever something changed, at most one a second; who is
 evicted leaves after its grace, and its index waits again as a new pod, with the work that it had
-saved. A pod starts at once where it is placed. Called by ``command``.
+saved. A pod starts at once where it is placed.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +11,8 @@ from heapq import heappop, heappush
 from itertools import count, islice
 from math import ceil
 from typing import Protocol
+
+from tests.perf.sharing.workload import SimulatedJob, Workload
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
@@ -26,7 +28,6 @@ from gpu_scheduler.core.model.request import (
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.simulate.sharing.workload import SimulatedJob, Workload
 from gpu_scheduler.state.queue.running_pods import RunningPodStore
 
 Decide = Callable[..., Plan]

@@ -1,7 +1,7 @@
 """Whether pods would find room: on an empty cluster, or once those that borrow had gone.
 
 A count by devices alone: CPU and memory of nodes are left out, so it may find room where there is
-none, never the other way round. It shares nothing with the planner. Used by ``counting``.
+none, never the other way round. It shares nothing with the planner.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
-"""``kubectl gpu replay``: reads the files, plays the trace by each policy, says what came out.
+"""Reads the files of a trace, plays it by each policy, says what came out.
 
-Kept apart from the command line so that a test or another program can call it: everything it
-writes goes to the streams that it is given.
+Apart from the command line for the benchmark and the tests: everything it writes goes to the
+streams that it is given.
 """
 
 import json
@@ -11,17 +11,18 @@ from pathlib import Path
 from random import Random
 from typing import Any, TextIO
 
+from tests.perf.progress import progress
+from tests.perf.replay import plot
+from tests.perf.replay.arrivals import arriving, in_random_order
+from tests.perf.replay.causes import IN_WORDS, Cause
+from tests.perf.replay.lifetimes import coming_and_going
+from tests.perf.replay.result import Result, churned, filled
+from tests.perf.replay.run import FillPlayer, Step
+from tests.perf.replay.trace import TraceError, read_nodes, read_pods
+
 from gpu_scheduler import picture
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.simulate import plot
-from gpu_scheduler.simulate.arrivals import arriving, in_random_order
-from gpu_scheduler.simulate.causes import IN_WORDS, Cause
-from gpu_scheduler.simulate.lifetimes import coming_and_going
-from gpu_scheduler.simulate.progress import progress
-from gpu_scheduler.simulate.result import Result, churned, filled
-from gpu_scheduler.simulate.run import FillPlayer, Step
-from gpu_scheduler.simulate.trace import TraceError, read_nodes, read_pods
 
 
 @dataclass(frozen=True, slots=True)

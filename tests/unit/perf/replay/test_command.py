@@ -1,17 +1,14 @@
-"""``kubectl gpu replay`` as a user calls it."""
+"""``python -m tests.perf.replay`` as a user calls it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.unit.simulate.traces import compressed, nodes_file, pods_file
+from tests.perf.replay.__main__ import command
+from tests.unit.perf.replay.traces import compressed, nodes_file, pods_file
 
-from gpu_scheduler.main import app
-
-OPENB = Path(__file__).parents[2] / "fixtures" / "traces" / "openb"
+OPENB = Path(__file__).parents[3] / "fixtures" / "traces" / "openb"
 KEYS = [
     "unallocatedPercent",
     "placedPods",
@@ -46,7 +43,7 @@ def halves(tmp_path: Path) -> list[str]:
 
 
 def replay(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["replay", *arguments])
+    return CliRunner().invoke(command, arguments)
 
 
 def test_json_has_the_keys_that_scripts_use(halves: list[str]):
@@ -167,20 +164,3 @@ def test_the_openb_trace_of_this_repository_can_be_played():
     found = json.loads(result.stdout)
     assert (found["lostPods"], found["unallocatedPercent"]) == (0, None)
     assert 700 < found["placedPods"] < 950  # a tenth of the demand
-
-
-def test_help_needs_no_numpy():
-    script = (
-        "import sys; from click.testing import CliRunner; from gpu_scheduler.main import app; "
-        "assert CliRunner().invoke(app, ['replay', '--help']).exit_code == 0; "
-        "print('numpy' in sys.modules)"
-    )
-    source = Path(__file__).parents[3] / "operator"
-    found = subprocess.run(
-        [sys.executable, "-c", script],
-        env={"PYTHONPATH": str(source)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert found.stdout == "False\n"

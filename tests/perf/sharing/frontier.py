@@ -6,7 +6,7 @@ Needs matplotlib, which the extra ``plot`` installs; it is imported when a pictu
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpu_scheduler.simulate.sharing.figures import Figures, percentile
+from tests.perf.sharing.figures import Figures, percentile
 
 _DELAYS = (0, 1, 3, 10, 30, 100, 300, 1000, 10_000, 100_000)
 _MARKS = {"fair": "o", "strict": "X", "at-once": "s", "never": "D"}

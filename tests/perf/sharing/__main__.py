@@ -1,16 +1,23 @@
-"""``kubectl gpu compare``: work of several projects, played by several rules."""
+"""What evictions cost work of several projects: ``python -m tests.perf.sharing --help``.
+
+``workload`` says what is played, ``workloads`` makes some, ``player`` plays one through the
+operator's own planner; ``counting`` and ``figures`` say who waited, who was evicted, and what it
+cost.
+"""
 
 import sys
 from pathlib import Path
 
 import click
+from tests.perf.options import HELP, finite
+from tests.perf.sharing.command import ComparisonRequest, as_json, as_table, compare
 
 from gpu_scheduler.cli.ending import one_line
-from gpu_scheduler.cli.rules import EvictionOptions, finite, rules_options
+from gpu_scheduler.cli.rules import EvictionOptions, rules_options
 from gpu_scheduler.cli.shown import output_option, say
 
 
-@click.command("compare")
+@click.command("python -m tests.perf.sharing", context_settings=HELP)
 @click.argument("workload", metavar="WORKLOAD")
 @click.option("--seed", type=int, default=42, show_default=True, help="Decides all that is random.")
 @click.option(
@@ -59,16 +66,13 @@ def command(
         for name, value in (("nodes", nodes), ("pods", pods)):
             if workload != "trace" and value is not None:
                 raise ValueError(f"--{name}: is for the workload trace")
-        from gpu_scheduler.simulate.sharing.command import (
-            ComparisonRequest,
-            as_json,
-            as_table,
-            simulate,
-        )
-
         policies = rules.policies()
         request = ComparisonRequest(
             workload, seed, load, hours, checkpoint_seconds, nodes, pods, plot
         )
-        found = simulate(request, policies, sys.stderr)
+        found = compare(request, policies, sys.stderr)
         say(as_json(found) if output == "json" else as_table(found))
+
+
+if __name__ == "__main__":
+    command()

@@ -1,16 +1,22 @@
-"""``kubectl gpu replay``: how much GPU stays unused when a trace is played."""
+"""How much GPU stays unused when a trace is played: ``python -m tests.perf.replay --help``.
+
+``trace`` reads the files, ``arrivals`` and ``lifetimes`` make a stream of pods from them, ``run``
+plays it with the planner's own scores, ``result`` says what came out, ``plot`` draws it.
+"""
 
 import sys
 from pathlib import Path
 
 import click
+from tests.perf.options import HELP, finite
+from tests.perf.replay.command import ReplayRequest, as_json, as_table, replay
 
 from gpu_scheduler.cli.ending import one_line
-from gpu_scheduler.cli.rules import finite, packings, policy_option
+from gpu_scheduler.cli.rules import packings, policy_option
 from gpu_scheduler.cli.shown import output_option, say
 
 
-@click.command("replay")
+@click.command("python -m tests.perf.replay", context_settings=HELP)
 @click.option(
     "--nodes",
     required=True,
@@ -60,8 +66,10 @@ def command(
     with one_line():
         chosen = packings(policy)
         finite(arrive=arrive, releasing=releasing)
-        from gpu_scheduler.simulate.command import ReplayRequest, as_json, as_table, replay
-
         request = ReplayRequest(nodes, pods, chosen, seed, arrive, releasing, plot, causes=True)
         results = replay(request, sys.stderr)
         say(as_json(results) if output == "json" else as_table(results))
+
+
+if __name__ == "__main__":
+    command()
