@@ -3,7 +3,7 @@
 The promise (libgpucap is mounted) is believed only until a process of the container is on a GPU:
 from then on every one of these processes must have the library mapped, or the container is reported
 as unprotected, with the first such process. So is one that is above its cap by memory which the
-library, though mapped, did not count. Called by the agent after each sample.
+library, though mapped, did not count.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 A pidfd names one process for good: it is opened first, then the process behind the pid is checked
 to be still the one that was judged (start time and container), and the signal goes through the
-pidfd. Called by the agent for projects whose policy is ``kill``.
+pidfd.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Prometheus metrics of the agent (prefix ``gpusched_``, base units, ratios 0 to 1).
 
 Computed when they are scraped, from the last sample. Jobs are summed up: no label per trial. What
-the driver does not know is absent, never 0. Served by the agent's admin port.
+the driver does not know is absent, never 0.
 """
 
 from collections.abc import Callable, Iterable

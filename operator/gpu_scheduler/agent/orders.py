@@ -2,7 +2,7 @@
 
 Read before every look and a few times a second between two, so that a new pod is known before its
 processes are judged. A text that cannot be read changes nothing: the agent goes on with what it
-knew. Called by the agent; run by ``process``.
+knew.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """The pods of this node, as far as GPUs are concerned: who was granted what.
 
 From the operator's orders (``api.orders``) and from nothing else. A pod that left them is
-remembered for a while as ended, so that the last processes of one that has just ended are not
-taken for a stranger's. Read by the agent after each sample.
+remembered for a while as ended, so that the last processes of one that has just ended are not taken
+for a stranger's.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """The agent's process: puts the parts together, serves health and metrics, ends when told to.
 
 On SIGTERM nothing is cleaned up but the driver's handles: GPUNode stays true for as long as the
-Lease lives, and the next agent goes on from there. Called by main.
+Lease lives, and the next agent goes on from there.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gpu_scheduler import __version__
 from gpu_scheduler.agent import selftest
-from gpu_scheduler.agent.agent import Agent
+from gpu_scheduler.agent.agent import Agent, LookTiming
 from gpu_scheduler.agent.driver import Driver
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.heartbeat import Heartbeat
@@ -75,28 +75,26 @@ class AgentProcess:
             unified_memory_mib=settings.unified_memory_mib,
         )
         watchdog = Watchdog(tolerance_mib=settings.tolerance_mib, samples=settings.over_cap_samples)
-        self._poller = Poller(sampler, procfs, watchdog, kernel=None)
+        around = Surroundings(
+            daemons=frozenset(settings.daemons),
+            own_pod=settings.pod_uid,
+            own_cgroup=_own_cgroup(),
+        )
+        self._poller = Poller(sampler, procfs, watchdog, around)
         self.agent = Agent(
             self._poller,
             self.pods,
             self.publisher,
             self.metrics,
-            around=Surroundings(
-                daemons=frozenset(settings.daemons),
-                own_pod=settings.pod_uid,
-                own_cgroup=_own_cgroup(),
+            LookTiming(
+                sample_seconds=settings.sample_seconds, answer_seconds=settings.answer_seconds
             ),
             refresh=self._orders.read,
-            sample_seconds=settings.sample_seconds,
-            answer_seconds=settings.answer_seconds,
-            self_test=_verdict(Path(settings.verdict_file)),
         )
+        self.agent.self_test = _verdict(Path(settings.verdict_file))
         self._heartbeat = Heartbeat(
             client,
-            node=settings.node,
-            namespace=settings.namespace,
-            lease_seconds=settings.lease_seconds,
-            renew_seconds=settings.renew_seconds,
+            settings,
             alive=lambda: self.publisher.behind_seconds() < settings.lease_seconds,
         )
 

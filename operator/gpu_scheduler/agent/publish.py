@@ -3,7 +3,7 @@
 A write that failed is tried again with what is true then; while the API server is away nothing else
 of the agent waits for it. The Node owns the GPUNode, so both go together. The operator tells which
 version it sees, so that a GPUNode that was deleted or overwritten is written again at once. Nothing
-is written before the operator's first word. Run by the agent.
+is written before the operator's first word.
 """
 
 import asyncio

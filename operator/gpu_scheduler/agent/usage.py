@@ -3,7 +3,7 @@
 A pure function of the sample and of what the pods were granted. A process belongs to a container
 only on devices that this container was granted; elsewhere it is foreign, as is everything that no
 allocation explains. Daemons of the driver are known by name, but in the namespace of a project a
-name proves nothing. Called by the agent after each sample.
+name proves nothing.
 """
 
 from collections.abc import Collection, Mapping

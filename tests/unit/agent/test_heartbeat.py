@@ -7,6 +7,7 @@ from tests.unit.agent.fake_api import FakeApi
 from tests.unit.runtime.virtual_loop import Running, virtual
 
 from gpu_scheduler.agent.heartbeat import Heartbeat
+from gpu_scheduler.agent.settings import AgentSettings
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import counts
 
@@ -14,15 +15,9 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, 678, UTC)
 
 
 def heartbeat(api: FakeApi, **changes: Any) -> Heartbeat:
-    given: dict[str, Any] = {
-        "node": "n1",
-        "namespace": "gpu-system",
-        "lease_seconds": 40.0,
-        "renew_seconds": 10.0,
-        "now": lambda: NOW,
-    }
+    settings = AgentSettings(node="n1", namespace="gpu-system")
     uid, lease = changes.pop("node_uid", "node-uid"), changes.pop("lease_version", "")
-    made = Heartbeat(api, **{**given, **changes})
+    made = Heartbeat(api, settings, **{"now": lambda: NOW, **changes})
     made.take(orders(node_uid=uid, lease_version=lease))
     return made
 
@@ -83,7 +78,7 @@ async def test_it_stops_while_what_the_agent_reports_is_not_true() -> None:
 
 async def test_before_the_operators_first_word_there_is_none() -> None:
     api = FakeApi()
-    silent = Heartbeat(api, node="n1", namespace="x", lease_seconds=40.0, renew_seconds=10.0)
+    silent = Heartbeat(api, AgentSettings(node="n1", namespace="x"))
     assert not await silent.beat()
     assert api.writes == []
 
