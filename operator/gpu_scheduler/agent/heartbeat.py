@@ -82,8 +82,6 @@ class Heartbeat:
         self._alive = alive
         self._now = now
         self._sleep = sleep
-        self.failures = 0
-        """Renewals that failed in a row."""
 
     def take(self, orders: Orders) -> None:
         """What the operator says: whose the Lease is, and which version it sees."""
@@ -103,7 +101,7 @@ class Heartbeat:
             await self._sleep(seconds if beaten else seconds / 5)
 
     async def beat(self) -> bool:
-        """Renew once; failures are counted and logged, and answered with False."""
+        """Renew once; failures are logged, and answered with False."""
         if self._orders is None:
             return False
         node, namespace = self._settings.node, self._settings.namespace
@@ -115,8 +113,6 @@ class Heartbeat:
         try:
             await write(body, self._settings.renew_seconds / 2)
         except errors.ApiError as error:
-            self.failures += 1
             log.warning("heartbeat: %s", error)
             return False
-        self.failures = 0
         return True

@@ -33,8 +33,6 @@ class Pods:
     def __init__(self, news: Callable[[], None] = lambda: None) -> None:
         self._news = news
         self._left: dict[str, tuple[float, tuple[GpuContainer, ...]]] = {}
-        self.told = False
-        """Whether the operator has said anything; before, nobody can be called a stranger."""
         self.containers: dict[str, tuple[GpuContainer, ...]] = {}
         """GPU containers of ours, by the pod's uid."""
         self.others: dict[str, Neighbour] = {}
@@ -46,7 +44,6 @@ class Pods:
             orders: What the operator says.
             now: Monotonic seconds.
         """
-        self.told = True
         ours = {
             pod.uid: tuple(GpuContainer(pod, each) for each in pod.containers)
             for pod in orders.pods

@@ -1,6 +1,6 @@
 """The screen of ``kubectl gpu describe``: pure, but for the Events that it reads.
 
-Of objects that another version wrote, what is not there is left out. Called by ``describe``.
+Of objects that another version wrote, what is not there is left out.
 """
 
 import re

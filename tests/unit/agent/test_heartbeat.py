@@ -60,9 +60,9 @@ async def test_after_a_failure_it_tries_again_soon() -> None:
     beating = heartbeat(api)
     async with Running(beating.run()):
         await asyncio.sleep(9)
-        assert beating.failures == 5
+        assert (len(api.fail), api.writes) == (0, [])
         await asyncio.sleep(2)
-        assert (beating.failures, len(api.writes)) == (0, 1)
+        assert len(api.writes) == 1
 
 
 @virtual
@@ -111,10 +111,9 @@ async def test_a_lease_that_somebody_changed_is_renewed_when_the_operator_has_to
         await asyncio.sleep(11)
         version = api.write(LEASE, spec={})
         await asyncio.sleep(30)
-        assert beating.failures > 0
+        assert api.objects[LEASE]["spec"] == {}
         beating.take(orders(lease_version=version))
         await asyncio.sleep(3)
-        assert beating.failures == 0
         assert api.objects[LEASE]["spec"]["holderIdentity"] == "n1"
 
 

@@ -12,7 +12,7 @@ from gpu_scheduler.cli.holders.held import (
     short_model,
 )
 from gpu_scheduler.cli.holders.read import HoldersView
-from gpu_scheduler.cli.holders.values import by_job, mean_percent, milli_of, values
+from gpu_scheduler.cli.holders.values import by_holder, by_node, mean_percent, milli_of, values
 from gpu_scheduler.cli.shown import print_value
 
 _HIDDEN = "(not yours)"
@@ -67,12 +67,10 @@ def of_gpus(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False)
 
 def of_nodes(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False) -> list[Line]:
     """A line for each node; ``partial``: what others hold cannot be seen."""
-    by_node: dict[str, list[HeldDevice]] = {}
-    for device in devices:
-        by_node.setdefault(device.node, []).append(device)
-    names = _padded(by_node)
+    nodes = by_node(devices)
+    names = _padded(nodes)
     lines: list[Line] = []
-    for name, there in zip(names, by_node.values(), strict=True):
+    for name, there in zip(names, nodes.values(), strict=True):
         models = sorted({d.model if wide else short_model(d.model) for d in there})
         milli = [device.milli for device in there]
         whole = sum(not d.milli and not d.trouble for d in there)
@@ -96,18 +94,19 @@ def of_nodes(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False
 
 def of_jobs(devices: Sequence[HeldDevice], *, wide: bool) -> list[Line]:
     """A line for each holder, those that hold most first."""
-    found = by_job(devices)
-    names = _padded(key for key, _ in found)
-    most = max((milli for _, (milli, *_) in found), default=0)
+    found = by_holder(devices)
+    names = _padded(holder.key for holder in found)
+    most = max((holder.milli for holder in found), default=0)
     lines: list[Line] = []
-    for name, (_, (milli, pods, nodes, project, percent)) in zip(names, found, strict=True):
+    for name, holder in zip(names, found, strict=True):
+        count = len(holder.pods)
         line = [
             [Piece(name)],
-            [*bar([milli], most), Piece(f" {gpus(milli)}")],
-            [Piece(f"{len(pods)} pod{'s' * (len(pods) != 1)}")],
-            [Piece(f"util {_percent(percent)}")],
-            [Piece(f"project {project}")] if project else [],
-            [Piece(", ".join(nodes) if wide else _some(nodes))],
+            [*bar([holder.milli], most), Piece(f" {gpus(holder.milli)}")],
+            [Piece(f"{count} pod{'s' * (count != 1)}")],
+            [Piece(f"util {_percent(holder.percent)}")],
+            [Piece(f"project {holder.project}")] if holder.project else [],
+            [Piece(", ".join(holder.nodes) if wide else _some(holder.nodes))],
         ]
         lines.append([group for group in line if group])
     return lines

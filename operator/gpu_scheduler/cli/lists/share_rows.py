@@ -1,7 +1,6 @@
 """Pods that ask for a share by themselves, as lines beside GPUJobs: one for each owner.
 
-Pure. What the scheduler wrote on the pods is read with care: another version may have. Called by
-``listing`` and ``describe``.
+Pure. What the scheduler wrote on the pods is read with care: another version may have.
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,6 @@
 """Which pod of a job is meant: by trial, role and index, or else the first that runs.
 
-Pure: of the pods of an index that was tried again only the newest counts. Called by ``pods`` and
-``attach``.
+Pure: of the pods of an index that was tried again only the newest counts.
 """
 
 from collections.abc import Iterable, Mapping
