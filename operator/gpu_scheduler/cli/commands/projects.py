@@ -1,5 +1,6 @@
 """``kubectl gpu projects``, ``project create`` and ``project describe``."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
@@ -160,7 +161,7 @@ def describe(where: ClusterOptions, name: str, output: str) -> None:
 
 
 def _work(
-    cluster: ClusterAccess, body: dict[str, Any]
+    cluster: ClusterAccess, body: Mapping[str, Any]
 ) -> "tuple[list[Holder] | None, list[dict[str, Any]] | None]":
     """What holds GPUs in the project's namespaces, and the jobs that wait; None: not readable."""
     from gpu_scheduler.api.names import GROUP, LABEL_PATH, LABEL_SHARE, VERSION

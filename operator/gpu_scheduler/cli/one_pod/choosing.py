@@ -66,6 +66,12 @@ def phase_of(pod: Body) -> str:
     return str((pod.get("status") or {}).get("phase") or "")
 
 
+def scheduled(pod: Body) -> Mapping[str, Any]:
+    """Its condition PodScheduled, by which it has a place or waits; empty: there is none yet."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each.get("type") == "PodScheduled"), {})
+
+
 def trial_of(pod: Body) -> int | None:
     """Which trial of a sweep it runs."""
     return _number(_notes(pod).get(TRIAL))

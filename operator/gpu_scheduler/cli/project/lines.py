@@ -6,6 +6,7 @@ from gpu_scheduler.api.names import ALLOCATION, ASK_GPU
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.holders.bars import print_text
 from gpu_scheduler.cli.holders.values import Holder
+from gpu_scheduler.cli.one_pod.choosing import scheduled
 from gpu_scheduler.cli.printed_table import PrintedTable
 from gpu_scheduler.cli.shown import print_table, say
 
@@ -145,13 +146,12 @@ def waiting_alone(pods: Iterable[Body]) -> list[Body]:
         meta, status = pod.get("metadata") or {}, pod.get("status") or {}
         if ALLOCATION in (meta.get("annotations") or {}) or status.get("phase") != "Pending":
             continue
-        said: Body = next(
-            (c for c in status.get("conditions") or () if c.get("type") == "PodScheduled"), {}
-        )
+        condition = scheduled(pod)
         asked = (meta.get("labels") or {}).get(ASK_GPU) or (meta.get("annotations") or {}).get(
             ASK_GPU
         )
-        shown = {"gpu": asked, "reason": said.get("reason"), "message": said.get("message")}
+        shown = {"gpu": asked, "reason": condition.get("reason")}
+        shown["message"] = condition.get("message")
         found.append({"metadata": meta, "status": {**shown, "phase": "Pending"}})
     return found
 
