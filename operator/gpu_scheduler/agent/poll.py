@@ -110,10 +110,10 @@ class Poller:
         self._reported = set(over)
         self._verdicts = verdicts
         self._loaded &= {
-            (seen.pid, seen.process.started)
+            (gpu_process.pid, gpu_process.process.started)
             for device in sample.devices
-            for seen in device.processes
-            if seen.process is not None
+            for gpu_process in device.processes
+            if gpu_process.process is not None
         }
         contexts = self._true_up.costs.mib()
         took = time.perf_counter() - began
@@ -147,13 +147,13 @@ class Poller:
         got_past = over and self._watchdog.is_too_much(use, self._true_up.uncounted_mib(use))
         return verdict(use, kernel=kernel, has_library=self._has_library, got_past=got_past)
 
-    def _has_library(self, seen: DeviceProcess) -> bool | None:
-        if seen.process is None:
+    def _has_library(self, gpu_process: DeviceProcess) -> bool | None:
+        if gpu_process.process is None:
             return None
-        key = (seen.pid, seen.process.started)
+        key = (gpu_process.pid, gpu_process.process.started)
         if key in self._loaded:
             return True
-        mapped = self._procfs.has_library(seen.pid)
+        mapped = self._procfs.has_library(gpu_process.pid)
         if mapped:
             self._loaded.add(key)
         return mapped

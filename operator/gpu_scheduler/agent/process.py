@@ -66,7 +66,7 @@ class AgentProcess:
         self.publisher = Publisher(client, settings.node)
         self.clock = Clock()
         self.metrics = AgentMetrics(settings.node, self.clock)
-        self._told = asyncio.Event()
+        self._ordered = asyncio.Event()
         self._orders = OrdersFile(Path(settings.orders_file), self._take)
         sampler = Sampler(
             driver,
@@ -125,7 +125,7 @@ class AgentProcess:
                 start = partial(start_kernel_limits, self._settings, self._driver, self._poller)
                 await self.agent.in_thread(lambda: self._kernel(start()))
             group.create_task(self.agent.run())
-            await self._told.wait()
+            await self._ordered.wait()
             log.info("%s: %d pods with GPUs", self._settings.node, len(self.pods.containers))
             self.agent.status = await self.publisher.last()
             self.clock.begin(self._client.heard)  # only to say it where they differ
@@ -137,7 +137,7 @@ class AgentProcess:
         self.pods.take(orders, time.monotonic())
         self.publisher.take(orders)
         self._heartbeat.take(orders)
-        self._told.set()
+        self._ordered.set()
 
     def _kernel(self, layer: selftest.Layer) -> None:
         log.info("kernel limits %s: %s", layer.result, layer.detail)
@@ -151,7 +151,7 @@ class AgentProcess:
         return await serve(application, self._settings.admin_host, self._settings.admin_port)
 
     def _missing(self) -> str:
-        if not self._told.is_set():
+        if not self._ordered.is_set():
             return "the operator has not said yet which pods of the node are whose\n"
         if not self.metrics.counts.samples:
             return "no look at the devices yet\n"

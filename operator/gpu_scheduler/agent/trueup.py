@@ -104,16 +104,16 @@ class TrueUp:
         """What the container holds, by the last looks, and libgpucap has not counted."""
         total = 0
         for each in use.uses:
-            for seen in each.processes:
-                started = seen.process.started if seen.process is not None else 0
-                looks = self._looks.get((seen.pid, started, each.uuid))
-                total += min(looks.estimates) if looks is not None else seen.used_bytes or 0
+            for gpu_process in each.processes:
+                started = gpu_process.process.started if gpu_process.process is not None else 0
+                looks = self._looks.get((gpu_process.pid, started, each.uuid))
+                total += min(looks.estimates) if looks is not None else gpu_process.used_bytes or 0
         return total // MIB
 
-    def _one(self, seen: DeviceProcess, uuid: str, pod: str) -> Key | None:
-        if seen.process is None or seen.used_bytes is None:
+    def _one(self, gpu_process: DeviceProcess, uuid: str, pod: str) -> Key | None:
+        if gpu_process.process is None or gpu_process.used_bytes is None:
             return None
-        pid, started = seen.pid, seen.process.started
+        pid, started = gpu_process.pid, gpu_process.process.started
         key = (pid, started, uuid)
         inner = self._procfs.inner_pid(pid)
         if inner is None or self._procfs.started(pid) != started:
@@ -127,7 +127,7 @@ class TrueUp:
                 used, context = ledger.held(slot, device)
                 known = self._looks.setdefault(key, _Looks())
                 looks = known.estimates
-                looks.append(context_bytes(seen.used_bytes, used))
+                looks.append(context_bytes(gpu_process.used_bytes, used))
                 wanted = min(looks)
                 if len(looks) > 1 and abs(wanted - context) >= LEAST_CHANGE:
                     ledger.write_context(slot, device, wanted)

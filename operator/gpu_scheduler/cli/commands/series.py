@@ -67,8 +67,8 @@ def idle(where: ClusterOptions, project: str | None, output: str) -> None:
     from gpu_scheduler.cli.holders.values import by_holder
 
     with where.cluster() as cluster:
-        seen = top_read.read(cluster)
-    held = [each for each in by_holder(seen.devices) if project in (None, each.project)]
+        view = top_read.read(cluster)
+    held = [each for each in by_holder(view.devices) if project in (None, each.project)]
     known = [each for each in held if each.percent is not None]
     if held and not known:
         raise Failed(

@@ -174,8 +174,9 @@ def command(
         )
     if attach and dry_run != "none":
         raise ValueError("--attach follows a pod, and with --dry-run there will be none")
-    submit_options = _asked(flags, where.namespace, click.get_current_context().meta.get(BEHIND))
-    body = job_of(submit_options, None if file is None else _read(file))
+    behind = click.get_current_context().meta.get(BEHIND)
+    options = _submit_options(flags, where.namespace, behind)
+    body = job_of(options, None if file is None else _read(file))
     if dry_run == "client":
         if project is not None and not where.namespace:
             raise ValueError(
@@ -194,7 +195,9 @@ def command(
         follow(where, namespace, str(made["metadata"]["name"]))
 
 
-def _asked(flags: Mapping[str, Any], namespace: str | None, behind: Any) -> "SubmitOptions":
+def _submit_options(
+    flags: Mapping[str, Any], namespace: str | None, behind: Any
+) -> "SubmitOptions":
     import os
 
     from gpu_scheduler.cli.submission.flag_values import claim, volume

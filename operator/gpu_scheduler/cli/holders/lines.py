@@ -18,23 +18,23 @@ from gpu_scheduler.cli.shown import print_value
 _HIDDEN = "(not yours)"
 
 
-def show(what: str, seen: HoldersView, output: str) -> None:
+def show(what: str, view: HoldersView, output: str) -> None:
     """Print what is asked for: gpus, nodes, jobs or projects."""
     if output in ("json", "yaml"):
-        print_value(values(what, seen), output)
+        print_value(values(what, view), output)
         return
     wide = output == "wide"
     lines: Iterable[Line]
     if what == "gpus":
-        lines = of_gpus(seen.devices, wide=wide, partial=bool(seen.only))
+        lines = of_gpus(view.devices, wide=wide, partial=bool(view.only))
     elif what == "nodes":
-        lines = of_nodes(seen.devices, wide=wide, partial=bool(seen.only))
+        lines = of_nodes(view.devices, wide=wide, partial=bool(view.only))
     elif what == "jobs":
-        lines = of_jobs(seen.devices, wide=wide)
+        lines = of_jobs(view.devices, wide=wide)
     else:
-        lines = of_projects(seen)
+        lines = of_projects(view)
     print_lines(lines)
-    for text in footer(seen, utilisation=what != "projects"):
+    for text in footer(view, utilisation=what != "projects"):
         print_text(text)
 
 
@@ -112,11 +112,11 @@ def of_jobs(devices: Sequence[HeldDevice], *, wide: bool) -> list[Line]:
     return lines
 
 
-def of_projects(seen: HoldersView) -> list[Line]:
+def of_projects(view: HoldersView) -> list[Line]:
     """A line for each project."""
-    names = _padded(str(body["metadata"]["name"]) for body in seen.projects)
+    names = _padded(str(body["metadata"]["name"]) for body in view.projects)
     lines: list[Line] = []
-    for name, body in zip(names, seen.projects, strict=True):
+    for name, body in zip(names, view.projects, strict=True):
         spec, status = body.get("spec") or {}, body.get("status") or {}
         quota, has = milli_of(spec.get("quota")), milli_of(status.get("allocatedGPU"))
         inside, above = min(quota, has), max(0, has - quota)
@@ -132,33 +132,33 @@ def of_projects(seen: HoldersView) -> list[Line]:
     return lines
 
 
-def footer(seen: HoldersView, *, utilisation: bool = True) -> list[str]:
+def footer(view: HoldersView, *, utilisation: bool = True) -> list[str]:
     """What all of it comes to, and what could not be seen."""
-    devices = seen.devices
+    devices = view.devices
     if not devices:
         return ["no node has a GPU that the scheduler knows: kubectl gpu check"]
     total, has = len(devices), sum(device.milli for device in devices)
     free = sum(not d.milli and not d.trouble for d in devices)
     said = []
-    if not seen.only:
+    if not view.only:
         bad = sum(bool(device.trouble) for device in devices)
         said.append(
             f"{gpus(has)} of {total} GPUs allocated ({round(100 * has / WHOLE_MILLI / total)} %), "
             f"{free} entirely free" + (f", {bad} take{'s' * (bad == 1)} no new pods" if bad else "")
         )
     else:
-        known = [milli_of((body.get("status") or {}).get("allocatedGPU")) for body in seen.projects]
+        known = [milli_of((body.get("status") or {}).get("allocatedGPU")) for body in view.projects]
         if known:
             said.append(
                 f"{gpus(sum(known))} of {total} GPUs allocated, as the projects' status says"
             )
         said.append(
-            f"shares of other namespaces than {seen.only} {_HIDDEN}: you may not list their pods"
+            f"shares of other namespaces than {view.only} {_HIDDEN}: you may not list their pods"
         )
     if utilisation and any(share.percent is None for device in devices for share in device.shares):
         why = (
             "the agents have not measured it yet (it takes a minute), or the driver cannot tell"
-            if seen.gpunodes
+            if view.gpunodes
             else "no agent has reported: kubectl gpu check"
         )
         said.append(f"util -: {why}")

@@ -8,10 +8,10 @@ from gpu_scheduler.cli.holders.held import HeldDevice, HeldFraction, naturally
 from gpu_scheduler.cli.holders.read import HoldersView
 
 
-def values(what: str, seen: HoldersView) -> Any:
+def values(what: str, view: HoldersView) -> Any:
     """For programs."""
-    devices = seen.devices
-    hidden = {"onlyNamespace": seen.only} if seen.only else {}
+    devices = view.devices
+    hidden = {"onlyNamespace": view.only} if view.only else {}
     total = {
         "gpus": len(devices),
         "allocatedMilliGPU": sum(device.milli for device in devices),
@@ -28,9 +28,9 @@ def values(what: str, seen: HoldersView) -> Any:
                     "models": sorted({device.model for device in there}),
                     "allocatedMilliGPU": sum(device.milli for device in there),
                     "entirelyFree": None
-                    if seen.only
+                    if view.only
                     else sum(not d.milli and not d.trouble for d in there),
-                    "utilizationPercent": None if seen.only else mean_percent(there),
+                    "utilizationPercent": None if view.only else mean_percent(there),
                 }
                 for node, there in by_node(devices).items()
             ],
@@ -44,7 +44,7 @@ def values(what: str, seen: HoldersView) -> Any:
             ],
             "total": total,
         }
-    return {"projects": list(seen.projects), "total": total}
+    return {"projects": list(view.projects), "total": total}
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class WatchLines:
     def __init__(self, listed: Listed, columns: Columns) -> None:
         self._listed = listed
         self._columns = columns
-        self._told: Queue[tuple[bool, Json] | Exception] = Queue()  # of a GPUJob; else of a pod
+        self._queue: Queue[tuple[bool, Json] | Exception] = Queue()  # of a GPUJob; else of a pod
         self._over = Event()
 
     def lines(self) -> Iterator[tuple[Key, list[str] | None]]:
@@ -106,12 +106,12 @@ class WatchLines:
             self._start(path, self._listed.share_selector, of_jobs=False)
         try:
             while True:
-                told = self._told.get()
-                if isinstance(told, Again):
+                item = self._queue.get()
+                if isinstance(item, Again):
                     return
-                if isinstance(told, Exception):
-                    raise told
-                of_job, event = told
+                if isinstance(item, Exception):
+                    raise item
+                of_job, event = item
                 yield from self._job(event) if of_job else self._pod(event)
         finally:
             self._over.set()
@@ -120,9 +120,9 @@ class WatchLines:
         def watch() -> None:
             try:
                 for event in self._events(path, selector, as_table=of_jobs):
-                    self._told.put((of_jobs, event))
+                    self._queue.put((of_jobs, event))
             except Exception as error:  # raised again by who prints
-                self._told.put(error)
+                self._queue.put(error)
 
         Thread(target=watch, daemon=True).start()
 

@@ -121,7 +121,7 @@ def job_of(options: SubmitOptions, file: Mapping[str, Any] | None = None) -> Bod
             old = body["metadata"].get(key) or {}
             body["metadata"][key] = {**old, **pairs(f"--{key.removesuffix('s')}", said)}
     spec = body["spec"]
-    _say(spec, options)
+    _scalars(spec, options)
     _amounts(spec, options)
     _sweep(spec, options.parameters)
     _container(spec, options)
@@ -151,7 +151,7 @@ def _of_file(file: Mapping[str, Any] | None) -> Body:
     return body
 
 
-def _say(spec: Body, options: SubmitOptions) -> None:
+def _scalars(spec: Body, options: SubmitOptions) -> None:
     said = {
         "type": "interactive" if options.interactive else None,
         "priority": options.priority,
