@@ -8,11 +8,11 @@ from inspect import cleandoc
 
 import click
 
-from gpu_scheduler.cli.root import app
+from gpu_scheduler.cli.root import COMMANDS, SERVE, app
 from reference.markdown import cell
 
 PROGRAM = "kubectl gpu"
-_OF_THE_CHART = ("operator", "agent")
+_OF_THE_CHART = [name for name, place in COMMANDS.items() if place.section == SERVE]
 _HEAD = """# Command line
 
 Generated from the commands (`make reference`). What they are for, exit codes and formats:
@@ -59,7 +59,15 @@ def _section(command: click.Command, context: click.Context) -> str:
 | option | |
 | --- | --- |
 {options}
-"""
+{_epilog(command, context)}"""
+
+
+def _epilog(command: click.Command, context: click.Context) -> str:
+    """What the help says below the options."""
+    formatter = click.HelpFormatter(width=100)
+    command.format_epilog(context, formatter)
+    text = formatter.getvalue().strip()
+    return f"\n```\n{text}\n```\n" if text else ""
 
 
 def _prose(text: str) -> str:

@@ -18,7 +18,6 @@ from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.poll import PodSnapshot, Poll, Poller
 from gpu_scheduler.agent.procfs import Process, ProcFS
 from gpu_scheduler.agent.sampler import Sampler
-from gpu_scheduler.agent.usage import Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.orders import OrderedContainer, OrderedPod
 
@@ -78,7 +77,7 @@ class AgentNode:
     ) -> None:
         procfs = NodeProc(pods, roots or {})
         self.sampler = Sampler(NvmlDriver(), procfs, Health())
-        self.poller = Poller(self.sampler, procfs, Watchdog(tolerance_mib=512), kernel=None)
+        self.poller = Poller(self.sampler, procfs, Watchdog(tolerance_mib=512))
         self._now = 0.0
         self._known = PodSnapshot(
             containers={
@@ -95,7 +94,6 @@ class AgentNode:
                 for number, cap in caps_mib.items()
             },
             others={},
-            around=Surroundings(),
         )
 
     def look(self, times: int = 1) -> Poll:

@@ -12,24 +12,40 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
 from gpu_scheduler.agent import report
 from gpu_scheduler.agent.foreign import Lasting
-from gpu_scheduler.agent.isolation import IsolationVerdict
 from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.pods import Pods
 from gpu_scheduler.agent.poll import PodSnapshot, Poll, Poller
 from gpu_scheduler.agent.publish import Publisher
-from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.selftest import SelftestVerdict as SelfTest
-from gpu_scheduler.agent.usage import ContainerUse, Surroundings, Usage, usage
+from gpu_scheduler.agent.usage import Usage
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookTiming:
+    """When looks are taken, and by which clocks.
+
+    Attributes:
+        sample_seconds: Between two looks.
+        answer_seconds: After which a driver that does not answer makes its devices unhealthy.
+        clock: Monotonic seconds.
+        wall: The time as it is reported.
+    """
+
+    sample_seconds: float
+    answer_seconds: float
+    clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], str] = utc_now
 
 
 class Agent:
@@ -41,26 +57,20 @@ class Agent:
         pods: Pods,
         publisher: Publisher,
         metrics: AgentMetrics,
+        timing: LookTiming,
         *,
-        around: Surroundings,
         refresh: Callable[[], None] = lambda: None,
-        sample_seconds: float,
-        answer_seconds: float,
-        self_test: SelfTest | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        wall: Callable[[], str] = utc_now,
     ) -> None:
+        """``refresh`` is called before each look: what the operator says is read."""
         self._poller = poller
         self._pods = pods
         self._refresh = refresh
         self._publisher = publisher
         self._metrics = metrics
-        self._around = around
-        self._sample_seconds = sample_seconds
-        self._answer_seconds = answer_seconds
-        self._clock = clock
-        self._wall = wall
-        self.self_test = self_test
+        self._timing = timing
+        self._clock = timing.clock
+        self.self_test: SelfTest | None = None
+        """Which layers hold a container to its cap, as tried at the start."""
         self.status = GPUNodeStatus.model_validate({})
         """What was reported last."""
         self.reporting = False
@@ -86,24 +96,25 @@ class Agent:
                 unexpected("look", "all devices")
                 self._report_unreadable("the agent failed to look; its log says why")
             # Evenly spaced, but never a burst to make up for a look that took long.
-            due = max(due + self._sample_seconds, self._clock())
+            due = max(due + self._timing.sample_seconds, self._clock())
             await self._rest(due)
 
     async def poll(self) -> Poll:
         """Poll once and report."""
         self._refresh()
         work = asyncio.get_running_loop().run_in_executor(
-            self._pool, partial(self._poller.poll, self._clock(), self._wall(), self._known())
+            self._pool,
+            partial(self._poller.poll, self._clock(), self._timing.wall(), self._known()),
         )
-        done, _ = await asyncio.wait({work}, timeout=self._answer_seconds)
+        done, _ = await asyncio.wait({work}, timeout=self._timing.answer_seconds)
         if not done:
             self.stuck = True
-            self._report_unreadable(f"NVML has not answered for {self._answer_seconds:g} s")
+            self._report_unreadable(f"NVML has not answered for {self._timing.answer_seconds:g} s")
             await asyncio.wait({work})
         self.stuck = False
-        look = work.result()
-        self._take(look)
-        return look
+        found = work.result()
+        self._take(found)
+        return found
 
     async def in_thread(self, work: Callable[[], None]) -> None:
         """Do something with the driver, where nothing else is done with it at that moment."""
@@ -128,22 +139,7 @@ class Agent:
         if not self.reporting:
             return
         foreign = self._lasting.update(look.usage.foreign, look.usage.unnamed, look.sample.at)
-        lasting = Usage(look.usage.containers, foreign)
-
-        def verdict(use: ContainerUse) -> IsolationVerdict:
-            return look.verdicts[use.key]
-
-        self._report(
-            report.status(
-                look.sample,
-                lasting,
-                look.over,
-                verdict,
-                self.self_test,
-                look.contexts_mib,
-                look.compute_percent,
-            )
-        )
+        self._report(report.status(look, foreign, self.self_test))
 
     def _report_unreadable(self, problem: str) -> None:
         self._report(report.unreadable(self.status, problem))
@@ -159,7 +155,7 @@ class Agent:
         self._publisher.publish(status)
 
     def _known(self) -> PodSnapshot:
-        return PodSnapshot(self._pods.at(self._clock()), dict(self._pods.others), self._around)
+        return PodSnapshot(self._pods.at(self._clock()), dict(self._pods.others))
 
     async def _rest(self, until: float) -> None:
         """Wait for the next look; new containers get the driver's limit at once."""
@@ -171,14 +167,11 @@ class Agent:
                 return
             self._news.clear()
             if self._poller.kernel is not None:
-                limit = partial(self._limit, self._metrics.sample, self._known())
+                limit = partial(self._poller.limit, self._metrics.sample, self._known())
                 try:
                     await self.in_thread(limit)
                 except Exception:
                     unexpected("kernel-limits", "new containers")
-
-    def _limit(self, sample: Sample, known: PodSnapshot) -> None:
-        self._poller.limit(usage(sample, known.containers, known.others, known.around))
 
     def close(self) -> None:
         """Begin nothing more in the thread."""

@@ -1,9 +1,9 @@
 """Which pod and which container a process belongs to, from its ``/proc/<pid>/cgroup``.
 
 Pure functions. Both cgroup versions, both drivers (``kubepods/burstable/pod<uid>/<id>`` and
-``kubepods-burstable-pod<uid with _>.slice/<runtime>-<id>.scope``), containerd, CRI-O and Docker.
-A reader in its own cgroup namespace sees paths that begin with ``/..``: only the last parts are
-looked at, and these it sees in full. Called by the sampler.
+``kubepods-burstable-pod<uid with _>.slice/<runtime>-<id>.scope``), containerd, CRI-O and Docker. A
+reader in its own cgroup namespace sees paths that begin with ``/..``: only the last parts are
+looked at, and these it sees in full.
 """
 
 import re

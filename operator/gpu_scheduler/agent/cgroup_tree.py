@@ -1,7 +1,7 @@
 """Finds the leaf cgroup of a container on the node, by its id or by a process in it.
 
 Only cgroup version 2, where there is one tree; the kubelet's part of it begins with a folder named
-kubepods, wherever that hangs. Called by the driver's limits and by the self-test.
+kubepods, wherever that hangs.
 """
 
 import os

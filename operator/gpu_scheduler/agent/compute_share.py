@@ -17,7 +17,7 @@ from gpu_scheduler.agent.watchdog import Key
 FIRST_SECONDS = 60.0
 WINDOW_SECONDS = 300.0  # one for all containers of the node
 STEP_PERCENT = 10
-LEAST_CHANGE_PERCENT = 7.5  # from what was told
+LEAST_CHANGE_PERCENT = 7.5  # from what was reported
 LEAST_LOOKS = 5  # that the driver answered; of fewer nothing is told
 
 
@@ -27,7 +27,7 @@ class _Share:
     since: float
     total: float = 0.0  # of the window, in looks
     looks: int = 0
-    told: int | None = None
+    reported: int | None = None
 
     def add(self, busy_ratio: float | None) -> None:
         if busy_ratio is not None:
@@ -36,11 +36,11 @@ class _Share:
 
     def tell(self) -> None:
         if self.looks < LEAST_LOOKS:
-            self.told = None  # the driver does not know, or hardly
+            self.reported = None  # the driver does not know, or hardly
             return
         percent = 100 * self.total / self.looks
-        if self.told is None or abs(percent - self.told) > LEAST_CHANGE_PERCENT:
-            self.told = round(percent / STEP_PERCENT) * STEP_PERCENT
+        if self.reported is None or abs(percent - self.reported) > LEAST_CHANGE_PERCENT:
+            self.reported = round(percent / STEP_PERCENT) * STEP_PERCENT
 
 
 class ComputeShares:
@@ -70,7 +70,7 @@ class ComputeShares:
                 share = self._shares[key] = _Share(use.container.own.id, now)
             share.container_id = use.container.own.id
             share.add(use.busy_ratio)
-            if share.told is None and now - share.since >= FIRST_SECONDS:
+            if share.reported is None and now - share.since >= FIRST_SECONDS:
                 share.tell()
         for key in self._shares.keys() - seen:
             del self._shares[key]
@@ -78,8 +78,9 @@ class ComputeShares:
             self._end_window(now)
 
     def percent(self) -> dict[Key, int]:
-        """What is told now, 0 to 100; nothing where it is not known."""
-        return {key: each.told for key, each in self._shares.items() if each.told is not None}
+        """What is reported now, 0 to 100; nothing where it is not known."""
+        known = ((key, share.reported) for key, share in self._shares.items())
+        return {key: percent for key, percent in known if percent is not None}
 
     def _end_window(self, now: float) -> None:
         self._window = now

@@ -1,7 +1,7 @@
 """What the agent asks of the NVIDIA driver, as a typed protocol.
 
-One implementation speaks to NVML (``nvml``), another is the tests' own. Memory is in bytes and
-a figure that the driver does not know is None, never 0. Used by everything that samples.
+One implementation speaks to NVML (``nvml``), another is the tests' own. Memory is in bytes and a
+figure that the driver does not know is None, never 0.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """Foreign processes that stay: a look may simply have been quicker than the operator's word.
 
 A process is reported from the second look on, and no more once it is gone; one of a pod that the
-operator has not named only after a while, since the news of a new pod take a few seconds. Called by
-the agent after each sample.
+operator has not named only after a while, since the news of a new pod take a few seconds.
 """
 
 from collections.abc import Collection, Mapping

@@ -3,7 +3,7 @@
 Nobody competes for it, and it comes back when it was deleted. Without an API server the agent goes
 on with its work and catches up. When the agent ends, nothing is cleaned up: the Lease runs out, and
 only then does the node take no new pods, so that an upgrade of the agent is not noticed. There is
-none before the operator's first word. Run by the agent.
+none before the operator's first word.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from gpu_scheduler.agent.own_object import OwnObject, Writer
+from gpu_scheduler.agent.settings import AgentSettings
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX, COMPONENT_AGENT, LABEL_COMPONENT
 from gpu_scheduler.api.orders import Orders
 from gpu_scheduler.kube import errors, paths
@@ -59,11 +60,8 @@ class Heartbeat:
     def __init__(
         self,
         client: Writer,
+        settings: AgentSettings,
         *,
-        node: str,
-        namespace: str,
-        lease_seconds: float,
-        renew_seconds: float,
         alive: Callable[[], bool] = lambda: True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -72,25 +70,18 @@ class Heartbeat:
 
         Args:
             client: To write with.
-            node: Name of the node.
-            namespace: Of the Lease.
-            lease_seconds: How long a renewal holds.
-            renew_seconds: Between renewals.
+            settings: The node, the Lease's namespace, how long a renewal holds and how often.
             alive: Whether what the agent reports is true; if not, the Lease must run out.
             now: Wall clock.
             sleep: Waits.
         """
-        self._node = node
-        self._namespace = namespace
-        self._own = OwnObject(client, paths.lease(namespace), lease_name(node))
+        self._settings = settings
+        lease_path = paths.lease(settings.namespace)
+        self._own = OwnObject(client, lease_path, lease_name(settings.node))
         self._orders: Orders | None = None
-        self._lease_seconds = lease_seconds
-        self._renew_seconds = renew_seconds
         self._alive = alive
         self._now = now
         self._sleep = sleep
-        self.failures = 0
-        """Renewals that failed in a row."""
 
     def take(self, orders: Orders) -> None:
         """What the operator says: whose the Lease is, and which version it sees."""
@@ -103,25 +94,25 @@ class Heartbeat:
             try:
                 beaten = self._alive() and await self.beat()
             except Exception:
-                unexpected("heartbeat", self._node)
+                unexpected("heartbeat", self._settings.node)
                 beaten = False
             # Without one soon again: the Lease still lives, it must not run out for this.
-            await self._sleep(self._renew_seconds if beaten else self._renew_seconds / 5)
+            seconds = self._settings.renew_seconds
+            await self._sleep(seconds if beaten else seconds / 5)
 
     async def beat(self) -> bool:
-        """Renew once; failures are counted and logged, and answered with False."""
+        """Renew once; failures are logged, and answered with False."""
         if self._orders is None:
             return False
-        uid = self._orders.node_uid
-        body = lease(self._node, self._namespace, self._lease_seconds, self._now(), uid)
+        node, namespace = self._settings.node, self._settings.namespace
+        seconds = self._settings.lease_seconds
+        body = lease(node, namespace, seconds, self._now(), self._orders.node_uid)
         if not self._own.version:
             self._own.offer(self._orders.lease_version)
         write = self._own.replace if self._own.version else self._own.create
         try:
-            await write(body, self._renew_seconds / 2)
+            await write(body, self._settings.renew_seconds / 2)
         except errors.ApiError as error:
-            self.failures += 1
             log.warning("heartbeat: %s", error)
             return False
-        self.failures = 0
         return True

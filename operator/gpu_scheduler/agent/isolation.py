@@ -3,7 +3,7 @@
 The promise (libgpucap is mounted) is believed only until a process of the container is on a GPU:
 from then on every one of these processes must have the library mapped, or the container is reported
 as unprotected, with the first such process. So is one that is above its cap by memory which the
-library, though mapped, did not count. Called by the agent after each sample.
+library, though mapped, did not count.
 """
 
 from collections.abc import Callable
@@ -46,15 +46,15 @@ def verdict(
     own = use.container.own
     if not own.promised:
         return IsolationVerdict("framework")
-    for seen in use.processes:
-        loaded = has_library(seen)
+    for gpu_process in use.processes:
+        loaded = has_library(gpu_process)
         if loaded:
             continue
-        command = seen.process.command if seen.process is not None else "?"
+        command = gpu_process.process.command if gpu_process.process is not None else "?"
         why = "runs without libgpucap" if loaded is False else "cannot be looked into"
         return IsolationVerdict(
             "unprotected",
-            f"container {own.name}: process {seen.pid} ({command}) is on the GPU and "
+            f"container {own.name}: process {gpu_process.pid} ({command}) is on the GPU and "
             f"{why}: nothing but the watchdog holds it to its cap",
         )
     if got_past:
@@ -70,11 +70,11 @@ def verdict(
 def _beside(use: ContainerUse) -> IsolationVerdict:
     """An ephemeral container sees what its pod holds, if it asks for it, and has no cap at all."""
     first = use.beside[0]
-    command = first.seen.process.command if first.seen.process is not None else "?"
+    command = first.gpu_process.process.command if first.gpu_process.process is not None else "?"
     more = f" and {len(use.beside) - 1} more processes" if len(use.beside) > 1 else ""
     return IsolationVerdict(
         "unprotected",
-        f"ephemeral container {first.name}: process {first.seen.pid} ({command}){more} is on "
-        f"{first.uuid} of container {use.container.own.name}, where no cap holds it and nobody is "
-        "charged for its memory; it ends with the pod, or when its process is stopped",
+        f"ephemeral container {first.name}: process {first.gpu_process.pid} ({command}){more} is "
+        f"on {first.uuid} of container {use.container.own.name}, where no cap holds it and nobody "
+        "is charged for its memory; it ends with the pod, or when its process is stopped",
     )

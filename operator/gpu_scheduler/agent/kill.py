@@ -2,7 +2,7 @@
 
 A pidfd names one process for good: it is opened first, then the process behind the pid is checked
 to be still the one that was judged (start time and container), and the signal goes through the
-pidfd. Called by the agent for projects whose policy is ``kill``.
+pidfd.
 """
 
 import logging
@@ -29,23 +29,25 @@ def kill(procfs: ProcFS, pod_uid: str, processes: Iterable[DeviceProcess]) -> li
         The pids that were killed.
     """
     killed = []
-    for seen in processes:
-        if seen.process is None:
+    for gpu_process in processes:
+        if gpu_process.process is None:
             continue
         try:
-            descriptor = os.pidfd_open(seen.pid)
+            descriptor = os.pidfd_open(gpu_process.pid)
         except (OSError, OverflowError):
             continue  # gone, or a number that no process has
         try:
-            now = procfs.process(seen.pid)
+            now = procfs.process(gpu_process.pid)
             of = owner(now.cgroup) if now is not None else None
-            same = now is not None and now.started == seen.process.started
+            same = now is not None and now.started == gpu_process.process.started
             if not same or of is None or of.pod_uid != pod_uid:
                 continue
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-            killed.append(seen.pid)
+            killed.append(gpu_process.pid)
         except PermissionError:
-            log.error("process %d cannot be killed: the capability KILL is missing", seen.pid)
+            log.error(
+                "process %d cannot be killed: the capability KILL is missing", gpu_process.pid
+            )
         except ProcessLookupError:
             pass
         finally:

@@ -3,7 +3,7 @@
 The file belongs to the tenant, who may truncate, replace or fill it with anything: it is opened
 without following a link anywhere on the way, checked to be a regular file with one name, and
 touched with pread and pwrite alone. The layout is that of ``native/libgpucap/src/ledger.h``, whose
-program ``make offsets`` a test compares with the constants here. Called by true-up.
+program ``make offsets`` a test compares with the constants here.
 """
 
 import os

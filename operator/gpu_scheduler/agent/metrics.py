@@ -1,7 +1,7 @@
 """Prometheus metrics of the agent (prefix ``gpusched_``, base units, ratios 0 to 1).
 
 Computed when they are scraped, from the last sample. Jobs are summed up: no label per trial. What
-the driver does not know is absent, never 0. Served by the agent's admin port.
+the driver does not know is absent, never 0.
 """
 
 from collections.abc import Callable, Iterable
@@ -59,8 +59,16 @@ class AgentMetrics(Collector):
 
     def _devices(self) -> Iterable[Metric]:
         figures: tuple[tuple[str, str, dict[str, float | None]], ...] = (
-            ("gpu_healthy", "1 while it takes pods.", self._each(_healthy)),
-            ("gpu_utilization_ratio", "Share of time with a kernel.", self._each(_busy)),
+            (
+                "gpu_healthy",
+                "1 while it takes pods.",
+                self._each(lambda d: float(d.message is None)),
+            ),
+            (
+                "gpu_utilization_ratio",
+                "Share of time with a kernel.",
+                self._each(lambda d: d.load.busy_ratio),
+            ),
             ("gpu_memory_total_bytes", "Device memory.", self._each(_total)),
             ("gpu_memory_used_bytes", "Of it in use.", self._each(_used)),
             ("gpu_power_watts", "Power drawn.", self._each(lambda d: d.load.power_watts)),
@@ -109,14 +117,6 @@ class AgentMetrics(Collector):
         ):
             gauge = GaugeMetricFamily(f"gpusched_{name}", text, labels=_JOB)
             yield filled(gauge, sorted(totals.items()))
-
-
-def _healthy(device: DeviceSample) -> float:
-    return float(device.message is None)
-
-
-def _busy(device: DeviceSample) -> float | None:
-    return device.load.busy_ratio
 
 
 def _total(device: DeviceSample) -> float | None:

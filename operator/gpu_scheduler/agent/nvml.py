@@ -1,8 +1,8 @@
 """``Driver`` over NVML: the one module that imports pynvml.
 
 Handles and the event set live from ``open`` to ``close``; a second ``open`` starts afresh, which is
-how devices come back after a reset. Every NVML error becomes one of three of ours. Values that
-NVML marks as not available, or a device does not support, are None. Called by the sampler.
+how devices come back after a reset. Every NVML error becomes one of three of ours. Values that NVML
+marks as not available, or a device does not support, are None.
 """
 
 import contextlib

@@ -2,7 +2,7 @@
 
 Read before every look and a few times a second between two, so that a new pod is known before its
 processes are judged. A text that cannot be read changes nothing: the agent goes on with what it
-knew. Called by the agent; run by ``process``.
+knew.
 """
 
 import asyncio
@@ -33,8 +33,6 @@ class OrdersFile:
         self._followers = followers
         self._sleep = sleep
         self._text = b""
-        self.now: Orders | None = None
-        """What was said last; None before the operator's first word."""
 
     async def run(self) -> NoReturn:
         """Read for ever."""
@@ -52,12 +50,12 @@ class OrdersFile:
             return
         self._text = text
         try:
-            self.now = orders.parse(text)
+            found = orders.parse(text)
         except BadOrdersError as error:
             log.warning("%s; going on with what was known", error)
             return
         for follower in self._followers:
             try:
-                follower(self.now)
+                follower(found)
             except Exception:
                 unexpected("orders", self._path)

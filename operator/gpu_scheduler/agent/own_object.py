@@ -3,7 +3,7 @@
 All agents share one account, and neither RBAC nor a policy can let each read, or patch, its own
 object alone: the answer to a patch that fails shows the object (docs/adr/0035). So it is replaced,
 which needs its current version: that of our own last answer, or else the one that the operator
-tells. A version that the server has refused is not tried again. Called by publisher and heartbeat.
+tells. A version that the server has refused is not tried again.
 """
 
 from typing import Any, Protocol

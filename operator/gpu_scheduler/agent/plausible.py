@@ -1,8 +1,7 @@
 """What NVML says, held against what can be: nothing else goes on to judge or to report.
 
 A figure that cannot be (negative, beyond every device, not a number) is None, as if the driver did
-not know it; a device whose identity cannot be is one that does not answer. Pure; called by the
-sampler for every answer, whatever driver gave it.
+not know it; a device whose identity cannot be is one that does not answer. Pure.
 """
 
 import math

@@ -1,8 +1,8 @@
 """The pods of this node, as far as GPUs are concerned: who was granted what.
 
 From the operator's orders (``api.orders``) and from nothing else. A pod that left them is
-remembered for a while as ended, so that the last processes of one that has just ended are not
-taken for a stranger's. Read by the agent after each sample.
+remembered for a while as ended, so that the last processes of one that has just ended are not taken
+for a stranger's.
 """
 
 from collections.abc import Callable
@@ -33,8 +33,6 @@ class Pods:
     def __init__(self, news: Callable[[], None] = lambda: None) -> None:
         self._news = news
         self._left: dict[str, tuple[float, tuple[GpuContainer, ...]]] = {}
-        self.told = False
-        """Whether the operator has said anything; before, nobody can be called a stranger."""
         self.containers: dict[str, tuple[GpuContainer, ...]] = {}
         """GPU containers of ours, by the pod's uid."""
         self.others: dict[str, Neighbour] = {}
@@ -46,7 +44,6 @@ class Pods:
             orders: What the operator says.
             now: Monotonic seconds.
         """
-        self.told = True
         ours = {
             pod.uid: tuple(GpuContainer(pod, each) for each in pod.containers)
             for pod in orders.pods

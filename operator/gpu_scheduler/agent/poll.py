@@ -2,7 +2,6 @@
 
 Everything here may block (NVML, /proc, a tenant's ledger), so it runs in a thread of its own; what
 it needs of the event loop's state is handed in as a value and what it finds comes back as one.
-Called by the agent.
 """
 
 import time
@@ -22,6 +21,8 @@ from gpu_scheduler.agent.watchdog import Key, OverCapContainer, Watchdog
 from gpu_scheduler.api.orders import Neighbour
 from gpu_scheduler.kube.unexpected import unexpected
 
+_NO_SURROUNDINGS = Surroundings()
+
 
 @dataclass(frozen=True, slots=True)
 class PodSnapshot:
@@ -29,7 +30,6 @@ class PodSnapshot:
 
     containers: Mapping[str, tuple[GpuContainer, ...]]
     others: Mapping[str, Neighbour]
-    around: Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,17 @@ class Poller:
     """Looks; not to be called from two threads."""
 
     def __init__(
-        self, sampler: Sampler, procfs: ProcFS, watchdog: Watchdog, *, kernel: KernelLimits | None
+        self,
+        sampler: Sampler,
+        procfs: ProcFS,
+        watchdog: Watchdog,
+        around: Surroundings = _NO_SURROUNDINGS,
     ) -> None:
         self.sampler = sampler
         self._procfs = procfs
         self._watchdog = watchdog
-        self.kernel = kernel
+        self._around = around
+        self.kernel: KernelLimits | None = None
         self._true_up = TrueUp(procfs)
         self._shares = ComputeShares()
         self._verdicts: dict[Key, IsolationVerdict] = {}
@@ -83,9 +88,9 @@ class Poller:
         """
         began = time.perf_counter()
         sample = self.sampler.sample(now)
-        found = usage(sample, known.containers, known.others, known.around)
+        found = self._usage(sample, known)
         if sample.problem is None:
-            self.limit(found)
+            self._limit(found)
             self._true_up.update(found.containers)
             self._shares.update(found.containers, now)
         over = self._watchdog.update(found.containers, wall) if sample.problem is None else {}
@@ -105,18 +110,24 @@ class Poller:
         self._reported = set(over)
         self._verdicts = verdicts
         self._loaded &= {
-            (seen.pid, seen.process.started)
+            (gpu_process.pid, gpu_process.process.started)
             for device in sample.devices
-            for seen in device.processes
-            if seen.process is not None
+            for gpu_process in device.processes
+            if gpu_process.process is not None
         }
         contexts = self._true_up.costs.mib()
         took = time.perf_counter() - began
         shares = self._shares.percent()
         return Poll(sample, found, over, verdicts, tuple(killed), contexts, shares, took)
 
-    def limit(self, found: Usage) -> None:
+    def limit(self, sample: Sample, known: PodSnapshot) -> None:
         """Let the driver hold the containers to their caps, where it can."""
+        self._limit(self._usage(sample, known))
+
+    def _usage(self, sample: Sample, known: PodSnapshot) -> Usage:
+        return usage(sample, known.containers, known.others, self._around)
+
+    def _limit(self, found: Usage) -> None:
         if self.kernel is not None:
             self.kernel.update(found.containers)
 
@@ -136,13 +147,13 @@ class Poller:
         got_past = over and self._watchdog.is_too_much(use, self._true_up.uncounted_mib(use))
         return verdict(use, kernel=kernel, has_library=self._has_library, got_past=got_past)
 
-    def _has_library(self, seen: DeviceProcess) -> bool | None:
-        if seen.process is None:
+    def _has_library(self, gpu_process: DeviceProcess) -> bool | None:
+        if gpu_process.process is None:
             return None
-        key = (seen.pid, seen.process.started)
+        key = (gpu_process.pid, gpu_process.process.started)
         if key in self._loaded:
             return True
-        mapped = self._procfs.has_library(seen.pid)
+        mapped = self._procfs.has_library(gpu_process.pid)
         if mapped:
             self._loaded.add(key)
         return mapped

@@ -1,7 +1,7 @@
 """The agent's process: puts the parts together, serves health and metrics, ends when told to.
 
 On SIGTERM nothing is cleaned up but the driver's handles: GPUNode stays true for as long as the
-Lease lives, and the next agent goes on from there. Called by main.
+Lease lives, and the next agent goes on from there.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from gpu_scheduler import __version__
 from gpu_scheduler.agent import selftest
-from gpu_scheduler.agent.agent import Agent
+from gpu_scheduler.agent.agent import Agent, LookTiming
 from gpu_scheduler.agent.driver import Driver
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.heartbeat import Heartbeat
@@ -66,7 +66,7 @@ class AgentProcess:
         self.publisher = Publisher(client, settings.node)
         self.clock = Clock()
         self.metrics = AgentMetrics(settings.node, self.clock)
-        self._told = asyncio.Event()
+        self._ordered = asyncio.Event()
         self._orders = OrdersFile(Path(settings.orders_file), self._take)
         sampler = Sampler(
             driver,
@@ -75,28 +75,26 @@ class AgentProcess:
             unified_memory_mib=settings.unified_memory_mib,
         )
         watchdog = Watchdog(tolerance_mib=settings.tolerance_mib, samples=settings.over_cap_samples)
-        self._poller = Poller(sampler, procfs, watchdog, kernel=None)
+        around = Surroundings(
+            daemons=frozenset(settings.daemons),
+            own_pod=settings.pod_uid,
+            own_cgroup=_own_cgroup(),
+        )
+        self._poller = Poller(sampler, procfs, watchdog, around)
         self.agent = Agent(
             self._poller,
             self.pods,
             self.publisher,
             self.metrics,
-            around=Surroundings(
-                daemons=frozenset(settings.daemons),
-                own_pod=settings.pod_uid,
-                own_cgroup=_own_cgroup(),
+            LookTiming(
+                sample_seconds=settings.sample_seconds, answer_seconds=settings.answer_seconds
             ),
             refresh=self._orders.read,
-            sample_seconds=settings.sample_seconds,
-            answer_seconds=settings.answer_seconds,
-            self_test=_verdict(Path(settings.verdict_file)),
         )
+        self.agent.self_test = _verdict(Path(settings.verdict_file))
         self._heartbeat = Heartbeat(
             client,
-            node=settings.node,
-            namespace=settings.namespace,
-            lease_seconds=settings.lease_seconds,
-            renew_seconds=settings.renew_seconds,
+            settings,
             alive=lambda: self.publisher.behind_seconds() < settings.lease_seconds,
         )
 
@@ -127,7 +125,7 @@ class AgentProcess:
                 start = partial(start_kernel_limits, self._settings, self._driver, self._poller)
                 await self.agent.in_thread(lambda: self._kernel(start()))
             group.create_task(self.agent.run())
-            await self._told.wait()
+            await self._ordered.wait()
             log.info("%s: %d pods with GPUs", self._settings.node, len(self.pods.containers))
             self.agent.status = await self.publisher.last()
             self.clock.begin(self._client.heard)  # only to say it where they differ
@@ -139,7 +137,7 @@ class AgentProcess:
         self.pods.take(orders, time.monotonic())
         self.publisher.take(orders)
         self._heartbeat.take(orders)
-        self._told.set()
+        self._ordered.set()
 
     def _kernel(self, layer: selftest.Layer) -> None:
         log.info("kernel limits %s: %s", layer.result, layer.detail)
@@ -153,7 +151,7 @@ class AgentProcess:
         return await serve(application, self._settings.admin_host, self._settings.admin_port)
 
     def _missing(self) -> str:
-        if not self._told.is_set():
+        if not self._ordered.is_set():
             return "the operator has not said yet which pods of the node are whose\n"
         if not self.metrics.counts.samples:
             return "no look at the devices yet\n"

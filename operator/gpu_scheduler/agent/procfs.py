@@ -1,7 +1,7 @@
 """What the agent reads under /proc about a process. Everything may be gone at any moment.
 
-A pid is reused, a process is not: whoever remembers something of a process keys it by pid and
-start time. Called by the sampler, true-up and kill; the folder is passed in for tests.
+A pid is reused, a process is not: whoever remembers something of a process keys it by pid and start
+time.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,7 @@
 A write that failed is tried again with what is true then; while the API server is away nothing else
 of the agent waits for it. The Node owns the GPUNode, so both go together. The operator tells which
 version it sees, so that a GPUNode that was deleted or overwritten is written again at once. Nothing
-is written before the operator's first word. Run by the agent.
+is written before the operator's first word.
 """
 
 import asyncio
@@ -43,8 +43,6 @@ class Publisher:
         self._wanted: dict[str, Any] | None = None
         self._written: dict[str, Any] | None = None
         self._news = asyncio.Event()
-        self.writes = 0
-        """Statuses written."""
 
     def take(self, orders: Orders) -> None:
         """What the operator says: whose the GPUNode is, and which version it sees."""
@@ -121,7 +119,6 @@ class Publisher:
             await self._create(self._orders)
             await self._own.replace(body, _ANSWER_SECONDS, subresource="status")
         self._written = wanted
-        self.writes += 1
         if wanted == self._wanted:
             self._behind_since = None
 

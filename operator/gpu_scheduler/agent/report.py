@@ -1,60 +1,61 @@
 """What the agent found, as the status of its GPUNode: pure functions.
 
 Equal knowledge gives an equal status, whatever moves in between, so that a write follows from a
-change and from nothing else. Called by the agent after each sample; written by ``publish``.
+change and from nothing else. Usable memory of a device is what programs can have: the total without
+the driver's own part, in whole MiB, rounded down so that the sum of caps never exceeds it.
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Mapping
 
-from gpu_scheduler.agent.inventory import device
+from gpu_scheduler.agent.driver import DeviceMemory, DeviceProperties
 from gpu_scheduler.agent.isolation import IsolationVerdict
-from gpu_scheduler.agent.sampler import Sample
+from gpu_scheduler.agent.poll import Poll
 from gpu_scheduler.agent.selftest import SelftestVerdict as SelfTest
-from gpu_scheduler.agent.usage import ContainerUse, Usage
-from gpu_scheduler.agent.watchdog import Key, OverCapContainer
-from gpu_scheduler.api.gpunode import ContainerReport, Device, GPUNodeStatus
+from gpu_scheduler.agent.usage import ContainerUse
+from gpu_scheduler.agent.watchdog import OverCapContainer
+from gpu_scheduler.api.gpunode import ContainerReport, Device, ForeignProcess, GPUNodeStatus
+from gpu_scheduler.core.model.units import MIB
 
 MOST_DEVICES = 64
 MOST_CONTAINERS = 1024
+MOST_FOREIGN = 16  # as many as GPUNode holds of them per device
 _MESSAGE = 512
 
 
 def status(
-    sample: Sample,
-    usage: Usage,
-    over: Mapping[Key, OverCapContainer],
-    verdict: Callable[[ContainerUse], IsolationVerdict],
-    self_test: SelfTest | None,
-    contexts_mib: Mapping[str, int] = MappingProxyType({}),
-    compute_percent: Mapping[Key, int] = MappingProxyType({}),
+    look: Poll, foreign: Mapping[str, list[ForeignProcess]], self_test: SelfTest | None
 ) -> GPUNodeStatus:
-    """The status after a sample.
+    """The status after a look.
 
     Args:
-        sample: All devices.
-        usage: Who is on them.
-        over: Containers above their cap.
-        verdict: The layer in place for a container.
+        look: What it found.
+        foreign: Of that the foreign processes that are reported, by device.
         self_test: None when there was none.
-        contexts_mib: What a context takes, by device; nothing where none was seen.
-        compute_percent: Share of time by container; nothing where it is not known.
     """
     devices = [
         device(
             each.facts,
             each.message,
-            usage.foreign.get(each.facts.uuid),
-            contexts_mib.get(each.facts.uuid),
+            foreign.get(each.facts.uuid),
+            look.contexts_mib.get(each.facts.uuid),
         )
-        for each in sample.devices
+        for each in look.sample.devices
     ]
     containers = [
-        container_report(use, verdict(use), over.get(use.key), compute_percent.get(use.key))
-        for use in usage.containers
+        container_report(
+            use, look.verdicts[use.key], look.over.get(use.key), look.compute_percent.get(use.key)
+        )
+        for use in look.usage.containers
     ]
     containers.sort(key=lambda c: (c.namespace, c.pod, c.uid, c.container))
-    return _status(sample.driver_version, devices, containers, self_test)
+    return GPUNodeStatus(
+        driver_version=look.sample.driver_version or None,
+        isolation=self_test.isolation if self_test else None,
+        self_test=self_test.sentence[:1024] if self_test else None,
+        gpus=len(devices),
+        devices=devices[:MOST_DEVICES],
+        containers=containers[:MOST_CONTAINERS],
+    )
 
 
 def unreadable(known: GPUNodeStatus, problem: str) -> GPUNodeStatus:
@@ -86,17 +87,36 @@ def container_report(
     )
 
 
-def _status(
-    driver: str,
-    devices: list[Device],
-    containers: list[ContainerReport],
-    self_test: SelfTest | None,
-) -> GPUNodeStatus:
-    return GPUNodeStatus(
-        driver_version=driver or None,
-        isolation=self_test.isolation if self_test else None,
-        self_test=self_test.sentence[:1024] if self_test else None,
-        gpus=len(devices),
-        devices=devices[:MOST_DEVICES],
-        containers=containers[:MOST_CONTAINERS],
+def problem(facts: DeviceProperties) -> str | None:
+    """Why a device cannot be shared at all, whatever its health."""
+    if facts.mig:
+        return "MIG is enabled: only whole GPUs are shared; disable MIG or label the node away"
+    if facts.memory is None:
+        return (
+            "shares the machine's memory, so that NVML tells no size: set the agent's "
+            "unifiedMemoryMiB"
+        )
+    return None
+
+
+def device(
+    facts: DeviceProperties,
+    message: str | None,
+    foreign: list[ForeignProcess] | None = None,
+    context_mib: int | None = None,
+) -> Device:
+    """A device as GPUNode shows it; ``message`` says why it is unhealthy."""
+    memory = facts.memory or DeviceMemory(0, 0, 0)
+    message = message or problem(facts)
+    return Device(
+        uuid=facts.uuid,
+        index=facts.index,
+        model=facts.model[:128],
+        memory_mib=memory.total_bytes // MIB,
+        usable_mib=max(0, memory.total_bytes - memory.reserved_bytes) // MIB,
+        compute_capability=facts.compute_capability,
+        healthy=message is None,
+        message=None if message is None else message[:512],
+        context_mib=context_mib,
+        foreign_processes=(foreign or [])[:MOST_FOREIGN] or None,
     )

@@ -19,8 +19,8 @@ from gpu_scheduler.agent.driver import (
     Vitals,
 )
 from gpu_scheduler.agent.health import Health
-from gpu_scheduler.agent.inventory import with_configured_memory
 from gpu_scheduler.agent.procfs import Process, ProcFS
+from gpu_scheduler.core.model.units import MIB
 from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
@@ -80,13 +80,9 @@ class Sampler:
     """Looks when told to; not to be called from two threads."""
 
     def __init__(
-        self,
-        driver: Driver,
-        procfs: ProcFS,
-        health: Health,
-        *,
-        unified_memory_mib: int = 0,
+        self, driver: Driver, procfs: ProcFS, health: Health, *, unified_memory_mib: int = 0
     ) -> None:
+        """``unified_memory_mib``: of devices that share the machine's memory; 0: not configured."""
         self._driver = driver
         self._procfs = procfs
         self._health = health
@@ -173,6 +169,13 @@ class Sampler:
     def _facts(self, index: int) -> DeviceProperties:
         found = replace(plausible.facts(self._driver.facts(index)), index=index)
         return with_configured_memory(found, self._unified_memory_mib)
+
+
+def with_configured_memory(facts: DeviceProperties, unified_memory_mib: int) -> DeviceProperties:
+    """The facts, with the configured size where a device shares the machine's memory."""
+    if facts.memory is not None or not unified_memory_mib:
+        return facts
+    return replace(facts, memory=DeviceMemory(unified_memory_mib * MIB, 0, 0))
 
 
 def _said(about: str, error: Exception) -> str:

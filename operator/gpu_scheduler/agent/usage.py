@@ -3,7 +3,7 @@
 A pure function of the sample and of what the pods were granted. A process belongs to a container
 only on devices that this container was granted; elsewhere it is foreign, as is everything that no
 allocation explains. Daemons of the driver are known by name, but in the namespace of a project a
-name proves nothing. Called by the agent after each sample.
+name proves nothing.
 """
 
 from collections.abc import Collection, Mapping
@@ -54,7 +54,7 @@ class Beside:
 
     uuid: str
     name: str  # of the ephemeral container
-    seen: DeviceProcess
+    gpu_process: DeviceProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +122,22 @@ def usage(
     unnamed: set[int] = set()
     for device in sample.devices:
         uuid = device.facts.uuid
-        for seen in device.processes:
-            of = owner(seen.process.cgroup) if seen.process is not None else None
+        for gpu_process in device.processes:
+            of = owner(gpu_process.process.cgroup) if gpu_process.process is not None else None
             theirs = granted.get((of.pod_uid, uuid), []) if of is not None else []
             container = _container(of, theirs)
             if container is not None:
                 by_device = held.setdefault(container.key, {})
-                by_device.setdefault(uuid, []).append(seen)
+                by_device.setdefault(uuid, []).append(gpu_process)
                 continue
             if (near := _beside(of, theirs)) is not None:
                 holder, name_of_it = near
-                beside.setdefault(holder.key, []).append(Beside(uuid, name_of_it, seen))
-            name = _foreign_name(seen, of, pods, others, around)
+                beside.setdefault(holder.key, []).append(Beside(uuid, name_of_it, gpu_process))
+            name = _foreign_name(gpu_process, of, pods, others, around)
             if name is not None:
-                foreign.setdefault(uuid, []).append(_foreign(seen, name))
+                foreign.setdefault(uuid, []).append(_foreign(gpu_process, name))
                 if of is not None and of.pod_uid not in pods and of.pod_uid not in others:
-                    unnamed.add(seen.pid)
+                    unnamed.add(gpu_process.pid)
     readable = {d.facts.uuid for d in sample.devices if d.readable}
     containers = []
     for container in (each for group in pods.values() for each in group if not each.ended):
@@ -190,18 +190,18 @@ def _beside(of: Owner | None, granted: list[GpuContainer]) -> tuple[GpuContainer
 
 
 def _foreign_name(
-    seen: DeviceProcess,
+    gpu_process: DeviceProcess,
     found: Owner | None,
     pods: Mapping[str, tuple[GpuContainer, ...]],
     others: Mapping[str, Neighbour],
     around: Surroundings,
 ) -> str | None:
     """What to call a foreign process of a pod's; None for those that are no strangers."""
-    if seen.process is None:
+    if gpu_process.process is None:
         return "(not in /proc)"
-    command = seen.process.command
+    command = gpu_process.process.command
     if found is None:
-        if _of_own_pod(seen.process.cgroup, around):
+        if _of_own_pod(gpu_process.process.cgroup, around):
             return None
         return None if command in around.daemons else command
     if found.pod_uid == around.own_pod:
@@ -235,7 +235,7 @@ def _of_own_pod(cgroup: str, around: Surroundings) -> bool:
     return path == "/" or (path.startswith("/../") and not path.startswith("/../.."))
 
 
-def _foreign(seen: DeviceProcess, name: str) -> ForeignProcess:
-    used = seen.used_bytes
+def _foreign(gpu_process: DeviceProcess, name: str) -> ForeignProcess:
+    used = gpu_process.used_bytes
     rounded = None if used is None else -(-used // MIB // _ROUND_MIB) * _ROUND_MIB
-    return ForeignProcess(pid=seen.pid, name=name[:_NAME_LENGTH], used_mib=rounded)
+    return ForeignProcess(pid=gpu_process.pid, name=name[:_NAME_LENGTH], used_mib=rounded)

@@ -1,9 +1,9 @@
 """Which containers are above their memory cap: a pure decision over samples.
 
 A container is over when it holds more than its cap and a tolerance in ``samples`` looks in a row,
-and well again after as many looks below. A look at which the driver did not know the memory
-changes nothing. The tolerance is per process, since each has a context that the ledger learns of
-only after the first sample; it does not grow without end. Called by the agent after each sample.
+and well again after as many looks below. A look at which the driver did not know the memory changes
+nothing. The tolerance is per process, since each has a context that the ledger learns of only after
+the first sample; it does not grow without end.
 """
 
 from collections.abc import Iterable, Sized

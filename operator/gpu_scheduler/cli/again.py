@@ -2,7 +2,7 @@
 
 A Job never runs again once it has ended, so neither does a GPUJob. The API server is asked first
 whether it would take the new one; if it is refused after all, it is printed, so that nothing is
-lost. Called by ``changes``.
+lost.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from typing import Any
 from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.ending import Failed
-from gpu_scheduler.cli.finding import gpujob_path
+from gpu_scheduler.cli.finding import get, gpujob_path, no_job
 from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
@@ -44,15 +44,9 @@ def run_again(
         errors.ApiError: it may not be read or deleted.
     """
     path = gpujob_path(cluster.namespace, name)
-    try:
-        job = cluster.client.get(path)
-    except errors.NotFound as error:
-        if not error.details.name:
-            raise
-        raise Failed(
-            f"there is no GPUJob called {name} in namespace {cluster.namespace}; "
-            "kubectl gpu list shows what there is"
-        ) from None
+    job = get(cluster, path)
+    if job is None:
+        raise no_job(cluster, name)
     _check(name, job, drop_results=drop_results)
     new = fresh(job)
     _would_be_taken(cluster, name, new)

@@ -1,6 +1,6 @@
 """The screen of ``kubectl gpu describe``: pure, but for the Events that it reads.
 
-Of objects that another version wrote, what is not there is left out. Called by ``describe``.
+Of objects that another version wrote, what is not there is left out.
 """
 
 import re
@@ -11,7 +11,7 @@ from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.finding import ResolvedTarget
 from gpu_scheduler.cli.lists.job_table import age
 from gpu_scheduler.cli.lists.share_rows import PodOwner, held, owner_of, reason_of
-from gpu_scheduler.cli.one_pod.choosing import index_of, phase_of, role_of, trial_of
+from gpu_scheduler.cli.one_pod.choosing import index_of, phase_of, role_of, scheduled, trial_of
 from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
@@ -175,11 +175,8 @@ def _workload(found: ResolvedTarget, now: datetime) -> Iterator[str]:
         yield _line("Made by", f"gpujob/{found.job['metadata']['name']}" if found.job else owner)
     yield _line("Made", f"{age(workload.created(), now)} ago")
     yield _line("Status", ": ".join(filter(None, (cells["STATUS"], cells["REASON"]))))
-    for pod in found.pods:
-        told = _wait_message(pod)
-        if told:
-            yield _line("", told)
-            break
+    unscheduled = (c for pod in found.pods if (c := scheduled(pod)).get("status") == "False")
+    yield _line("", next(filter(None, (c.get("message") for c in unscheduled)), None))
     yield _line("Type", cells["TYPE"])
     yield _line("Held/asked", cells["GPU"] if found.job is None else None)
     images = dict.fromkeys(
@@ -188,13 +185,6 @@ def _workload(found: ResolvedTarget, now: datetime) -> Iterator[str]:
         for each in (pod.get("spec") or {}).get("containers") or ()
     )
     yield _line("Image", ", ".join(images))
-
-
-def _wait_message(pod: Body) -> str:
-    for each in (pod.get("status") or {}).get("conditions") or ():
-        if each.get("type") == "PodScheduled" and each.get("status") == "False":
-            return str(each.get("message") or "")
-    return ""
 
 
 def _pods(pods: Sequence[Body], now: datetime) -> Iterator[str]:

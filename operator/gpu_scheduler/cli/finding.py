@@ -1,7 +1,7 @@
 """What a word on the command line means: a GPUJob, a pod, or a workload of any kind, and its pods.
 
 A pod belongs to a workload if its owners, or theirs, are that: a Deployment's by a ReplicaSet, a
-CronJob's by a Job. Called by the commands that take ``JOB|POD|KIND/NAME``.
+CronJob's by a Job.
 """
 
 from collections.abc import Iterable, Iterator
@@ -68,16 +68,16 @@ def find(cluster: ClusterAccess, word: str) -> ResolvedTarget:
     kind, _, name = checked_word(word).rpartition("/")
     kind = _SHORT.get(kind.lower(), kind.lower().partition(".")[0])
     if kind in ("", "gpujob"):
-        job = _get(cluster, gpujob_path(cluster.namespace, name))
+        job = get(cluster, gpujob_path(cluster.namespace, name))
         if job is not None:
             return ResolvedTarget(
                 "gpujob", cluster.namespace, name, job, pods_of_job(cluster, name)
             )
     if kind in ("", "pod"):
-        pod = _get(cluster, paths.pod(cluster.namespace, name))
+        pod = get(cluster, paths.pod(cluster.namespace, name))
         if pod is not None:
             owner = (pod["metadata"].get("labels") or {}).get(LABEL_JOB)
-            job = _get(cluster, gpujob_path(cluster.namespace, owner)) if owner else None
+            job = get(cluster, gpujob_path(cluster.namespace, owner)) if owner else None
             return ResolvedTarget("pod", cluster.namespace, name, job, [pod])
     what = f"no {kind}" if kind else "neither a GPUJob nor a pod"
     if kind not in ("", "gpujob", "pod"):
@@ -88,6 +88,14 @@ def find(cluster: ClusterAccess, word: str) -> ResolvedTarget:
     raise Failed(
         f"there is {what} called {name} in namespace {cluster.namespace}; "
         "kubectl gpu list shows what there is, -n NAMESPACE looks elsewhere"
+    )
+
+
+def no_job(cluster: ClusterAccess, name: str) -> Failed:
+    """What to say where there is no GPUJob of a name."""
+    return Failed(
+        f"there is no GPUJob called {name} in namespace {cluster.namespace}; "
+        "kubectl gpu list shows what there is"
     )
 
 
@@ -126,7 +134,12 @@ def _oldest_first(pods: Iterable[Body]) -> list[Body]:
     return sorted(pods, key=lambda p: (p["metadata"]["creationTimestamp"], p["metadata"]["name"]))
 
 
-def _get(cluster: ClusterAccess, path: str) -> Body | None:
+def get(cluster: ClusterAccess, path: str) -> Body | None:
+    """An object; None: there is none of this name.
+
+    Raises:
+        errors.ApiError: it may not be read, or the server does not know the kind.
+    """
     try:
         return cluster.client.get(path)
     except errors.NotFound as error:

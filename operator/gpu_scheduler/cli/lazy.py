@@ -1,4 +1,4 @@
-"""A group of commands that are imported when they run.
+"""Commands and checks that are imported when they run.
 
 So ``--help`` and completion, which need names and one line of each, are quick, and a part of the
 commands can be installed without the libraries of the others.
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a command stands.
+    """Where a command or a check stands.
 
     Attributes:
-        module: its module, in which it is called ``command``.
-        help: its first line, as in a list of commands.
+        module: its module.
+        help: one line, as in a list of them.
         section: under which heading it is listed there.
         name: what it is called in its module.
     """
@@ -30,6 +30,10 @@ class Place:
     help: str
     section: str = "Commands"
     name: str = "command"
+
+    def load(self) -> Any:
+        """The thing itself."""
+        return getattr(import_module(self.module), self.name)
 
 
 class LazyGroup(click.Group):
@@ -56,7 +60,7 @@ class LazyGroup(click.Group):
         place = self._places.get(self._aliases.get(cmd_name, cmd_name))
         if place is None:
             return None
-        command = getattr(import_module(place.module), place.name)
+        command = place.load()
         assert isinstance(command, click.Command)
         return command
 

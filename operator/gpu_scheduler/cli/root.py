@@ -1,10 +1,10 @@
-"""The program and the table of its commands."""
+"""The program, and the one table of its commands: help, completion and reference are made of it."""
 
 import click
 
 from gpu_scheduler.cli.lazy import LazyGroup, Place
 
-_WORK, _LOOK, _TRY, _KEEP, _SERVE = (
+_WORK, _LOOK, _TRY, _KEEP, SERVE = (
     "Work",
     "Look",
     "Ask the planner; nothing is changed",
@@ -17,7 +17,7 @@ def _place(name: str, help: str, section: str, command: str = "command") -> Plac
     return Place(f"gpu_scheduler.cli.commands.{name}", help, section, command)
 
 
-_COMMANDS = {
+COMMANDS = {
     "submit": _place("submit", "Create a GPUJob, or print it.", _WORK),
     "suspend": _place("changes", "Stop a job, and keep it.", _WORK, "suspend"),
     "resume": _place("changes", "Let a suspended job go on.", _WORK, "resume"),
@@ -44,15 +44,15 @@ _COMMANDS = {
     "usage": _place("series", "GPU-hours by project, user or job.", _KEEP, "usage"),
     "version": _place("version", "Print the version.", _KEEP),
     "completion": _place("completion", "Completion for a shell.", _KEEP),
-    "operator": _place("operator", "Run a replica of the operator.", _SERVE),
-    "agent": _place("agent", "Run this node's agent.", _SERVE),
+    "operator": _place("operator", "Run a replica of the operator.", SERVE),
+    "agent": _place("agent", "Run this node's agent.", SERVE),
 }
 
 
 @click.group(
     "gpu-scheduler",
     cls=LazyGroup,
-    places=_COMMANDS,
+    places=COMMANDS,
     aliases={"ls": "list"},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

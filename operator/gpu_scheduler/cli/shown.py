@@ -6,11 +6,12 @@ there, nothing is cut off. Colour only on a terminal, never with NO_COLOR.
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from gpu_scheduler.cli.printed_table import PrintedTable, fitted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,6 +44,11 @@ def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
     click.echo(plain(str(text)), err=err, nl=nl)
 
 
+def note(text: object) -> None:
+    """Tell people what a program that reads the output need not see."""
+    say(text, err=True)
+
+
 def output_option(*formats: str) -> Callable[[F], F]:
     """``-o``, given as ``output``; without arguments all of ``FORMATS``."""
     return click.option(
@@ -58,27 +64,6 @@ def output_option(*formats: str) -> Callable[[F], F]:
 no_headers_option = click.option("--no-headers", is_flag=True, help="A table without its heading.")
 
 
-@dataclass(slots=True)
-class PrintedTable:
-    """A table.
-
-    Attributes:
-        columns: headings; one that ends with "|" is a column of ``-o wide`` alone.
-        rows: as many cells each.
-    """
-
-    columns: Sequence[str]
-    rows: list[Sequence[str]] = field(default_factory=list)
-
-    def cut(self, *, wide: bool) -> "PrintedTable":
-        """The table as it is shown: without the columns that are for ``-o wide``."""
-        kept = [i for i, name in enumerate(self.columns) if wide or not name.endswith("|")]
-        return PrintedTable(
-            [self.columns[i].removesuffix("|") for i in kept],
-            [[row[i] for i in kept] for row in self.rows],
-        )
-
-
 def console(*, error: bool = False) -> "Console":
     """Where tables are printed."""
     from rich.console import Console
@@ -87,15 +72,13 @@ def console(*, error: bool = False) -> "Console":
 
 
 def print_table(table: PrintedTable, *, wide: bool = False, headers: bool = True) -> None:
-    """Print a table; without ``wide`` a narrow terminal may cost it columns (see ``narrow``)."""
+    """Print a table; without ``wide`` a narrow terminal may cost it columns (see ``fitted``)."""
     table = table.cut(wide=wide)
     if not sys.stdout.isatty():
-        say("\n".join(_lines(table, headers=headers)))
+        say("\n".join(table.lines(headers=headers)))
         return
     from rich.table import Table
     from rich.text import Text
-
-    from gpu_scheduler.cli.narrow import fitted
 
     table = fitted(table, console().width, all_columns=wide)
     printed = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=headers)
@@ -149,14 +132,3 @@ def name_of(body: Mapping[str, Any]) -> str:
     group = str(body.get("apiVersion", "")).rpartition("/")[0]
     kind = str(body["kind"]).lower() + (f".{group}" if group else "")
     return f"{kind}/{body['metadata']['name']}"
-
-
-def _lines(table: PrintedTable, *, headers: bool) -> Iterable[str]:
-    rows = [list(table.columns), *table.rows] if headers else table.rows
-    if not rows:
-        return
-    widths = [max(len(row[i]) for row in rows) for i in range(len(table.columns))]
-    for row in rows:
-        yield "   ".join(
-            cell.ljust(width) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_NAMESPACE = click.option(
+    "--namespace", "-n", metavar="NAME", help="Else that of the kubeconfig's context."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterOptions:
@@ -92,6 +96,14 @@ class ClusterAccess:
     namespace: str
 
 
+def _kubeconfig_options(command: F) -> F:
+    file = click.option("--kubeconfig", metavar="FILE", help="Instead of $KUBECONFIG.")
+    context = click.option(
+        "--context", metavar="NAME", help="Of the kubeconfig; else its current one."
+    )
+    return context(file(command))
+
+
 def of_cluster(command: F) -> F:
     """A command on a cluster: ``-n``, ``--context``, ``--kubeconfig``, given as ``where``.
 
@@ -105,16 +117,18 @@ def of_cluster(command: F) -> F:
         with one_line():
             command(where=ClusterOptions(namespace, context, kubeconfig), **given)
 
-    found: Any = run
-    for add in (
-        click.option("--kubeconfig", metavar="FILE", help="Instead of $KUBECONFIG."),
-        click.option("--context", metavar="NAME", help="Of the kubeconfig; else its current one."),
-        click.option(
-            "--namespace", "-n", metavar="NAME", help="Else that of the kubeconfig's context."
-        ),
-    ):
-        found = add(found)
-    return found  # type: ignore[no-any-return]
+    return _NAMESPACE(_kubeconfig_options(run))  # type: ignore[return-value]
+
+
+def of_whole_cluster(command: F) -> F:
+    """The same without ``-n``."""
+
+    @wraps(command)
+    def run(context: str | None, kubeconfig: str | None, **given: Any) -> None:
+        with one_line():
+            command(where=ClusterOptions(None, context, kubeconfig), **given)
+
+    return _kubeconfig_options(run)  # type: ignore[return-value]
 
 
 def plainly(server: str, error: "ApiError") -> str:

@@ -279,7 +279,7 @@ def test_kubectl_is_told_the_pod(scheduled: Running, tenant: Tenant, tmp_path: P
 def test_names_are_completed(scheduled: Running, tenant: Tenant) -> None:
     tenant.submit("completed", gpu=0.5)
     script = (
-        "from gpu_scheduler.cli import job_names; job_names.PATIENCE_SECONDS = 60.0; "
+        "from gpu_scheduler.cli.commands import completion; completion.PATIENCE_SECONDS = 60.0; "
         "from gpu_scheduler.main import kubectl_complete; kubectl_complete()"
     )
     done = subprocess.run(

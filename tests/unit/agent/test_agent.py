@@ -11,7 +11,7 @@ from tests.unit.agent.fake_api import FakeApi
 from tests.unit.agent.fake_driver import MIB, FakeDriver, gpu
 from tests.unit.agent.until import until
 
-from gpu_scheduler.agent.agent import Agent
+from gpu_scheduler.agent.agent import Agent, LookTiming
 from gpu_scheduler.agent.driver import DriverError, GpuProcess, Xid
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.isolation import IsolationVerdict, verdict
@@ -22,7 +22,7 @@ from gpu_scheduler.agent.poll import Poll, Poller
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sampler
-from gpu_scheduler.agent.usage import ContainerUse, Surroundings
+from gpu_scheduler.agent.usage import ContainerUse
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.gpunode import ContainerReport
 from gpu_scheduler.kube.unexpected import counts
@@ -40,12 +40,8 @@ class Stage:
         self.api = FakeApi()
         self.pods = Pods()
         procfs = ProcFS(root)
-        self.poller = Poller(
-            Sampler(self.driver, procfs, Health()),
-            procfs,
-            Watchdog(tolerance_mib=512),
-            kernel=None,
-        )
+        sampler = Sampler(self.driver, procfs, Health())
+        self.poller = Poller(sampler, procfs, Watchdog(tolerance_mib=512))
         self.publisher = Publisher(self.api, "n1", lambda: self.now)
         self.publisher.take(orders())
         self.metrics = AgentMetrics("n1")
@@ -54,11 +50,12 @@ class Stage:
             self.pods,
             self.publisher,
             self.metrics,
-            around=Surroundings(),
-            sample_seconds=every,
-            answer_seconds=answer_seconds,
-            clock=lambda: self.now,
-            wall=lambda: f"t{self.now:g}",
+            LookTiming(
+                sample_seconds=every,
+                answer_seconds=answer_seconds,
+                clock=lambda: self.now,
+                wall=lambda: f"t{self.now:g}",
+            ),
         )
         self.agent.reporting = True
 

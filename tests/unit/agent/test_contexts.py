@@ -1,6 +1,6 @@
 """What a context takes on a device, learnt from pods that may lie."""
 
-from gpu_scheduler.agent.contexts import LEAST_MIB, MOST_MIB, PODS, ContextCosts
+from gpu_scheduler.agent.trueup import LEAST_MIB, MOST_MIB, PODS, ContextCosts
 from gpu_scheduler.core.model.units import MIB
 
 

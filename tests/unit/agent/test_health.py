@@ -1,8 +1,7 @@
 import pytest
 
 from gpu_scheduler.agent.driver import Vitals, Xid
-from gpu_scheduler.agent.health import Health, vitals_message
-from gpu_scheduler.agent.xids import FATAL, fatal_message
+from gpu_scheduler.agent.health import FATAL, Health, fatal_message, vitals_message
 
 
 @pytest.mark.parametrize("code", [13, 31, 43, 45, 68, 63, 92, 94, 0, 9999])

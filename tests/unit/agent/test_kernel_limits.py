@@ -11,7 +11,7 @@ from gpu_scheduler.agent.kernel_limits import (
     NvmlLimits,
     unavailable,
 )
-from gpu_scheduler.agent.kernel_test import kernel_layer
+from gpu_scheduler.agent.kernel_start import kernel_layer
 from gpu_scheduler.agent.usage import ContainerUse
 
 LEAF = f"kubepods/pod1/{CONTAINER}"

@@ -30,7 +30,6 @@ from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.plausible import MOST_BYTES
 from gpu_scheduler.agent.poll import PodSnapshot, Poll, Poller
 from gpu_scheduler.agent.sampler import REOPEN_SECONDS, Sampler
-from gpu_scheduler.agent.usage import Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 
@@ -75,22 +74,15 @@ class Stage:
         driver.on = {gpu(0): [GpuProcess(PID, 1000 * MIB)]}
         self.driver = driver
         sampler = Sampler(driver, procfs, Health())
-        self.poller = Poller(sampler, procfs, Watchdog(tolerance_mib=512), kernel=None)
+        self.poller = Poller(sampler, procfs, Watchdog(tolerance_mib=512))
         self.now = 0.0
 
     def look(self) -> tuple[Poll, GPUNodeStatus]:
         ours = container()
-        known = PodSnapshot({ours.pod.uid: (ours,)}, {}, Surroundings())
+        known = PodSnapshot({ours.pod.uid: (ours,)}, {})
         found = self.poller.poll(self.now, "t", known)
         self.now += REOPEN_SECONDS
-        said = report.status(
-            found.sample,
-            found.usage,
-            found.over,
-            lambda use: found.verdicts[use.key],
-            None,
-        )
-        return found, said
+        return found, report.status(found, found.usage.foreign, None)
 
 
 @given(data=st.data())

@@ -7,9 +7,7 @@ from gpu_scheduler.api.orders import Neighbour
 
 def test_a_container_is_known_as_the_operator_says() -> None:
     pods = Pods()
-    assert not pods.told
     pods.take(orders(ordered(kill=True)), 0.0)
-    assert pods.told
     ((found,),) = pods.containers.values()
     assert (found.pod.namespace, found.pod.name, found.pod.job) == ("team-a", "train-0", "train")
     assert (found.pod.project, found.pod.kill) == ("project-a", True)

@@ -4,6 +4,7 @@ from tests.unit.agent.builders import POD, container, sample, seen, use
 from tests.unit.agent.fake_driver import gpu
 
 from gpu_scheduler.agent.isolation import IsolationVerdict
+from gpu_scheduler.agent.poll import Poll
 from gpu_scheduler.agent.report import status, unreadable
 from gpu_scheduler.agent.selftest import Layer
 from gpu_scheduler.agent.selftest import verdict as self_test_verdict
@@ -20,13 +21,17 @@ def reported(
     found: IsolationVerdict | None = None,
     foreign: list[ForeignProcess] | None = None,
 ) -> GPUNodeStatus:
-    return status(
-        sample(),
-        Usage(tuple(uses), {gpu(1): foreign} if foreign else {}),
-        {(POD, 0): over} if over else {},
-        lambda use: found or IsolationVerdict("interposer"),
-        PASSED,
+    look = Poll(
+        sample=sample(),
+        usage=Usage(tuple(uses), {}),
+        over={(POD, 0): over} if over else {},
+        verdicts={use.key: found or IsolationVerdict("interposer") for use in uses},
+        killed=(),
+        contexts_mib={},
+        compute_percent={},
+        seconds=0.0,
     )
+    return status(look, {gpu(1): foreign} if foreign else {}, PASSED)
 
 
 def test_what_is_well_has_no_message() -> None:

@@ -168,7 +168,7 @@ def test_a_process_of_an_ephemeral_container_is_beside_the_one_whose_device_it_i
     result = found(seen(1), seen(2, in_cgroup=cgroup(container=EPHEMERAL)), ours=(debugged(),))
     (use,) = result.containers
     assert [p.pid for p in use.processes] == [1], "it is not charged for it"
-    assert [(each.name, each.uuid, each.seen.pid) for each in use.beside] == [
+    assert [(each.name, each.uuid, each.gpu_process.pid) for each in use.beside] == [
         ("debugger", gpu(0), 2)
     ]
     assert names(result) == ["python, ephemeral container debugger of team-a/train-0"]

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.unit.cli.objects import job
 from tests.unit.cli.server import Server, serving
 
-from gpu_scheduler.cli import job_names
+from gpu_scheduler.cli.commands import completion
 from gpu_scheduler.cli.commands.completion import candidates
 from gpu_scheduler.cli.root import app
 
@@ -34,7 +34,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
     items = [job("train", "Running"), job("train2"), job("x", "Failed")]
     with serving({f"GET {JOBS}": {"items": items}}) as made:
         monkeypatch.setenv("KUBECONFIG", made.kubeconfig(tmp_path))
-        monkeypatch.setattr(job_names, "PATIENCE_SECONDS", 60.0)
+        monkeypatch.setattr(completion, "PATIENCE_SECONDS", 60.0)
         yield made
 
 
@@ -91,7 +91,7 @@ def test_a_server_that_is_silent_is_not_waited_for(
         return {"items": [job("train", "Running")]}
 
     server.answers[f"GET {JOBS}"] = late
-    monkeypatch.setattr(job_names, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(completion, "PATIENCE_SECONDS", 0.1)
     try:
         assert words("logs", "tr") == [":4"]
     finally:

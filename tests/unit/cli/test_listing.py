@@ -15,9 +15,8 @@ from gpu_scheduler.cli.lists.job_table import Columns, age
 from gpu_scheduler.cli.lists.listed import Listed
 from gpu_scheduler.cli.lists.share_rows import reason_of, workloads
 from gpu_scheduler.cli.lists.watch import follow
-from gpu_scheduler.cli.narrow import broken, fitted
+from gpu_scheduler.cli.printed_table import PrintedTable, broken, fitted
 from gpu_scheduler.cli.root import app
-from gpu_scheduler.cli.shown import PrintedTable
 from gpu_scheduler.cli.where import ClusterOptions
 from gpu_scheduler.simulate.verdict import of_pod
 

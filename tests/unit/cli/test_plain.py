@@ -26,7 +26,8 @@ def test_what_would_command_a_terminal_is_spelt(text: str, shown: str) -> None:
 
 SCRIPT = """
 import sys
-from gpu_scheduler.cli.shown import PrintedTable, print_table, say
+from gpu_scheduler.cli.printed_table import PrintedTable
+from gpu_scheduler.cli.shown import print_table, say
 from gpu_scheduler.cli.holders.bars import Piece, print_lines, print_text
 text = sys.argv[1].encode().decode("unicode_escape")
 say(text)

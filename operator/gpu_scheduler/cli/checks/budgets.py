@@ -2,7 +2,7 @@
 
 from gpu_scheduler.api.names import RESOURCE_MIB, RESOURCE_MILLI
 from gpu_scheduler.api.unstructured import listed, name_of, part
-from gpu_scheduler.cli.checks.facts import CheckInputs, CheckState, Finding, some, unread
+from gpu_scheduler.cli.checks.facts import CheckInputs, Finding, missing, ok, some, unread, warn
 
 _CREATE = "kubectl gpu project create team-a --quota 1 --namespace team-a"
 
@@ -13,7 +13,7 @@ def projects(facts: CheckInputs) -> list[Finding]:
         return unread("projects", "GPUProjects", "gpuprojects.gpu-scheduler.io")
     if not facts.projects:
         said = "there is none, so no namespace may use GPUs"
-        return [Finding(CheckState.MISSING, "projects", said, _CREATE)]
+        return [missing("projects", said, _CREATE)]
     findings, owners = [], dict[str, list[str]]()
     for body in facts.projects:
         name = name_of(body)
@@ -25,27 +25,27 @@ def projects(facts: CheckInputs) -> list[Finding]:
             edit = f"kubectl edit gpuproject {name}"
             if (kind, status) == ("Accepted", "False"):
                 said = f"cannot be used: {said}"
-                findings.append(Finding(CheckState.MISSING, f"project {name}", said, edit))
+                findings.append(missing(f"project {name}", said, edit))
             elif (kind, status) in (("QuotaCovered", "False"), ("SetAside", "True")):
-                findings.append(Finding(CheckState.WARN, f"project {name}", said, edit))
+                findings.append(warn(f"project {name}", said, edit))
         for namespace in listed(body, "spec", "namespaces"):
             owners.setdefault(str(namespace), []).append(name)
     for namespace, names in owners.items():
         if len(names) > 1:
             said = f"namespace {namespace} is in {len(names)} projects: {some(names)}"
             mend = f"kubectl edit gpuproject {names[-1]}"
-            findings.append(Finding(CheckState.MISSING, "projects", said, mend))
+            findings.append(missing("projects", said, mend))
     if facts.namespaces is not None:
         there = {name_of(each) for each in facts.namespaces}
         if gone := sorted(owners.keys() - there):
             said = f"namespaces that do not exist: {some(gone)}"
             mend = f"kubectl create namespace {gone[0]}"
-            findings.append(Finding(CheckState.WARN, "projects", said, mend))
+            findings.append(warn("projects", said, mend))
     if findings:
         return findings
     count = len(facts.projects)
     said = f"{count} project{'s' * (count != 1)}, {len(owners)} namespace{'s' * (len(owners) != 1)}"
-    return [Finding(CheckState.OK, "projects", said)]
+    return [ok("projects", said)]
 
 
 def quotas(facts: CheckInputs) -> list[Finding]:
@@ -61,8 +61,8 @@ def quotas(facts: CheckInputs) -> list[Finding]:
         if any("nvidia.com/" in key for key in keys) and namespace in mine:
             said = f"{where} counts nvidia.com/gpu, which GPUJobs and shares do not request"
             mend = "kubectl gpu projects"
-            findings.append(Finding(CheckState.WARN, "ResourceQuota", said, mend))
+            findings.append(warn("ResourceQuota", said, mend))
         if any(RESOURCE_MILLI in key or RESOURCE_MIB in key for key in keys):
             said = f"{where} counts only pods that ask by limits; a project counts all"
-            findings.append(Finding(CheckState.OK, "ResourceQuota", said))
-    return findings or [Finding(CheckState.OK, "ResourceQuotas", "none speaks of GPUs")]
+            findings.append(ok("ResourceQuota", said))
+    return findings or [ok("ResourceQuotas", "none speaks of GPUs")]

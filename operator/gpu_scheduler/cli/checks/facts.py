@@ -99,6 +99,10 @@ class CheckInputs:
         }
         return env.get("GPUSCHED_RUNTIME_CLASS", "")
 
+    def namespace_of(self, body: Body) -> str:
+        """Where the operator or the agent runs."""
+        return str(part(body, "metadata").get("namespace") or self.namespace)
+
     def upgrade(self, values: str = "") -> str:
         """The command that brings the release to this program's chart, with values changed."""
         found = self.operator or self.agent or {}
@@ -119,6 +123,18 @@ def some(names: Sequence[str], most: int = 4) -> str:
     return ", ".join(names[:most]) + more
 
 
+def describe_pods(namespace: str, body: Body) -> str:
+    """The command that shows the pods of a Deployment or a DaemonSet."""
+    labels = part(body, "spec", "selector", "matchLabels")
+    selector = ",".join(f"{key}={value}" for key, value in labels.items())
+    return f"kubectl -n {namespace} describe pods -l {selector}"
+
+
+def held_seconds(lease: Body) -> float:
+    """For how long a Lease holds; with a little for clocks that differ."""
+    return number(part(lease, "spec").get("leaseDurationSeconds")) + 5.0
+
+
 def age_seconds(facts: CheckInputs, lease: Body) -> float | None:
     """Since when a Lease was not renewed; None: never."""
     text = part(lease, "spec").get("renewTime")
@@ -129,7 +145,26 @@ def age_seconds(facts: CheckInputs, lease: Body) -> float | None:
         return None
 
 
+def ok(name: str, what: str) -> Finding:
+    """It is as it should be."""
+    return Finding(CheckState.OK, name, what)
+
+
+def missing(name: str, what: str, mend: str = "") -> Finding:
+    """Without it the scheduler does not work."""
+    return Finding(CheckState.MISSING, name, what, mend)
+
+
+def warn(name: str, what: str, mend: str = "") -> Finding:
+    """It works, and is perhaps not what is wanted."""
+    return Finding(CheckState.WARN, name, what, mend)
+
+
+def unknown(name: str, what: str, mend: str = "") -> Finding:
+    """Whoever asks may not read it."""
+    return Finding(CheckState.UNKNOWN, name, what, mend)
+
+
 def unread(name: str, what: str, verbs: str) -> list[Finding]:
     """What may not be read is not known."""
-    mend = f"kubectl auth can-i list {verbs} -A"
-    return [Finding(CheckState.UNKNOWN, name, f"you may not read {what}", mend)]
+    return [unknown(name, f"you may not read {what}", f"kubectl auth can-i list {verbs} -A")]

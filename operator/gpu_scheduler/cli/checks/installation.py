@@ -12,9 +12,15 @@ from gpu_scheduler.cli.checks.facts import (
     CheckState,
     Finding,
     age_seconds,
+    describe_pods,
+    held_seconds,
+    missing,
     number,
+    ok,
     some,
+    unknown,
     unread,
+    warn,
 )
 
 if TYPE_CHECKING:
@@ -31,35 +37,33 @@ def crds(facts: CheckInputs) -> list[Finding]:
     wanted = {kind.plural: kind for kind in KINDS}
     if facts.crds is None:
         if facts.kinds is None:
-            return [
-                Finding(CheckState.MISSING, "CRDs", f"the server has nothing of {GROUP}", _APPLY)
-            ]
+            return [missing("CRDs", f"the server has nothing of {GROUP}", _APPLY)]
         if gone := sorted(wanted.keys() - facts.kinds):
-            return [Finding(CheckState.MISSING, "CRDs", f"not served: {some(gone)}", _APPLY)]
+            return [missing("CRDs", f"not served: {some(gone)}", _APPLY)]
         said = f"{len(wanted)} kinds are served; you may not read the CRDs, so not how new they are"
-        return [Finding(CheckState.UNKNOWN, "CRDs", said)]
+        return [unknown("CRDs", said)]
     there = {name_of(crd).partition(".")[0]: crd for crd in facts.crds}
     findings = []
     if gone := sorted(wanted.keys() - there.keys()):
-        findings.append(Finding(CheckState.MISSING, "CRDs", f"not installed: {some(gone)}", _APPLY))
+        findings.append(missing("CRDs", f"not installed: {some(gone)}", _APPLY))
     for plural in sorted(wanted.keys() & there.keys()):
         name, kind = f"CRD {plural}", wanted[plural]
         versions = [v for v in listed(there[plural], "spec", "versions") if isinstance(v, dict)]
         ours = next((v for v in versions if v.get("name") == VERSION and v.get("served")), None)
         if ours is None:
-            findings.append(Finding(CheckState.MISSING, name, f"{VERSION} is not served", _APPLY))
+            findings.append(missing(name, f"{VERSION} is not served", _APPLY))
             continue
         theirs = set(_fields(part(ours, "schema", "openAPIV3Schema")))
         mine = _known(kind)
         if lacks := sorted(mine - theirs):
             said = f"is older than this program: it lacks {some(lacks)}"
-            findings.append(Finding(CheckState.WARN, name, said, _APPLY))
+            findings.append(warn(name, said, _APPLY))
         elif more := sorted(theirs - mine):
             said = f"is newer than this program: it has {some(more)}; upgrade this program"
-            findings.append(Finding(CheckState.WARN, name, said))
+            findings.append(warn(name, said))
     if not findings:
         said = f"{len(wanted)} kinds, {VERSION} served, fields as this program knows them"
-        return [Finding(CheckState.OK, "CRDs", said)]
+        return [ok("CRDs", said)]
     return findings
 
 
@@ -71,22 +75,19 @@ def operator(facts: CheckInputs) -> list[Finding]:
     if found is None:
         if _leads(facts):
             said = "runs outside of the chart: a leader is there, and no Deployment of the chart"
-            return [Finding(CheckState.WARN, "operator", said)]
+            return [warn("operator", said)]
         return [
-            Finding(
-                CheckState.MISSING,
-                "operator",
-                "there is no Deployment of the chart",
-                _INSTALL.format(facts.namespace),
+            missing(
+                "operator", "there is no Deployment of the chart", _INSTALL.format(facts.namespace)
             )
         ]
     wanted = number(part(found, "spec").get("replicas", 1))
     ready = number(part(found, "status").get("readyReplicas"))
-    where = _namespace(found, facts)
+    where = facts.namespace_of(found)
     said = f"{ready} of {wanted} replicas ready: {where}/{name_of(found)}"
     if wanted and ready >= wanted:
-        return [Finding(CheckState.OK, "operator", said)]
-    mend = f"kubectl -n {where} describe pods -l {_selector(found)}"
+        return [ok("operator", said)]
+    mend = describe_pods(where, found)
     if not wanted:
         mend = f"kubectl -n {where} scale deployment {name_of(found)} --replicas=2"
     return [Finding(CheckState.WARN if ready else CheckState.MISSING, "operator", said, mend)]
@@ -101,17 +102,15 @@ def leader(facts: CheckInputs) -> list[Finding]:
     logs = f"kubectl -n {where} logs deployment/{name_of(found)}" if found else ""
     lease = next((each for each in facts.leases if name_of(each) == LEASE), None)
     if lease is None:
-        return [Finding(CheckState.MISSING, "leader", f"nobody has ever led in {where}", logs)]
+        return [missing("leader", f"nobody has ever led in {where}", logs)]
     holder = str(part(lease, "spec").get("holderIdentity") or "")
     age = age_seconds(facts, lease)
     if not holder or age is None:
-        return [
-            Finding(CheckState.MISSING, "leader", "nobody leads: the Lease was given back", logs)
-        ]
-    if age > _seconds(lease):
+        return [missing("leader", "nobody leads: the Lease was given back", logs)]
+    if age > held_seconds(lease):
         said = f"{holder} has not renewed its Lease for {age:.0f} s: nobody leads"
-        return [Finding(CheckState.MISSING, "leader", said, logs)]
-    return [Finding(CheckState.OK, "leader", f"{holder}, renewed {age:.0f} s ago")]
+        return [missing("leader", said, logs)]
+    return [ok("leader", f"{holder}, renewed {age:.0f} s ago")]
 
 
 def versions(facts: CheckInputs) -> list[Finding]:
@@ -125,28 +124,23 @@ def versions(facts: CheckInputs) -> list[Finding]:
             found.setdefault("CRDs", label)
     if len(found) == 1:
         said = f"this program is {facts.version}; nothing in the cluster says its own"
-        return [Finding(CheckState.UNKNOWN, "versions", said)]
+        return [unknown("versions", said)]
     text = ", ".join(f"{what} {version}" for what, version in found.items())
     if len(set(found.values())) == 1:
-        return [Finding(CheckState.OK, "versions", f"all {facts.version}: {', '.join(found)}")]
+        return [ok("versions", f"all {facts.version}: {', '.join(found)}")]
     inside = {version for what, version in found.items() if what != "this program"}
     mend = facts.upgrade() if len(inside) > 1 else ""
     said = f"differ: {text}" + ("" if mend else "; take the program of the operator's version")
-    return [Finding(CheckState.WARN, "versions", said, mend)]
+    return [warn("versions", said, mend)]
 
 
 def _leads(facts: CheckInputs) -> bool:
     return any(
         name_of(each) == LEASE
         and (age := age_seconds(facts, each)) is not None
-        and age <= _seconds(each)
+        and age <= held_seconds(each)
         for each in facts.leases or ()
     )
-
-
-def _seconds(lease: Body) -> float:
-    """For how long a Lease holds; with a little for clocks that differ."""
-    return number(part(lease, "spec").get("leaseDurationSeconds")) + 5.0
 
 
 def _version(body: Body) -> str:
@@ -157,15 +151,6 @@ def _version(body: Body) -> str:
     if "@" not in image and tag[:1].isdigit():
         return tag
     return labels_of(body).get(VERSION_LABEL, "")
-
-
-def _namespace(body: Body, facts: CheckInputs) -> str:
-    return str(part(body, "metadata").get("namespace") or facts.namespace)
-
-
-def _selector(body: Body) -> str:
-    labels = part(body, "spec", "selector", "matchLabels")
-    return ",".join(f"{key}={value}" for key, value in labels.items())
 
 
 @cache

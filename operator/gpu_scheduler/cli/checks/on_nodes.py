@@ -11,9 +11,14 @@ from gpu_scheduler.cli.checks.facts import (
     CheckState,
     Finding,
     age_seconds,
+    describe_pods,
+    held_seconds,
+    missing,
     number,
+    ok,
     some,
     unread,
+    warn,
 )
 
 _LABEL = f"kubectl label node NODE {PRESENT}=true"
@@ -32,15 +37,15 @@ def labels(facts: CheckInputs) -> list[Finding]:
     there = gpu_nodes(facts)
     if not there:
         said = f"no node is known to have a GPU: none has {PRESENT} or {COUNT}"
-        return [Finding(CheckState.MISSING, "node labels", said, _LABEL)]
+        return [missing("node labels", said, _LABEL)]
     selector = _selector(facts)
     if facts.agent is None:
         lack = [name_of(n) for n in there if number_of(labels_of(n).get(COUNT)) == 0]
         if lack:
             said = f"{some(lack)}: no agent, and no label {COUNT}, so no GPU is known there"
             mend = facts.upgrade("agent.enabled=true")
-            return [Finding(CheckState.MISSING, "node labels", said, mend)]
-        return [Finding(CheckState.OK, "node labels", f"{_nodes(there)} say what GPUs they have")]
+            return [missing("node labels", said, mend)]
+        return [ok("node labels", f"{_nodes(there)} say what GPUs they have")]
     lack = [
         name_of(node)
         for node in there
@@ -49,19 +54,8 @@ def labels(facts: CheckInputs) -> list[Finding]:
     if lack:
         wanted = " ".join(f"{key}={value}" for key, value in selector.items())
         said = f"{some(lack)}: no agent starts there, as the label is missing: {wanted}"
-        return [
-            Finding(
-                CheckState.WARN,
-                "node labels",
-                said,
-                f"kubectl label node {' '.join(lack)} {wanted}",
-            )
-        ]
-    return [
-        Finding(
-            CheckState.OK, "node labels", f"{_nodes(there)} with GPUs, all with the agent's label"
-        )
-    ]
+        return [warn("node labels", said, f"kubectl label node {' '.join(lack)} {wanted}")]
+    return [ok("node labels", f"{_nodes(there)} with GPUs, all with the agent's label")]
 
 
 def agent(facts: CheckInputs) -> list[Finding]:
@@ -71,20 +65,16 @@ def agent(facts: CheckInputs) -> list[Finding]:
     found = facts.agent
     if found is None:
         said = "there is none: GPUs come from node labels, and nobody notices memory above a cap"
-        return [Finding(CheckState.WARN, "agent", said, facts.upgrade("agent.enabled=true"))]
+        return [warn("agent", said, facts.upgrade("agent.enabled=true"))]
     status = part(found, "status")
     ready, wanted = (number(status.get(k)) for k in ("numberReady", "desiredNumberScheduled"))
-    where = str(part(found, "metadata").get("namespace") or facts.namespace)
+    where = facts.namespace_of(found)
     said = f"{ready} of {wanted} ready: {where}/{name_of(found)}"
     if not wanted:
-        return [
-            Finding(CheckState.WARN, "agent", f"no node has its label: {where}/{name_of(found)}")
-        ]
+        return [warn("agent", f"no node has its label: {where}/{name_of(found)}")]
     if ready >= wanted:
-        return [Finding(CheckState.OK, "agent", said)]
-    pods = part(found, "spec", "selector", "matchLabels")
-    selector = ",".join(f"{key}={value}" for key, value in pods.items())
-    mend = f"kubectl -n {where} describe pods -l {selector}"
+        return [ok("agent", said)]
+    mend = describe_pods(where, found)
     return [Finding(CheckState.WARN if ready else CheckState.MISSING, "agent", said, mend)]
 
 
@@ -97,14 +87,14 @@ def reports(facts: CheckInputs) -> list[Finding]:
     have = {name_of(each): each for each in facts.gpunodes}
     names = [name_of(node) for node in gpu_nodes(facts)]
     findings = []
-    where = str(part(facts.agent, "metadata").get("namespace") or facts.namespace)
+    where = facts.namespace_of(facts.agent)
     logs = f"kubectl -n {where} logs daemonset/{name_of(facts.agent)}"
     if none := [name for name in names if name not in have]:
         said = f"no GPUNode: {some(none)}; their agents have not reported"
-        findings.append(Finding(CheckState.MISSING, "reports", said, logs))
+        findings.append(missing("reports", said, logs))
     if empty := [n for n in names if n in have and not listed(have[n], "status", "devices")]:
         said = f"agents find no GPU: {some(empty)}; the driver is not loaded, or not mounted"
-        findings.append(Finding(CheckState.MISSING, "driver", said, logs))
+        findings.append(missing("driver", said, logs))
     leases = {name_of(each): each for each in facts.leases or ()}
     silent = []
     for name in names:
@@ -112,12 +102,11 @@ def reports(facts: CheckInputs) -> list[Finding]:
         if name not in have or facts.leases is None:
             continue
         age = age_seconds(facts, lease) if lease is not None else None
-        holds = number(part(lease or {}, "spec").get("leaseDurationSeconds")) + 5
-        if age is None or age > holds:
+        if age is None or age > held_seconds(lease or {}):
             silent.append(name if age is None else f"{name} ({age:.0f} s)")
     if silent:
         said = f"silent, so these take no new pods: {some(silent)}"
-        findings.append(Finding(CheckState.WARN, "reports", said, logs))
+        findings.append(warn("reports", said, logs))
     ill = [
         f"{name}/{device.get('index')}"
         for name in names
@@ -126,14 +115,14 @@ def reports(facts: CheckInputs) -> list[Finding]:
     ]
     if ill:
         said = f"GPUs that are not healthy: {some(ill)}"
-        findings.append(Finding(CheckState.WARN, "GPUs", said, "kubectl gpu top gpus"))
+        findings.append(warn("GPUs", said, "kubectl gpu top gpus"))
     if findings:
         return findings
     drivers = {str(part(each, "status").get("driverVersion") or "") for each in have.values()}
     said = f"{len(names)} of {len(names)} agents report"
     if known := sorted(drivers - {""}):
         said += f"; driver {some(known)}"
-    return [Finding(CheckState.OK, "reports", said)]
+    return [ok("reports", said)]
 
 
 def runtime_class(facts: CheckInputs) -> list[Finding]:
@@ -141,14 +130,14 @@ def runtime_class(facts: CheckInputs) -> list[Finding]:
     agents = str(part(facts.agent or {}, "spec", "template", "spec").get("runtimeClassName") or "")
     wanted = list(dict.fromkeys(name for name in (facts.runtime_class, agents) if name))
     if not wanted:
-        return [Finding(CheckState.OK, "RuntimeClass", "none is asked for")]
+        return [ok("RuntimeClass", "none is asked for")]
     if facts.runtime_classes is None:
         return unread("RuntimeClass", "RuntimeClasses", "runtimeclasses.node.k8s.io")
     there = {name_of(each) for each in facts.runtime_classes}
     findings = []
     for name in wanted:
         if name in there:
-            findings.append(Finding(CheckState.OK, "RuntimeClass", f"{name} is there"))
+            findings.append(ok("RuntimeClass", f"{name} is there"))
             continue
         body = {
             "apiVersion": "node.k8s.io/v1",
@@ -159,12 +148,12 @@ def runtime_class(facts: CheckInputs) -> list[Finding]:
         mend = f"echo '{json.dumps(body)}' | kubectl apply -f -"
         if name == agents:
             said = f"{name} is missing, so no agent can start"
-            findings.append(Finding(CheckState.MISSING, "RuntimeClass", said, mend))
+            findings.append(missing("RuntimeClass", said, mend))
         else:
             said = (
                 f"{name} is missing: pods get none, so NVIDIA's runtime must be the nodes' default"
             )
-            findings.append(Finding(CheckState.WARN, "RuntimeClass", said, mend))
+            findings.append(warn("RuntimeClass", said, mend))
     return findings
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from gpu_scheduler.api.names import GROUP, LABEL_JOB, VISIBLE_DEVICES
 from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part, text
-from gpu_scheduler.cli.checks.facts import CheckInputs, CheckState, Finding, some, unread
+from gpu_scheduler.cli.checks.facts import CheckInputs, Finding, some, unread, warn
 from gpu_scheduler.jobs.conflicts import PLUGIN_RESOURCES
 
 _NO_GPU = ("", "none", "void")
@@ -42,7 +42,7 @@ def picking(facts: CheckInputs) -> list[Finding]:
     )
     names = [each for each in exempt if each != facts.namespace]
     mend = facts.upgrade(f"'{_VALUE}={{{','.join([*names, *where])}}}'") if exempt else ""
-    return [Finding(CheckState.WARN, name, said, mend)]
+    return [warn(name, said, mend)]
 
 
 def _exempt(policy: Body) -> Iterable[str]:

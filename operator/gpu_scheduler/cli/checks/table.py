@@ -1,32 +1,43 @@
-"""The table of all checks, in the order in which an installation is put right."""
+"""All checks, in the order in which an installation is put right; the help is made from this.
 
-from collections.abc import Callable, Sequence
+A check is a function from ``CheckInputs`` to findings, imported when it runs.
+"""
 
-from gpu_scheduler.cli.checks import budgets, installation, on_nodes, picking, policies
-from gpu_scheduler.cli.checks.facts import CheckInputs, CheckState, Finding
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-CHECKS: Sequence[Callable[[CheckInputs], list[Finding]]] = (
-    installation.crds,
-    installation.operator,
-    installation.leader,
-    on_nodes.labels,
-    on_nodes.agent,
-    on_nodes.reports,
-    on_nodes.runtime_class,
-    policies.validating,
-    policies.mutating,
-    picking.picking,
-    budgets.projects,
-    budgets.quotas,
-    installation.versions,
-)
+from gpu_scheduler.cli.lazy import Place
+
+if TYPE_CHECKING:
+    from gpu_scheduler.cli.checks.facts import CheckInputs, Finding
 
 
-def findings(facts: CheckInputs) -> list[Finding]:
-    """All of them."""
-    return [finding for check in CHECKS for finding in check(facts)]
+def _check(module: str, function: str, help: str) -> Place:
+    return Place(f"gpu_scheduler.cli.checks.{module}", help, name=function)
 
 
-def complete(found: Sequence[Finding]) -> bool:
+CHECKS = {
+    "CRDs": _check("installation", "crds", "There, served, and those of this program."),
+    "operator": _check("installation", "operator", "Its Deployment is there and ready."),
+    "leader": _check("installation", "leader", "Somebody leads: without, nothing is placed."),
+    "node labels": _check("on_nodes", "labels", "Nodes with GPUs have what agents start by."),
+    "agent": _check("on_nodes", "agent", "One runs on each node with a GPU."),
+    "reports": _check("on_nodes", "reports", "Each agent has reported healthy GPUs, and goes on."),
+    "RuntimeClass": _check("on_nodes", "runtime_class", "Those that the chart names are there."),
+    "admission policies": _check("policies", "validating", "Others cannot write allocations."),
+    "any-pod policy": _check("policies", "mutating", "Pods that ask by a label are made ours."),
+    "pods that pick GPUs": _check("picking", "picking", "None does outside exempt namespaces."),
+    "projects": _check("budgets", "projects", "There is one, and each can be used."),
+    "ResourceQuotas": _check("budgets", "quotas", "None counts GPUs that jobs do not request."),
+    "versions": _check("installation", "versions", "Program, operator, agent and CRDs agree."),
+}
+
+
+def findings(facts: "CheckInputs") -> "list[Finding]":
+    """Of all checks."""
+    return [finding for check in CHECKS.values() for finding in check.load()(facts)]
+
+
+def complete(found: "Sequence[Finding]") -> bool:
     """Whether nothing is missing."""
-    return all(finding.state is not CheckState.MISSING for finding in found)
+    return all(finding.state.value != "MISSING" for finding in found)

@@ -1,17 +1,20 @@
 """``kubectl gpu suspend``, ``resume``, ``retry`` and ``delete``."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import click
 
+from gpu_scheduler.cli.commands.completion import complete_job
 from gpu_scheduler.cli.ending import Failed
-from gpu_scheduler.cli.job_names import complete, job_name
-from gpu_scheduler.cli.shown import say
+from gpu_scheduler.cli.job_names import job_name
+from gpu_scheduler.cli.options import gathered
+from gpu_scheduler.cli.shown import note, say
 from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 
 _KIND = "gpujob.gpu-scheduler.io"
 
-_words = click.argument("words", nargs=-1, metavar="JOB...", shell_complete=complete)
+_words = click.argument("words", nargs=-1, metavar="JOB...", shell_complete=complete_job)
 _output = click.option("--output", "-o", type=click.Choice(["name"]), help="Names alone.")
 
 
@@ -37,7 +40,7 @@ def resume(where: ClusterOptions, words: Sequence[str], output: str | None) -> N
 
 
 @click.command("retry")
-@click.argument("word", metavar="JOB", shell_complete=complete)
+@click.argument("word", metavar="JOB", shell_complete=complete_job)
 @click.option("--yes", "-y", is_flag=True, help="Of a sweep: drop its results.")
 @click.option(
     "--timeout",
@@ -57,8 +60,30 @@ def retry(where: ClusterOptions, word: str, yes: bool, timeout: float, output: s
 
     (name,) = _names([word], "retry")
     with where.cluster() as cluster:
-        run_again(cluster, name, drop_results=yes, seconds=timeout, say=_say)
+        run_again(cluster, name, drop_results=yes, seconds=timeout, say=note)
     _done(name, "created", output)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """Which jobs are deleted, and what is waited for; names as of the options."""
+
+    words: Sequence[str]
+    all_jobs: bool
+    selector: str | None
+    wait: bool
+    ignore_not_found: bool
+
+    def check(self) -> None:
+        """Refuse what may mean other jobs than somebody wants to lose.
+
+        Raises:
+            ValueError: not exactly one way to say which, or an empty selector.
+        """
+        if sum((bool(self.words), self.all_jobs, self.selector is not None)) != 1:
+            raise ValueError("say which: JOB..., --all, or -l LABELS, and one of them alone")
+        if self.selector is not None and not self.selector.strip():
+            raise ValueError("-l is empty and would mean all jobs; for these write --all")
 
 
 @click.command("delete")
@@ -69,37 +94,26 @@ def retry(where: ClusterOptions, word: str, yes: bool, timeout: float, output: s
 @click.option("--ignore-not-found", is_flag=True, help="What is not there is no error.")
 @_output
 @of_cluster
-def delete(
-    where: ClusterOptions,
-    words: Sequence[str],
-    all_jobs: bool,
-    selector: str | None,
-    wait: bool,
-    ignore_not_found: bool,
-    output: str | None,
-) -> None:
+@gathered("which", DeleteOptions)
+def delete(where: ClusterOptions, which: DeleteOptions, output: str | None) -> None:
     """Delete GPUJobs and what they run."""
     from gpu_scheduler.cli.finding import gpujob_path
     from gpu_scheduler.kube import errors
 
-    ways = sum((bool(words), all_jobs, selector is not None))
-    if ways != 1:
-        raise ValueError("say which: JOB..., --all, or -l LABELS, and one of them alone")
-    if selector is not None and not selector.strip():
-        raise ValueError("-l is empty and would mean all jobs; for these write --all")
-    names = _names(words, "delete")
+    which.check()
+    names = _names(which.words, "delete")
     with where.cluster() as cluster:
-        if not words:
-            found = cluster.client.items(gpujob_path(cluster.namespace), selector or "")
+        if not which.words:
+            found = cluster.client.items(gpujob_path(cluster.namespace), which.selector or "")
             names = [str(each["metadata"]["name"]) for each in found]
             if not names:
-                _say(f"No jobs in namespace {cluster.namespace}.")
+                note(f"No jobs in namespace {cluster.namespace}.")
 
         def one(name: str) -> bool:
             try:
                 cluster.client.delete(gpujob_path(cluster.namespace, name))
             except errors.NotFound:
-                if ignore_not_found or not words:
+                if which.ignore_not_found or not which.words:
                     return False
                 raise
             return True
@@ -107,7 +121,7 @@ def delete(
         def then(gone: Sequence[str]) -> None:
             from gpu_scheduler.cli.again import wait_until_gone
 
-            if wait:
+            if which.wait:
                 wait_until_gone(cluster, gone)
 
         _each(cluster, names, one, "deleted", output, then)
@@ -133,7 +147,7 @@ def _suspend(
                 raise Failed(f"{name} has ended ({phase}) and cannot be {done}{more}")
             if bool((job.get("spec") or {}).get("suspend")) is wanted:
                 state = "is suspended already" if wanted else "is not suspended"
-                _say(f"{_KIND}/{name} {state}")
+                note(f"{_KIND}/{name} {state}")
                 return False
             cluster.client.merge_patch(path, {"spec": {"suspend": wanted}})
             return True
@@ -154,6 +168,7 @@ def _each(
     Raises:
         Failed: it could not be done to some.
     """
+    from gpu_scheduler.cli.finding import no_job
     from gpu_scheduler.kube import errors
 
     did, wrong = list[str](), list[str]()
@@ -165,10 +180,7 @@ def _each(
         except errors.NotFound as error:
             if not error.details.name:
                 raise
-            wrong.append(
-                f"there is no GPUJob called {name} in namespace {cluster.namespace}; "
-                "kubectl gpu list shows what there is"
-            )
+            wrong.append(str(no_job(cluster, name)))
         except Failed as error:
             wrong.append(str(error))
     then(did)
@@ -215,7 +227,3 @@ def _instead(verb: str, kind: str, name: str) -> str:
 
 def _done(name: str, done: str, output: str | None) -> None:
     say(f"{_KIND}/{name}" if output == "name" else f"{_KIND}/{name} {done}")
-
-
-def _say(text: str) -> None:
-    say(text, err=True)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpu_scheduler.cli.checks.table import CHECKS, complete, findings
 from gpu_scheduler.cli.shown import output_option, plain, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
@@ -14,7 +15,15 @@ if TYPE_CHECKING:
 _COLOURS = {"OK": "green", "MISSING": "bold red", "WARN": "yellow", "UNKNOWN": "dim"}
 
 
-@click.command("check")
+class _CheckCommand(click.Command):
+    """Lists the checks below its help."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Checks"):
+            formatter.write_dl([(name, check.help) for name, check in CHECKS.items()])
+
+
+@click.command("check", cls=_CheckCommand)
 @click.option(
     "--operator-namespace",
     metavar="NAME",
@@ -32,7 +41,6 @@ def command(
     MISSING; WARN works, and is perhaps not what you want; UNKNOWN may not be read by you.
     """
     from gpu_scheduler.cli.checks.reading import read
-    from gpu_scheduler.cli.checks.table import complete, findings
 
     with where.cluster() as cluster:
         found = findings(read(cluster, operator_namespace))

@@ -1,4 +1,4 @@
-"""Completion: ``kubectl gpu completion SHELL``, and what kubectl itself asks for a plugin.
+"""Completion: for a shell, of names of jobs, and what kubectl itself asks for a plugin.
 
 kubectl completes plugins by a program ``kubectl_complete-gpu``: it gets the words behind ``kubectl
 gpu``, the last of which is not finished, and prints candidates and a line ``:NUMBER`` that says
@@ -6,10 +6,15 @@ what else the shell may do (Cobra's ShellCompDirective).
 """
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 _PROGRAMS = {"kubectl-gpu": "_KUBECTL_GPU_COMPLETE", "gpu-scheduler": "_GPU_SCHEDULER_COMPLETE"}
+PATIENCE_SECONDS = 2.0  # of somebody who has pressed the tab key
 _FILES, _NO_FILES, _FOLDERS = 0, 4, 16  # ShellCompDirectiveDefault, …NoFileComp, …FilterDirs
 
 
@@ -59,3 +64,45 @@ def candidates(app: click.Command, words: Sequence[str]) -> Iterator[str]:
             help = " ".join((item.help or "").split())
             yield f"{item.value}\t{help}" if help else str(item.value)
     yield f":{directive}"
+
+
+def complete_job(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> "list[CompletionItem]":
+    """GPUJobs of the namespace that begin so; nothing where the cluster cannot be asked."""
+    from threading import Thread
+
+    from click.shell_completion import CompletionItem
+
+    found: list[tuple[str, str]] = []
+
+    def ask() -> None:
+        import contextlib
+
+        with contextlib.suppress(BaseException):
+            found.extend(_jobs(context))
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(PATIENCE_SECONDS)
+    said = context.params.get(parameter.name or "") or ()
+    given = {said} if isinstance(said, str) else set(said)
+    return [
+        CompletionItem(name, help=help or None)
+        for name, help in found
+        if name.startswith(incomplete) and name not in given
+    ]
+
+
+def _jobs(context: click.Context) -> list[tuple[str, str]]:
+    from gpu_scheduler.cli.finding import gpujob_path
+    from gpu_scheduler.cli.where import ClusterOptions
+
+    said = context.params
+    where = ClusterOptions(said.get("namespace"), said.get("context"), said.get("kubeconfig"))
+    with where.cluster() as cluster:
+        items = cluster.client.get(gpujob_path(cluster.namespace), limit="500").get("items") or ()
+    return [
+        (str(each["metadata"]["name"]), str((each.get("status") or {}).get("phase") or ""))
+        for each in items
+    ]

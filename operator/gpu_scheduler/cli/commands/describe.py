@@ -2,13 +2,14 @@
 
 import click
 
-from gpu_scheduler.cli.job_names import checked_word, complete
+from gpu_scheduler.cli.commands.completion import complete_job
+from gpu_scheduler.cli.job_names import checked_word
 from gpu_scheduler.cli.shown import say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 
 @click.command("describe")
-@click.argument("word", metavar="JOB|POD|KIND/NAME", shell_complete=complete)
+@click.argument("word", metavar="JOB|POD|KIND/NAME", shell_complete=complete_job)
 @click.option("--output", "-o", type=click.Choice(["json", "yaml"]), help="The object itself.")
 @of_cluster
 def command(where: ClusterOptions, word: str, output: str | None) -> None:

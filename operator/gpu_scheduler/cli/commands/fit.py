@@ -1,11 +1,30 @@
 """``kubectl gpu fit``."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpu_scheduler.cli.shown import PrintedTable, output_option, print_table, print_value, say
+from gpu_scheduler.cli.options import gathered
+from gpu_scheduler.cli.printed_table import PrintedTable
+from gpu_scheduler.cli.shown import output_option, print_table, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
+
+if TYPE_CHECKING:
+    from gpu_scheduler.simulate.fitting import Size
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOptions:
+    """How large a pod is, and on which nodes; names as of the options."""
+
+    gpu: str | None
+    gpu_memory: str | None
+    devices: int | None
+    models: tuple[str, ...]
+    cpu: str | None
+    memory: str | None
+    selector: tuple[str, ...]
 
 
 @click.command("fit")
@@ -19,13 +38,14 @@ from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 @click.option("--count", "-c", type=click.IntRange(1), help="Whether so many fit: 0 or 1.")
 @output_option("table", "json", "yaml")
 @of_cluster
-def command(where: ClusterOptions, count: int | None, output: str, **said: Any) -> None:
+@gathered("options", SizeOptions)
+def command(where: ClusterOptions, options: SizeOptions, count: int | None, output: str) -> None:
     """How many pods of a size would start now, and where.
 
     The planner answers for the namespace, behind all that waits already, and nobody gives way.
     Nothing is created. Needs the right to read nodes and pods of the whole cluster.
     """
-    size = _size(**said)
+    size = _size(options)
     with where.cluster() as cluster:
         from gpu_scheduler.kube.times import utc_now
         from gpu_scheduler.simulate.cluster_read import read
@@ -42,19 +62,12 @@ def command(where: ClusterOptions, count: int | None, output: str, **said: Any) 
         raise click.exceptions.Exit(1)
 
 
-def _size(
-    gpu: str | None,
-    gpu_memory: str | None,
-    devices: int | None,
-    models: tuple[str, ...],
-    cpu: str | None,
-    memory: str | None,
-    selector: tuple[str, ...],
-) -> Any:
+def _size(options: SizeOptions) -> "Size":
     from gpu_scheduler.core.model.units import DEVICE_MILLI, milli_from_gpu
     from gpu_scheduler.simulate.fitting import Size
 
-    if (gpu is None) == (gpu_memory is None):
+    gpu = options.gpu
+    if (gpu is None) == (options.gpu_memory is None):
         raise ValueError("say how large a pod is: -g 0.3, or --gpu-memory 8Gi")
     number: float | int | None = None
     if gpu is not None:
@@ -64,12 +77,20 @@ def _size(
             raise ValueError(f"-g {gpu}: {error}") from None
         number = milli // DEVICE_MILLI if milli % DEVICE_MILLI == 0 else milli / DEVICE_MILLI
     labels = {}
-    for each in selector:
+    for each in options.selector:
         key, equals, value = each.partition("=")
         if not (key and equals):
             raise ValueError(f"--selector {each}: KEY=VALUE")
         labels[key] = value
-    return Size(number, gpu_memory, devices, models, cpu, memory, labels)
+    return Size(
+        number,
+        options.gpu_memory,
+        options.devices,
+        options.models,
+        options.cpu,
+        options.memory,
+        labels,
+    )
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -1,16 +1,52 @@
 """``kubectl gpu list``: GPUJobs, and every other workload that asks for a share of a GPU."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpu_scheduler.cli.options import gathered
 from gpu_scheduler.cli.project.names import namespaces_of, project_option
 from gpu_scheduler.cli.shown import FORMATS, no_headers_option, output_option, say
 from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.cli.lists.listed import Listed
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """Of what is listed; names as of the options."""
+
+    all_namespaces: bool
+    project: str | None
+    statuses: Sequence[str]
+    selector: str
+
+    def lower_statuses(self) -> set[str]:
+        """Those that are shown; none: all.
+
+        Raises:
+            ValueError: one is empty.
+        """
+        wanted = {part.strip().lower() for each in self.statuses for part in each.split(",")}
+        if not all(wanted):
+            raise ValueError("--status is empty; write for example --status Pending,Running")
+        return wanted
+
+    def namespaces(self, cluster: ClusterAccess, said: str | None) -> list[str]:
+        """Those that are looked at, given -n; an empty name: all. With -A no -n counts."""
+        if self.project is None:
+            return [""] if self.all_namespaces else [cluster.namespace]
+        names = namespaces_of(cluster, self.project)
+        if self.all_namespaces or not said:
+            return names
+        if said not in names:
+            raise ValueError(
+                f"namespace {said} is none of project {self.project}, which has {', '.join(names)}"
+            )
+        return [said]
 
 
 @click.command("list")
@@ -28,52 +64,28 @@ if TYPE_CHECKING:
 @output_option(*FORMATS)
 @no_headers_option
 @of_cluster
+@gathered("options", ListOptions)
 def command(
-    where: ClusterOptions,
-    all_namespaces: bool,
-    project: str | None,
-    statuses: Sequence[str],
-    selector: str,
-    watch: bool,
-    output: str,
-    no_headers: bool,
+    where: ClusterOptions, options: ListOptions, watch: bool, output: str, no_headers: bool
 ) -> None:
     """Jobs and other workloads that use GPUs or wait for some."""
     if watch and output not in ("table", "wide"):
         raise ValueError(f"--watch shows lines; leave out -o {output}")
-    wanted = {part.strip().lower() for each in statuses for part in each.split(",")}
-    if statuses and not all(wanted):
-        raise ValueError("--status is empty; write for example --status Pending,Running")
+    statuses = options.lower_statuses()
     with where.cluster() as cluster:
         from gpu_scheduler.cli.lists.listed import Listed
 
-        namespaces = _namespaces(cluster, where, all_namespaces, project)
-        listed = Listed(cluster.client, namespaces, selector, wanted)
+        namespaces = options.namespaces(cluster, where.namespace)
+        listed = Listed(cluster.client, namespaces, options.selector, statuses)
         if output in ("table", "wide"):
             _print(listed, wide=output == "wide", headers=not no_headers, watch=watch)
         else:
             _print_objects(listed, output)
 
 
-def _namespaces(
-    cluster: ClusterAccess, where: ClusterOptions, all_namespaces: bool, project: str | None
-) -> list[str]:
-    """Those that are looked at; an empty name: all. With -A no -n counts, as in kubectl."""
-    if project is None:
-        return [""] if all_namespaces else [cluster.namespace]
-    names = namespaces_of(cluster, project)
-    if all_namespaces:
-        return names
-    if where.namespace and where.namespace not in names:
-        raise ValueError(
-            f"namespace {where.namespace} is none of project {project}, which has "
-            f"{', '.join(names)}"
-        )
-    return [where.namespace] if where.namespace else names
-
-
 def _print(listed: "Listed", *, wide: bool, headers: bool, watch: bool) -> None:
-    from gpu_scheduler.cli.shown import PrintedTable, print_table
+    from gpu_scheduler.cli.printed_table import PrintedTable
+    from gpu_scheduler.cli.shown import print_table
 
     columns, rows = listed.read()
     _say_what_is_missing(listed)
@@ -96,7 +108,8 @@ def _say_what_is_missing(listed: "Listed") -> None:
 
 
 def _print_objects(listed: "Listed", output: str) -> None:
-    from gpu_scheduler.cli.shown import PrintedTable, print_objects
+    from gpu_scheduler.cli.printed_table import PrintedTable
+    from gpu_scheduler.cli.shown import print_objects
 
     found: list[Any] = listed.objects()
     _say_what_is_missing(listed)

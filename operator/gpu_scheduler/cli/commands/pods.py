@@ -2,11 +2,14 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gpu_scheduler.cli.job_names import checked_word, complete
+from gpu_scheduler.cli.commands.completion import complete_job
+from gpu_scheduler.cli.job_names import checked_word
+from gpu_scheduler.cli.options import gathered
 from gpu_scheduler.cli.shown import say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
@@ -19,13 +22,28 @@ _SHELL = "command -v bash >/dev/null 2>&1 && exec bash || exec sh"
 _NUMBER = click.IntRange(0, 2**31 - 1)
 
 
+_LOG_FLAGS = {"follow": "-f", "timestamps": "--timestamps", "previous": "--previous"}
+
+
+@dataclass(frozen=True, slots=True)
+class PodOptions:
+    """Which container of which pod; names as of the options."""
+
+    word: str
+    trial: int | None
+    role: str | None
+    index: int | None
+    container: str | None
+
+
 def _pod_options(command: F) -> F:
+    command = gathered("pod", PodOptions)(command)
     for add in (
         click.option("--container", "-c", metavar="NAME", help="Else the one with the GPU."),
         click.option("--index", type=_NUMBER, metavar="N", help="Number of the pod."),
         click.option("--role", metavar="NAME", help="Of a job with roles."),
         click.option("--trial", type=_NUMBER, metavar="N", help="Of a sweep."),
-        click.argument("word", metavar="JOB|POD|KIND/NAME", shell_complete=complete),
+        click.argument("word", metavar="JOB|POD|KIND/NAME", shell_complete=complete_job),
     ):
         command = add(command)
     return command
@@ -40,22 +58,13 @@ def _pod_options(command: F) -> F:
 @click.option("--previous", is_flag=True, help="Of the container before the last restart.")
 @of_cluster
 def logs(
-    where: ClusterOptions,
-    word: str,
-    follow: bool,
-    tail: int | None,
-    since: str | None,
-    timestamps: bool,
-    previous: bool,
-    container: str | None,
-    **chosen: Any,
+    where: ClusterOptions, pod: PodOptions, tail: int | None, since: str | None, **flags: bool
 ) -> None:
     """What a job's pod has printed; of a pod that has ended as long as it is there."""
-    said = {"-f": follow, "--timestamps": timestamps, "--previous": previous}
-    more = [flag for flag, on in said.items() if on]
+    more = [flag for name, flag in _LOG_FLAGS.items() if flags[name]]
     more += [f"--tail={tail}"] if tail is not None else []
     more += [f"--since={since}"] if since is not None else []
-    _on_pod(where, word, chosen, "logs", container, more, ended=True)
+    _on_pod(where, pod, "logs", more, ended=True)
 
 
 @click.command("exec")
@@ -65,26 +74,20 @@ def logs(
 @click.argument("program", nargs=-1, required=True, metavar="-- PROGRAM [ARGUMENTS]")
 @of_cluster
 def exec_(
-    where: ClusterOptions,
-    word: str,
-    stdin: bool,
-    tty: bool,
-    program: tuple[str, ...],
-    container: str | None,
-    **chosen: Any,
+    where: ClusterOptions, pod: PodOptions, stdin: bool, tty: bool, program: tuple[str, ...]
 ) -> None:
     """Run a program in a job's pod."""
     more = [flag for flag, on in (("-i", stdin), ("-t", tty)) if on]
-    _on_pod(where, word, chosen, "exec", container, more, behind=["--", *program])
+    _on_pod(where, pod, "exec", more, behind=["--", *program])
 
 
 @click.command("bash")
 @_pod_options
 @of_cluster
-def bash(where: ClusterOptions, word: str, container: str | None, **chosen: Any) -> None:
+def bash(where: ClusterOptions, pod: PodOptions) -> None:
     """A shell in a job's pod: bash, or sh where the image has no bash."""
     more = ["-i", "-t"] if sys.stdin.isatty() else ["-i"]
-    _on_pod(where, word, chosen, "exec", container, more, behind=["--", "sh", "-c", _SHELL])
+    _on_pod(where, pod, "exec", more, behind=["--", "sh", "-c", _SHELL])
 
 
 @click.command("port-forward")
@@ -93,26 +96,19 @@ def bash(where: ClusterOptions, word: str, container: str | None, **chosen: Any)
 @click.option("--address", metavar="ADDRESS", help="Of this machine. Default: localhost.")
 @of_cluster
 def port_forward(
-    where: ClusterOptions,
-    word: str,
-    ports: tuple[str, ...],
-    address: str | None,
-    container: str | None,
-    **chosen: Any,
+    where: ClusterOptions, pod: PodOptions, ports: tuple[str, ...], address: str | None
 ) -> None:
     """A port of a job's pod on this machine, for a notebook or a dashboard."""
-    if container is not None:
+    if pod.container is not None:
         raise ValueError("--container: the containers of a pod have their ports in common")
     more = [f"--address={address}"] if address is not None else []
-    _on_pod(where, word, chosen, "port-forward", None, more, behind=ports)
+    _on_pod(where, pod, "port-forward", more, behind=ports)
 
 
 def _on_pod(
     where: ClusterOptions,
-    word: str,
-    chosen: dict[str, Any],
+    pod: PodOptions,
     verb: str,
-    container: str | None,
     more: Sequence[str],
     *,
     behind: Sequence[str] = (),
@@ -121,9 +117,10 @@ def _on_pod(
     from gpu_scheduler.cli.one_pod.choosing import Wanted
     from gpu_scheduler.cli.one_pod.kubectl import hand_over
 
-    namespace, pod = _pod(where, checked_word(word), Wanted(**chosen, ended=ended))
-    of = [f"--container={container}"] if container is not None else []
-    hand_over(where, [verb, f"pod/{pod}", f"--namespace={namespace}", *of, *more, *behind])
+    wanted = Wanted(pod.trial, pod.role, pod.index, ended=ended)
+    namespace, name = _pod(where, checked_word(pod.word), wanted)
+    of = [f"--container={pod.container}"] if pod.container is not None else []
+    hand_over(where, [verb, f"pod/{name}", f"--namespace={namespace}", *of, *more, *behind])
 
 
 def _pod(where: ClusterOptions, word: str, wanted: "Wanted") -> tuple[str, str]:

@@ -1,18 +1,26 @@
 """``kubectl gpu projects``, ``project create`` and ``project describe``."""
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpu_scheduler.cli.ending import Failed, one_line
+from gpu_scheduler.cli.ending import Failed
+from gpu_scheduler.cli.options import gathered
 from gpu_scheduler.cli.shown import (
+    name_of,
     no_headers_option,
     output_option,
     print_objects,
     print_value,
     say,
 )
-from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
+from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster, of_whole_cluster
+
+if TYPE_CHECKING:
+    from gpu_scheduler.cli.holders.values import Holder
 
 
 @click.command("projects")
@@ -38,6 +46,59 @@ def project() -> None:
     """Create a project, or show all about one."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectOptions:
+    """The fields of a GPUProject; names as of the options."""
+
+    name: str
+    quota: str
+    limit: str | None
+    weight: int | None
+    namespaces: tuple[str, ...]
+
+    def body(self) -> dict[str, Any]:
+        """The object, judged by the rules of the CRD before anything is sent.
+
+        Raises:
+            ValueError: an option is not what the field takes.
+        """
+        from gpu_scheduler.api.gpuproject import GPUProjectSpec
+        from gpu_scheduler.api.names import API_VERSION
+        from gpu_scheduler.api.validate import read
+
+        spec: dict[str, Any] = {
+            "namespaces": list(dict.fromkeys(self.namespaces or (self.name,))),
+            "quota": _amount("quota", self.quota),
+        }
+        if self.limit is not None:
+            spec["limit"] = _amount("limit", self.limit)
+        if self.weight is not None:
+            spec["weight"] = self.weight
+        judged = read(GPUProjectSpec, spec)
+        if isinstance(judged, tuple):
+            raise ValueError("; ".join(map(str, judged)))
+        if judged.limit_milli is not None and judged.limit_milli < judged.quota_milli:
+            raise ValueError(
+                f"--limit {self.limit}: less than --quota {self.quota}, which is guaranteed"
+            )
+        return {
+            "apiVersion": API_VERSION,
+            "kind": "GPUProject",
+            "metadata": {"name": self.name},
+            "spec": spec,
+        }
+
+
+def _amount(option: str, text: str) -> int | float:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"--{option} {text}: a number of GPUs, such as 4 or 0.5") from None
+    if not value.is_finite() or value < 0 or value != round(value, 3):
+        raise ValueError(f"--{option} {text}: a number of GPUs with at most three decimals")
+    return int(value) if value == value.to_integral_value() else float(value)
+
+
 @project.command("create")
 @click.argument("name")
 @click.option("--quota", required=True, metavar="GPUS", help="Guaranteed, such as 4 or 0.5.")
@@ -55,8 +116,7 @@ def project() -> None:
     metavar="NAMESPACE",
     help="That is charged to it, may be repeated; default: one called like the project.",
 )
-@click.option("--context", metavar="NAME", help="Of the kubeconfig; else its current one.")
-@click.option("--kubeconfig", metavar="FILE", help="Instead of $KUBECONFIG.")
+@of_whole_cluster
 @click.option(
     "--dry-run",
     type=click.Choice(["none", "client", "server"]),
@@ -65,32 +125,18 @@ def project() -> None:
     help="client: print it, and ask nobody; server: let the cluster judge it, and store nothing.",
 )
 @output_option("name", "yaml", "json")
-def create(
-    name: str,
-    quota: str,
-    limit: str | None,
-    weight: int | None,
-    namespaces: tuple[str, ...],
-    context: str | None,
-    kubeconfig: str | None,
-    dry_run: str,
-    output: str,
-) -> None:
+@gathered("options", ProjectOptions)
+def create(where: ClusterOptions, options: ProjectOptions, dry_run: str, output: str) -> None:
     """Create a project: who may use how many GPUs."""
-    with one_line():
-        from gpu_scheduler.cli.project.body import body_of
-
-        body = body_of(name, quota, limit, weight, namespaces or (name,))
-        if dry_run != "client":
-            with ClusterOptions(None, context, kubeconfig).cluster() as cluster:
-                body = cluster.client.create(_path(), body, dry_run=dry_run == "server")
-        if output in ("yaml", "json"):
-            print_value(body, output)
-        else:
-            said = {"none": "created", "client": "created (dry run)"}.get(
-                dry_run, "created (server dry run)"
-            )
-            say(f"gpuproject.gpu-scheduler.io/{name} {said}")
+    body = options.body()
+    if dry_run != "client":
+        with where.cluster() as cluster:
+            body = cluster.client.create(_path(), body, dry_run=dry_run == "server")
+    if output in ("yaml", "json"):
+        print_value(body, output)
+    else:
+        done = {"none": "created", "client": "created (dry run)"}
+        say(f"{name_of(body)} {done.get(dry_run, 'created (server dry run)')}")
 
 
 @project.command("describe")
@@ -99,18 +145,15 @@ def create(
 @of_cluster
 def describe(where: ClusterOptions, name: str, output: str) -> None:
     """Show all about a project: its numbers, who holds what, and what waits."""
+    from gpu_scheduler.cli.finding import get
     from gpu_scheduler.cli.project import lines as project_lines
-    from gpu_scheduler.kube import errors
 
     with where.cluster() as cluster:
-        try:
-            body = cluster.client.get(_path(name))
-        except errors.NotFound as error:
-            if not error.details.name:
-                raise
+        body = get(cluster, _path(name))
+        if body is None:
             there = sorted(str(each["metadata"]["name"]) for each in cluster.client.items(_path()))
             known = f"; there are {', '.join(there)}" if there else "; there is none at all"
-            raise Failed(f"there is no project {name}{known}") from None
+            raise Failed(f"there is no project {name}{known}")
         if output != "table":
             return print_value(body, output)
         holders, waiting = _work(cluster, body)
@@ -118,13 +161,13 @@ def describe(where: ClusterOptions, name: str, output: str) -> None:
 
 
 def _work(
-    cluster: ClusterAccess, body: dict[str, Any]
-) -> tuple[list[tuple[str, int, int]] | None, list[dict[str, Any]] | None]:
+    cluster: ClusterAccess, body: Mapping[str, Any]
+) -> "tuple[list[Holder] | None, list[dict[str, Any]] | None]":
     """What holds GPUs in the project's namespaces, and the jobs that wait; None: not readable."""
     from gpu_scheduler.api.names import GROUP, LABEL_PATH, LABEL_SHARE, VERSION
     from gpu_scheduler.cli.holders.held import held
     from gpu_scheduler.cli.holders.read import items
-    from gpu_scheduler.cli.holders.values import by_job
+    from gpu_scheduler.cli.holders.values import by_holder
     from gpu_scheduler.cli.project.lines import waiting_alone
     from gpu_scheduler.kube import paths
 
@@ -140,7 +183,7 @@ def _work(
         jobs += [*(asked or ()), *waiting_alone(alone or ())]
     if not readable:
         return None, None
-    holders = [(key, milli, len(of)) for key, (milli, of, *_) in by_job(held((), (), pods))]
+    holders = by_holder(held((), (), pods))
     waiting = [job for job in jobs if (job.get("status") or {}).get("phase") == "Pending"]
     return holders, waiting
 

@@ -4,12 +4,11 @@ How much of their GPUs jobs used over time is not recorded yet; what needs that 
 number is made up for it.
 """
 
-from typing import Any
-
 import click
 
 from gpu_scheduler.cli.ending import Failed, one_line
-from gpu_scheduler.cli.shown import PrintedTable, output_option, print_table, print_value, say
+from gpu_scheduler.cli.printed_table import PrintedTable
+from gpu_scheduler.cli.shown import output_option, print_table, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 _NO_SERIES = "no usage series is recorded yet"
@@ -65,43 +64,33 @@ def idle(where: ClusterOptions, project: str | None, output: str) -> None:
     from gpu_scheduler.cli.holders import read as top_read
     from gpu_scheduler.cli.holders.bars import print_text
     from gpu_scheduler.cli.holders.held import gpus
-    from gpu_scheduler.cli.holders.values import by_job
+    from gpu_scheduler.cli.holders.values import by_holder
 
     with where.cluster() as cluster:
-        seen = top_read.read(cluster)
-    held = [row for row in by_job(seen.devices) if project in (None, row[1][3])]
-    known = [row for row in held if row[1][4] is not None]
+        view = top_read.read(cluster)
+    held = [each for each in by_holder(view.devices) if project in (None, each.project)]
+    known = [each for each in held if each.percent is not None]
     if held and not known:
         raise Failed(
             f"{_NO_SERIES}, and no agent says what the GPUs do now (kubectl gpu check); "
             "kubectl gpu top jobs shows who holds them"
         )
-    found = [row for row in known if row[1][4] == 0]
+    found = [each for each in known if each.percent == 0]
     if output != "table":
-        body: list[dict[str, Any]] = [
-            {
-                "namespace": key.partition("/")[0],
-                "name": key.partition("/")[2],
-                "project": of or None,
-                "milliGPU": milli,
-                "pods": sorted(pods),
-                "nodes": nodes,
-            }
-            for key, (milli, pods, nodes, of, _) in found
-        ]
-        unknown = [key for key, _ in held if key not in {name for name, _ in known}]
-        return print_value({"idleNow": body, "notKnown": unknown}, output)
+        unknown = [each.key for each in held if each.percent is None]
+        body = {"idleNow": [each.to_json() for each in found], "notKnown": unknown}
+        return print_value(body, output)
     if found:
         table = PrintedTable(["NAME", "PROJECT", "GPU", "PODS", "NODE"])
-        for key, (milli, pods, nodes, of, _) in found:
-            table.rows.append([key, of or "-", gpus(milli), str(len(pods)), ", ".join(nodes)])
+        for each in found:
+            cells = (each.project or "-", gpus(each.milli), str(len(each.pods)))
+            table.rows.append([each.key, *cells, ", ".join(each.nodes)])
         print_table(table)
-        name, (_, pods, *_) = found[0]
+        namespace, _, name = found[0].key.partition("/")
         say()
         print_text(
-            f"{gpus(sum(row[1][0] for row in found))} GPUs are held and at 0 %; "
-            f"kubectl gpu suspend -n {name.partition('/')[0]} {name.partition('/')[2]} "
-            "gives those of a GPUJob back."
+            f"{gpus(sum(each.milli for each in found))} GPUs are held and at 0 %; "
+            f"kubectl gpu suspend -n {namespace} {name} gives those of a GPUJob back."
         )
     else:
         print_text(f"Nothing that holds a GPU is at 0 % ({len(known)} known).")

@@ -1,13 +1,25 @@
 """``kubectl gpu simulate``: what the planner would do on a cluster."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
+from gpu_scheduler.cli.options import gathered
 from gpu_scheduler.cli.rules import EvictionOptions, packings, policy_option, rules_options
 from gpu_scheduler.cli.shown import output_option, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """What is changed, and of which operator; names as of the options."""
+
+    add: tuple[Path, ...]
+    remove: tuple[str, ...]
+    consolidation: bool
+    operator_namespace: str
 
 
 @click.command("simulate")
@@ -31,15 +43,9 @@ from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 )
 @output_option("table", "json")
 @of_cluster
+@gathered("what_if", WhatIf)
 def command(
-    where: ClusterOptions,
-    add: tuple[Path, ...],
-    remove: tuple[str, ...],
-    policy: str,
-    rules: EvictionOptions,
-    consolidation: bool,
-    operator_namespace: str,
-    output: str,
+    where: ClusterOptions, what_if: WhatIf, policy: str, rules: EvictionOptions, output: str
 ) -> None:
     """Show what the planner would do on this cluster, and with what-ifs; nothing is changed.
 
@@ -55,10 +61,10 @@ def command(
     request = ClusterRequest(
         preemption_policy=next(iter(policies.values())),
         packing=packing,
-        add=add,
-        remove=remove,
-        operator_namespace=operator_namespace,
-        consolidation=consolidation,
+        add=what_if.add,
+        remove=what_if.remove,
+        operator_namespace=what_if.operator_namespace,
+        consolidation=what_if.consolidation,
     )
     with where.cluster() as cluster:
         report = simulate(request, cluster.client, cluster.namespace)

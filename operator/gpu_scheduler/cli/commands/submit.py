@@ -150,10 +150,7 @@ def _options(command: F) -> F:
 @_options
 @refused_options
 @of_cluster
-@click.pass_context
 def command(
-    context: click.Context,
-    /,
     where: ClusterOptions,
     file: str | None,
     project: str | None,
@@ -177,8 +174,9 @@ def command(
         )
     if attach and dry_run != "none":
         raise ValueError("--attach follows a pod, and with --dry-run there will be none")
-    submit_options = _asked(flags, where.namespace, context.meta.get(BEHIND))
-    body = job_of(submit_options, None if file is None else _read(file))
+    behind = click.get_current_context().meta.get(BEHIND)
+    options = _submit_options(flags, where.namespace, behind)
+    body = job_of(options, None if file is None else _read(file))
     if dry_run == "client":
         if project is not None and not where.namespace:
             raise ValueError(
@@ -197,11 +195,13 @@ def command(
         follow(where, namespace, str(made["metadata"]["name"]))
 
 
-def _asked(flags: Mapping[str, Any], namespace: str | None, behind: Any) -> "SubmitOptions":
+def _submit_options(
+    flags: Mapping[str, Any], namespace: str | None, behind: Any
+) -> "SubmitOptions":
     import os
 
+    from gpu_scheduler.cli.submission.flag_values import claim, volume
     from gpu_scheduler.cli.submission.job import SubmitOptions
-    from gpu_scheduler.cli.submission.volumes import claim, volume
 
     said = dict(flags)
     name, flag = said.pop("name"), said.pop("name_flag")

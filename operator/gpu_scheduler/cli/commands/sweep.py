@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gpu_scheduler.cli.ending import Failed, one_line
-from gpu_scheduler.cli.shown import PrintedTable, output_option, print_table, print_value, say
+from gpu_scheduler.cli.printed_table import PrintedTable
+from gpu_scheduler.cli.shown import output_option, print_table, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:

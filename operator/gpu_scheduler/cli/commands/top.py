@@ -75,10 +75,10 @@ def _look(what: str, where: ClusterOptions, output: str, watch: bool, interval: 
 
     with where.cluster() as cluster:
         while True:
-            seen = top_read.read(cluster, projects=what == "projects")
+            view = top_read.read(cluster, projects=what == "projects")
             if watch and sys.stdout.isatty():
                 click.clear()
-            top_lines.show(what, seen, output)
+            top_lines.show(what, view, output)
             if not watch:
                 return
             try:

@@ -2,7 +2,7 @@
 
 Pure: bodies in, values out; odd bodies count for nothing and never raise. The same rules as in the
 operator's state: a GPUNode's devices go before its node's labels, and what a pod holds stands in
-its allocation. Called by ``top``, ``projects`` and ``series``.
+its allocation.
 """
 
 import re

@@ -12,29 +12,29 @@ from gpu_scheduler.cli.holders.held import (
     short_model,
 )
 from gpu_scheduler.cli.holders.read import HoldersView
-from gpu_scheduler.cli.holders.values import by_job, mean_percent, milli_of, values
+from gpu_scheduler.cli.holders.values import by_holder, by_node, mean_percent, milli_of, values
 from gpu_scheduler.cli.shown import print_value
 
 _HIDDEN = "(not yours)"
 
 
-def show(what: str, seen: HoldersView, output: str) -> None:
+def show(what: str, view: HoldersView, output: str) -> None:
     """Print what is asked for: gpus, nodes, jobs or projects."""
     if output in ("json", "yaml"):
-        print_value(values(what, seen), output)
+        print_value(values(what, view), output)
         return
     wide = output == "wide"
     lines: Iterable[Line]
     if what == "gpus":
-        lines = of_gpus(seen.devices, wide=wide, partial=bool(seen.only))
+        lines = of_gpus(view.devices, wide=wide, partial=bool(view.only))
     elif what == "nodes":
-        lines = of_nodes(seen.devices, wide=wide, partial=bool(seen.only))
+        lines = of_nodes(view.devices, wide=wide, partial=bool(view.only))
     elif what == "jobs":
-        lines = of_jobs(seen.devices, wide=wide)
+        lines = of_jobs(view.devices, wide=wide)
     else:
-        lines = of_projects(seen)
+        lines = of_projects(view)
     print_lines(lines)
-    for text in footer(seen, utilisation=what != "projects"):
+    for text in footer(view, utilisation=what != "projects"):
         print_text(text)
 
 
@@ -67,12 +67,10 @@ def of_gpus(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False)
 
 def of_nodes(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False) -> list[Line]:
     """A line for each node; ``partial``: what others hold cannot be seen."""
-    by_node: dict[str, list[HeldDevice]] = {}
-    for device in devices:
-        by_node.setdefault(device.node, []).append(device)
-    names = _padded(by_node)
+    nodes = by_node(devices)
+    names = _padded(nodes)
     lines: list[Line] = []
-    for name, there in zip(names, by_node.values(), strict=True):
+    for name, there in zip(names, nodes.values(), strict=True):
         models = sorted({d.model if wide else short_model(d.model) for d in there})
         milli = [device.milli for device in there]
         whole = sum(not d.milli and not d.trouble for d in there)
@@ -96,28 +94,29 @@ def of_nodes(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False
 
 def of_jobs(devices: Sequence[HeldDevice], *, wide: bool) -> list[Line]:
     """A line for each holder, those that hold most first."""
-    found = by_job(devices)
-    names = _padded(key for key, _ in found)
-    most = max((milli for _, (milli, *_) in found), default=0)
+    found = by_holder(devices)
+    names = _padded(holder.key for holder in found)
+    most = max((holder.milli for holder in found), default=0)
     lines: list[Line] = []
-    for name, (_, (milli, pods, nodes, project, percent)) in zip(names, found, strict=True):
+    for name, holder in zip(names, found, strict=True):
+        count = len(holder.pods)
         line = [
             [Piece(name)],
-            [*bar([milli], most), Piece(f" {gpus(milli)}")],
-            [Piece(f"{len(pods)} pod{'s' * (len(pods) != 1)}")],
-            [Piece(f"util {_percent(percent)}")],
-            [Piece(f"project {project}")] if project else [],
-            [Piece(", ".join(nodes) if wide else _some(nodes))],
+            [*bar([holder.milli], most), Piece(f" {gpus(holder.milli)}")],
+            [Piece(f"{count} pod{'s' * (count != 1)}")],
+            [Piece(f"util {_percent(holder.percent)}")],
+            [Piece(f"project {holder.project}")] if holder.project else [],
+            [Piece(", ".join(holder.nodes) if wide else _some(holder.nodes))],
         ]
         lines.append([group for group in line if group])
     return lines
 
 
-def of_projects(seen: HoldersView) -> list[Line]:
+def of_projects(view: HoldersView) -> list[Line]:
     """A line for each project."""
-    names = _padded(str(body["metadata"]["name"]) for body in seen.projects)
+    names = _padded(str(body["metadata"]["name"]) for body in view.projects)
     lines: list[Line] = []
-    for name, body in zip(names, seen.projects, strict=True):
+    for name, body in zip(names, view.projects, strict=True):
         spec, status = body.get("spec") or {}, body.get("status") or {}
         quota, has = milli_of(spec.get("quota")), milli_of(status.get("allocatedGPU"))
         inside, above = min(quota, has), max(0, has - quota)
@@ -133,33 +132,33 @@ def of_projects(seen: HoldersView) -> list[Line]:
     return lines
 
 
-def footer(seen: HoldersView, *, utilisation: bool = True) -> list[str]:
+def footer(view: HoldersView, *, utilisation: bool = True) -> list[str]:
     """What all of it comes to, and what could not be seen."""
-    devices = seen.devices
+    devices = view.devices
     if not devices:
         return ["no node has a GPU that the scheduler knows: kubectl gpu check"]
     total, has = len(devices), sum(device.milli for device in devices)
     free = sum(not d.milli and not d.trouble for d in devices)
     said = []
-    if not seen.only:
+    if not view.only:
         bad = sum(bool(device.trouble) for device in devices)
         said.append(
             f"{gpus(has)} of {total} GPUs allocated ({round(100 * has / WHOLE_MILLI / total)} %), "
             f"{free} entirely free" + (f", {bad} take{'s' * (bad == 1)} no new pods" if bad else "")
         )
     else:
-        known = [milli_of((body.get("status") or {}).get("allocatedGPU")) for body in seen.projects]
+        known = [milli_of((body.get("status") or {}).get("allocatedGPU")) for body in view.projects]
         if known:
             said.append(
                 f"{gpus(sum(known))} of {total} GPUs allocated, as the projects' status says"
             )
         said.append(
-            f"shares of other namespaces than {seen.only} {_HIDDEN}: you may not list their pods"
+            f"shares of other namespaces than {view.only} {_HIDDEN}: you may not list their pods"
         )
     if utilisation and any(share.percent is None for device in devices for share in device.shares):
         why = (
             "the agents have not measured it yet (it takes a minute), or the driver cannot tell"
-            if seen.gpunodes
+            if view.gpunodes
             else "no agent has reported: kubectl gpu check"
         )
         said.append(f"util -: {why}")

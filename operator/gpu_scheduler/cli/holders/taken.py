@@ -12,6 +12,7 @@ from typing import Any
 
 from gpu_scheduler.api.names import ASK_GPU
 from gpu_scheduler.api.unstructured import Body, part
+from gpu_scheduler.cli.one_pod.choosing import scheduled
 
 _HOUR = 3600.0
 
@@ -170,10 +171,8 @@ def _asked(job: Body | None, pod: Body) -> float | None:
 
 
 def _placed(pod: Body) -> datetime | None:
-    for each in part(pod, "status").get("conditions") or ():
-        if each.get("type") == "PodScheduled" and each.get("status") == "True":
-            return _time(each.get("lastTransitionTime"))
-    return None
+    condition = scheduled(pod)
+    return _time(condition.get("lastTransitionTime")) if condition.get("status") == "True" else None
 
 
 def _ran(pod: Body, now: datetime) -> tuple[datetime, datetime] | None:

@@ -1,16 +1,17 @@
 """What ``top`` shows, as values: for programs, and for the lines that people read. Pure."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.cli.holders.held import HeldDevice, HeldFraction, naturally
 from gpu_scheduler.cli.holders.read import HoldersView
 
 
-def values(what: str, seen: HoldersView) -> Any:
+def values(what: str, view: HoldersView) -> Any:
     """For programs."""
-    devices = seen.devices
-    hidden = {"onlyNamespace": seen.only} if seen.only else {}
+    devices = view.devices
+    hidden = {"onlyNamespace": view.only} if view.only else {}
     total = {
         "gpus": len(devices),
         "allocatedMilliGPU": sum(device.milli for device in devices),
@@ -19,9 +20,6 @@ def values(what: str, seen: HoldersView) -> Any:
     if what == "gpus":
         return {"devices": [device.to_json() for device in devices], "total": total}
     if what == "nodes":
-        nodes: dict[str, list[HeldDevice]] = {}
-        for device in devices:
-            nodes.setdefault(device.node, []).append(device)
         return {
             "nodes": [
                 {
@@ -30,61 +28,89 @@ def values(what: str, seen: HoldersView) -> Any:
                     "models": sorted({device.model for device in there}),
                     "allocatedMilliGPU": sum(device.milli for device in there),
                     "entirelyFree": None
-                    if seen.only
+                    if view.only
                     else sum(not d.milli and not d.trouble for d in there),
-                    "utilizationPercent": None if seen.only else mean_percent(there),
+                    "utilizationPercent": None if view.only else mean_percent(there),
                 }
-                for node, there in nodes.items()
+                for node, there in by_node(devices).items()
             ],
             "total": total,
         }
     if what == "jobs":
         return {
             "jobs": [
-                {
-                    "namespace": key.partition("/")[0],
-                    "name": key.partition("/")[2],
-                    "project": project or None,
-                    "milliGPU": milli,
-                    "pods": sorted(pods),
-                    "nodes": nodes,
-                    "utilizationPercent": percent,
-                }
-                for key, (milli, pods, nodes, project, percent) in by_job(devices)
+                {**holder.to_json(), "utilizationPercent": holder.percent}
+                for holder in by_holder(devices)
             ],
             "total": total,
         }
-    return {"projects": list(seen.projects), "total": total}
+    return {"projects": list(view.projects), "total": total}
 
 
-Held = tuple[int, set[str], list[str], str, int | None]
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What one holder has on all devices.
+
+    Attributes:
+        key: its ``namespace/name``.
+        milli: milli-GPU.
+        pods: names of its pods.
+        nodes: on which they are, each once.
+        project: that is charged; empty: not known.
+        percent: mean utilisation over its pods; None: not known of one of them.
+    """
+
+    key: str
+    milli: int
+    pods: set[str]
+    nodes: list[str]
+    project: str
+    percent: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        namespace, _, name = self.key.partition("/")
+        return {
+            "namespace": namespace,
+            "name": name,
+            "project": self.project or None,
+            "milliGPU": self.milli,
+            "pods": sorted(self.pods),
+            "nodes": self.nodes,
+        }
 
 
-def by_job(devices: Iterable[HeldDevice]) -> list[tuple[str, Held]]:
-    """By ``namespace/name``: milli, pods, nodes, project and utilisation; who holds most first."""
+def by_node(devices: Iterable[HeldDevice]) -> dict[str, list[HeldDevice]]:
+    """The devices of each node."""
+    nodes: dict[str, list[HeldDevice]] = {}
+    for device in devices:
+        nodes.setdefault(device.node, []).append(device)
+    return nodes
+
+
+def by_holder(devices: Iterable[HeldDevice]) -> list[Holder]:
+    """Who holds anything, who holds most first."""
     found: dict[str, list[tuple[HeldDevice, HeldFraction]]] = {}
     for device in devices:
         for share in device.shares:
             found.setdefault(share.key, []).append((device, share))
-    rows = []
-    for key, held in found.items():
-        shares = [share for _, share in held]
-        by_pod = {share.pod: share.percent for share in shares}
-        known = [percent for percent in by_pod.values() if percent is not None]
-        percent = round(sum(known) / len(known)) if len(known) == len(by_pod) else None
-        rows.append(
-            (
-                key,
-                (
-                    sum(share.milli for share in shares),
-                    set(by_pod),
-                    list(dict.fromkeys(device.node for device, _ in held)),
-                    shares[0].project,
-                    percent,
-                ),
-            )
-        )
-    return sorted(rows, key=lambda row: (-row[1][0], naturally(row[0])))
+    return sorted(
+        (_holder(key, held) for key, held in found.items()),
+        key=lambda holder: (-holder.milli, naturally(holder.key)),
+    )
+
+
+def _holder(key: str, held: Sequence[tuple[HeldDevice, HeldFraction]]) -> Holder:
+    by_pod = {share.pod: share.percent for _, share in held}
+    known = [percent for percent in by_pod.values() if percent is not None]
+    return Holder(
+        key,
+        sum(share.milli for _, share in held),
+        set(by_pod),
+        list(dict.fromkeys(device.node for device, _ in held)),
+        held[0][1].project,
+        round(sum(known) / len(known)) if len(known) == len(by_pod) else None,
+    )
 
 
 def mean_percent(devices: Sequence[HeldDevice]) -> int | None:

@@ -1,7 +1,6 @@
 """The API server's Table of GPUJobs, with lines for other workloads in the same columns.
 
-What columns there are is the server's affair: an operator of another version has others. Called by
-``listing`` and ``list_watch``.
+What columns there are is the server's affair: an operator of another version has others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """What ``kubectl gpu list`` shows, read from the API server: GPUJobs as its Table, pods as objects.
 
-Called by ``listing``; ``list_watch`` goes on where ``read`` ended.
+A watch goes on where ``read`` ended.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -135,11 +135,15 @@ class Listed:
         )
         if self._selector:
             params["labelSelector"] = self._selector
+        return self._pages(path, self.client.table, params)
+
+    def _pages(self, path: str, ask: Callable[..., Json], params: dict[str, str]) -> Iterator[Json]:
+        """All of a collection, page by page; a watch goes on from the version of the last."""
         while True:
-            table = self.client.table(path, **params)
-            meta = table.get("metadata") or {}
+            page = ask(path, **params)
+            meta = page.get("metadata") or {}
             self.versions[path] = str(meta.get("resourceVersion") or "")
-            yield table
+            yield page
             if not meta.get("continue"):
                 return
             params["continue"] = str(meta["continue"])
@@ -162,15 +166,9 @@ class Listed:
 
     def _pods_of(self, path: str) -> Iterator[Json]:
         params = {"limit": str(_PAGE), "labelSelector": self.share_selector}
-        while True:
-            part = self.client.get(path, **params)
-            meta = part.get("metadata") or {}
-            self.versions[path] = str(meta.get("resourceVersion") or "")
-            for each in part.get("items") or ():
+        for page in self._pages(path, self.client.get, params):
+            for each in page.get("items") or ():
                 yield {"apiVersion": "v1", "kind": "Pod", **each}
-            if not meta.get("continue"):
-                return
-            params["continue"] = str(meta["continue"])
 
     def _read_projects(self) -> dict[str, str]:
         try:

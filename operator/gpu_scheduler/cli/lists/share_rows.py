@@ -1,7 +1,6 @@
 """Pods that ask for a share by themselves, as lines beside GPUJobs: one for each owner.
 
-Pure. What the scheduler wrote on the pods is read with care: another version may have. Called by
-``listing`` and ``describe``.
+Pure. What the scheduler wrote on the pods is read with care: another version may have.
 """
 
 from collections.abc import Iterable
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import ASK_TYPE, ASKED
 from gpu_scheduler.api.unstructured import Body
-from gpu_scheduler.cli.one_pod.choosing import phase_of
+from gpu_scheduler.cli.one_pod.choosing import phase_of, scheduled
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
 from gpu_scheduler.simulate.verdict import said
@@ -109,9 +108,9 @@ def reason_of(pod: Body) -> str:
     status = pod.get("status") or {}
     if phase_of(pod) in _ENDED:
         return str(status.get("reason") or "") if phase_of(pod) == "Failed" else ""
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return said(condition)[0]
+    condition = scheduled(pod)
+    if condition.get("status") == "False":
+        return said(condition)[0]
     for each in status.get("containerStatuses") or ():
         waiting = (each.get("state") or {}).get("waiting") or {}
         if reason := waiting.get("reason"):

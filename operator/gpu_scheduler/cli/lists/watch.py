@@ -2,7 +2,6 @@
 
 A thread for each collection watches from where the list was read. A watch that the server ends is
 opened again; one that is too old (410) is read anew, and what is other than before is shown.
-Called by ``listing``.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from gpu_scheduler.cli.lists.job_table import Columns, meta_of
 from gpu_scheduler.cli.lists.listed import Key, Listed
 from gpu_scheduler.cli.lists.share_rows import PodOwner, owner_of
+from gpu_scheduler.cli.printed_table import PrintedTable, aligned
 from gpu_scheduler.kube import errors
 
 Json = Mapping[str, Any]
@@ -76,23 +76,17 @@ class Printer:
 
     def begin(self, rows: Sequence[Sequence[str]], *, headers: bool) -> None:
         """The heading and what there is."""
-        cut = [self._cut(row) for row in rows]
-        heading = [name.removesuffix("|") for name in self._cut(self.columns.heading())]
-        self._widths = [max(map(len, cells)) for cells in zip(heading, *cut, strict=True)]
-        for cells in [heading, *cut] if headers else cut:
-            self._print(cells)
+        table = self._table(rows)
+        self._widths = table.widths(headers=True)
+        for cells in [table.columns, *table.rows] if headers else table.rows:
+            self._write(aligned(cells, self._widths))
 
     def line(self, row: Sequence[str]) -> None:
         """One more line."""
-        self._print(self._cut(row))
+        self._write(aligned(self._table([row]).rows[0], self._widths))
 
-    def _print(self, cells: Sequence[str]) -> None:
-        widths = [*self._widths, *[0] * len(cells)]
-        self._write("   ".join(c.ljust(w) for c, w in zip(cells, widths, strict=False)).rstrip())
-
-    def _cut(self, row: Sequence[str]) -> list[str]:
-        names = self.columns.heading()
-        return [c for c, n in zip(row, names, strict=False) if self._wide or not n.endswith("|")]
+    def _table(self, rows: Sequence[Sequence[str]]) -> PrintedTable:
+        return PrintedTable(self.columns.heading(), [*rows]).cut(wide=self._wide)
 
 
 class WatchLines:
@@ -101,7 +95,7 @@ class WatchLines:
     def __init__(self, listed: Listed, columns: Columns) -> None:
         self._listed = listed
         self._columns = columns
-        self._told: Queue[tuple[bool, Json] | Exception] = Queue()  # of a GPUJob; else of a pod
+        self._queue: Queue[tuple[bool, Json] | Exception] = Queue()  # of a GPUJob; else of a pod
         self._over = Event()
 
     def lines(self) -> Iterator[tuple[Key, list[str] | None]]:
@@ -112,12 +106,12 @@ class WatchLines:
             self._start(path, self._listed.share_selector, of_jobs=False)
         try:
             while True:
-                told = self._told.get()
-                if isinstance(told, Again):
+                item = self._queue.get()
+                if isinstance(item, Again):
                     return
-                if isinstance(told, Exception):
-                    raise told
-                of_job, event = told
+                if isinstance(item, Exception):
+                    raise item
+                of_job, event = item
                 yield from self._job(event) if of_job else self._pod(event)
         finally:
             self._over.set()
@@ -126,9 +120,9 @@ class WatchLines:
         def watch() -> None:
             try:
                 for event in self._events(path, selector, as_table=of_jobs):
-                    self._told.put((of_jobs, event))
+                    self._queue.put((of_jobs, event))
             except Exception as error:  # raised again by who prints
-                self._told.put(error)
+                self._queue.put(error)
 
         Thread(target=watch, daemon=True).start()
 

@@ -1,7 +1,6 @@
 """Which pod of a job is meant: by trial, role and index, or else the first that runs.
 
-Pure: of the pods of an index that was tried again only the newest counts. Called by ``pods`` and
-``attach``.
+Pure: of the pods of an index that was tried again only the newest counts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,6 +64,12 @@ def has_started(pod: Body) -> bool:
 def phase_of(pod: Body) -> str:
     """Its phase as the kubelet says."""
     return str((pod.get("status") or {}).get("phase") or "")
+
+
+def scheduled(pod: Body) -> Mapping[str, Any]:
+    """Its condition PodScheduled, by which it has a place or waits; empty: there is none yet."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return next((each for each in conditions if each.get("type") == "PodScheduled"), {})
 
 
 def trial_of(pod: Body) -> int | None:

@@ -1,7 +1,7 @@
 """Hands over to kubectl: what it does with a pod's streams, ports and logins is done best there.
 
 This process becomes kubectl, so signals, terminals and exit codes are its own. Nothing of ours may
-be open by then: temporary files with credentials would stay. Called by ``pods`` and ``attach``.
+be open by then: temporary files with credentials would stay.
 """
 
 import os

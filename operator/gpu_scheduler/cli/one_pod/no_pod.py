@@ -1,7 +1,4 @@
-"""Why there is no pod that a command could be about: in one line, with what to ask next.
-
-Called by ``pods`` where none was found.
-"""
+"""Why there is no pod that a command could be about: in one line, with what to ask next."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -5,7 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from gpu_scheduler.api.names import ALLOCATION, ASK_GPU
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.holders.bars import print_text
-from gpu_scheduler.cli.shown import PrintedTable, print_table, say
+from gpu_scheduler.cli.holders.values import Holder
+from gpu_scheduler.cli.one_pod.choosing import scheduled
+from gpu_scheduler.cli.printed_table import PrintedTable
+from gpu_scheduler.cli.shown import print_table, say
 
 
 def table(projects: Sequence[Body]) -> PrintedTable:
@@ -56,14 +59,14 @@ def problems(status: Body) -> list[Body]:
 
 def describe(
     body: Body,
-    holders: Sequence[tuple[str, int, int]] | None,
+    holders: Sequence[Holder] | None,
     waiting: Sequence[Body] | None,
 ) -> None:
     """Print all about a project.
 
     Args:
         body: the GPUProject.
-        holders: what holds GPUs: its name, milli-GPU, pods; None: it may not be read.
+        holders: what holds GPUs; None: it may not be read.
         waiting: GPUJobs that wait; None: they may not be read.
     """
     for label, text in numbers(body):
@@ -85,7 +88,7 @@ def describe(
         return
     say(f"\nHolds GPUs: {'' if holders else 'nobody'}".rstrip())
     if holders:
-        rows = [[f"  {key}", f"{milli / 1000:g}", str(pods)] for key, milli, pods in holders]
+        rows = [[f"  {h.key}", f"{h.milli / 1000:g}", str(len(h.pods))] for h in holders]
         print_table(PrintedTable(["  NAME", "GPU", "PODS"], [*rows]))
     say(f"\nWaits: {'' if waiting else 'nothing'}".rstrip())
     if waiting:
@@ -143,13 +146,12 @@ def waiting_alone(pods: Iterable[Body]) -> list[Body]:
         meta, status = pod.get("metadata") or {}, pod.get("status") or {}
         if ALLOCATION in (meta.get("annotations") or {}) or status.get("phase") != "Pending":
             continue
-        said: Body = next(
-            (c for c in status.get("conditions") or () if c.get("type") == "PodScheduled"), {}
-        )
+        condition = scheduled(pod)
         asked = (meta.get("labels") or {}).get(ASK_GPU) or (meta.get("annotations") or {}).get(
             ASK_GPU
         )
-        shown = {"gpu": asked, "reason": said.get("reason"), "message": said.get("message")}
+        shown = {"gpu": asked, "reason": condition.get("reason")}
+        shown["message"] = condition.get("message")
         found.append({"metadata": meta, "status": {**shown, "phase": "Pending"}})
     return found
 

@@ -1,4 +1,4 @@
-"""``-p PROJECT``: which namespaces a project has. Called by the commands that take it."""
+"""``-p PROJECT``: which namespaces a project has."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -24,17 +24,15 @@ def namespaces_of(cluster: "ClusterAccess", project: str) -> list[str]:
         Failed: there is none.
         errors.ApiError: it may not be read.
     """
-    from gpu_scheduler.kube import errors
+    from gpu_scheduler.cli.finding import get
 
     path = paths.of_group(GROUP, VERSION, "gpuprojects", name=checked(project, "a project's name"))
-    try:
-        found = listed(cluster.client.get(path))
-    except errors.NotFound as error:
-        if not error.details.name:
-            raise
+    body = get(cluster, path)
+    if body is None:
         raise Failed(
             f"there is no project called {project}; kubectl gpu projects shows which there are"
-        ) from None
+        )
+    found = listed(body)
     if not found:
         raise Failed(f"project {project} has no namespaces; kubectl edit gpuproject {project}")
     return found

@@ -1,6 +1,6 @@
 """``submit --attach``: until the first pod has started, and then its output, by kubectl.
 
-Whoever interrupts it leaves the job alone. Called by ``submit``.
+Whoever interrupts it leaves the job alone.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.finding import gpujob_path, pods_of_job
 from gpu_scheduler.cli.one_pod.choosing import has_started
 from gpu_scheduler.cli.one_pod.kubectl import hand_over
-from gpu_scheduler.cli.shown import say
+from gpu_scheduler.cli.shown import note
 from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions
 from gpu_scheduler.kube import errors
 
@@ -29,9 +29,9 @@ def attach(where: ClusterOptions, namespace: str, name: str) -> None:
     """
     try:
         with where.cluster() as cluster:
-            pod = first_pod(ClusterAccess(cluster.client, namespace), name, say=_say)
+            pod = first_pod(ClusterAccess(cluster.client, namespace), name, say=note)
     except KeyboardInterrupt:
-        _say(f"{name} goes on: kubectl gpu logs {name} -n {namespace} -f")
+        note(f"{name} goes on: kubectl gpu logs {name} -n {namespace} -f")
         raise click.exceptions.Exit(_INTERRUPTED) from None
     hand_over(where, ["logs", "-f", f"pod/{pod}", "-n", namespace])
 
@@ -70,7 +70,3 @@ def _job(cluster: ClusterAccess, name: str) -> Mapping[str, Any]:
         return cluster.client.get(gpujob_path(cluster.namespace, name))
     except errors.NotFound:
         raise Failed(f"{name} is gone: somebody has deleted it") from None
-
-
-def _say(text: str) -> None:
-    say(text, err=True)

@@ -1,8 +1,8 @@
 """The GPUJob that a command line and a file mean: pure, without a cluster.
 
-Flags beat the file. What the short form of a GPUJob has no field for (volumes, shared memory)
-turns it into a template with the same container. The result is judged by the rules of the
-operator, and what is wrong is said in the words of the flags. Called by ``submit``.
+Flags beat the file. What the short form of a GPUJob has no field for (volumes, shared memory) turns
+it into a template with the same container. The result is judged by the rules of the operator, and
+what is wrong is said in the words of the flags.
 """
 
 import re
@@ -16,8 +16,7 @@ from gpu_scheduler.api.names import API_VERSION
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.validate import problems, read
 from gpu_scheduler.cli.job_names import checked
-from gpu_scheduler.cli.submission.volumes import Mount
-from gpu_scheduler.cli.submission.words import number, pairs, parameter, seconds
+from gpu_scheduler.cli.submission.flag_values import Mount, number, pairs, parameter, seconds
 
 Body = dict[str, Any]
 
@@ -104,31 +103,28 @@ class SubmitOptions:
         return bool(self.mounts or self.large_shm or self.host_ipc or self.host_network or ids)
 
 
-def job_of(submit_options: SubmitOptions, file: Mapping[str, Any] | None = None) -> Body:
+def job_of(options: SubmitOptions, file: Mapping[str, Any] | None = None) -> Body:
     """The GPUJob, ready to be sent.
 
     Raises:
         ValueError: what is wrong with the flags or the file, a line for each.
     """
     body = _of_file(file)
-    name = submit_options.name or str(body["metadata"].get("name") or "")
+    name = options.name or str(body["metadata"].get("name") or "")
     if not name:
         raise ValueError("how is the job to be called? NAME is missing")
     body["metadata"]["name"] = checked(name, "a job's name")
-    if submit_options.namespace:
-        body["metadata"]["namespace"] = checked(submit_options.namespace, "a namespace")
-    for key, said in (
-        ("labels", submit_options.labels),
-        ("annotations", submit_options.annotations),
-    ):
+    if options.namespace:
+        body["metadata"]["namespace"] = checked(options.namespace, "a namespace")
+    for key, said in (("labels", options.labels), ("annotations", options.annotations)):
         if said:
             old = body["metadata"].get(key) or {}
             body["metadata"][key] = {**old, **pairs(f"--{key.removesuffix('s')}", said)}
     spec = body["spec"]
-    _say(spec, submit_options)
-    _amounts(spec, submit_options)
-    _sweep(spec, submit_options.parameters)
-    _container(spec, submit_options)
+    _scalars(spec, options)
+    _amounts(spec, options)
+    _sweep(spec, options.parameters)
+    _container(spec, options)
     _judge(name, body)
     return body
 
@@ -155,24 +151,24 @@ def _of_file(file: Mapping[str, Any] | None) -> Body:
     return body
 
 
-def _say(spec: Body, submit_options: SubmitOptions) -> None:
+def _scalars(spec: Body, options: SubmitOptions) -> None:
     said = {
-        "type": "interactive" if submit_options.interactive else None,
-        "priority": submit_options.priority,
-        "parallelism": submit_options.parallelism,
-        "completions": submit_options.completions,
-        "retries": submit_options.retries,
-        "timeLimitSeconds": seconds("--time-limit", submit_options.time_limit),
-        "ttlSecondsAfterFinished": seconds("--ttl-after-finish", submit_options.ttl),
+        "type": "interactive" if options.interactive else None,
+        "priority": options.priority,
+        "parallelism": options.parallelism,
+        "completions": options.completions,
+        "retries": options.retries,
+        "timeLimitSeconds": seconds("--time-limit", options.time_limit),
+        "ttlSecondsAfterFinished": seconds("--ttl-after-finish", options.ttl),
     }
     spec.update({name: value for name, value in said.items() if value is not None})
 
 
-def _amounts(spec: Body, submit_options: SubmitOptions) -> None:
+def _amounts(spec: Body, options: SubmitOptions) -> None:
     said = {
-        "gpu": None if submit_options.gpu is None else number("--gpu", submit_options.gpu),
-        "gpuMemory": submit_options.gpu_memory,
-        "shape": submit_options.shape,
+        "gpu": None if options.gpu is None else number("--gpu", options.gpu),
+        "gpuMemory": options.gpu_memory,
+        "shape": options.shape,
     }
     given = [name for name in _AMOUNTS if said[name] is not None]
     if len(given) > 1:
@@ -182,10 +178,10 @@ def _amounts(spec: Body, submit_options: SubmitOptions) -> None:
         for name in (*_AMOUNTS, "gpuDevices"):
             spec.pop(name, None)
         spec[given[0]] = said[given[0]]
-    if submit_options.gpu_devices is not None:
-        spec["gpuDevices"] = submit_options.gpu_devices
-    if submit_options.gpu_models is not None:
-        models = [model.strip() for model in submit_options.gpu_models.split(",")]
+    if options.gpu_devices is not None:
+        spec["gpuDevices"] = options.gpu_devices
+    if options.gpu_models is not None:
+        models = [model.strip() for model in options.gpu_models.split(",")]
         if not all(models):
             raise ValueError("--gpu-models: write one model, or several with commas: A100,H100")
         spec["gpuModels"] = list(dict.fromkeys(models))
@@ -206,41 +202,41 @@ def _sweep(spec: Body, parameters: Sequence[str]) -> None:
     spec["sweep"] = {**sweep, "parameters": {**(sweep.get("parameters") or {}), **said}}
 
 
-def _container(spec: Body, submit_options: SubmitOptions) -> None:
+def _container(spec: Body, options: SubmitOptions) -> None:
     """Say what concerns the container where the job has it."""
-    if submit_options.needs_template and spec.get("roles"):
+    if options.needs_template and spec.get("roles"):
         raise ValueError("volumes and hosts' parts go into the templates of the roles in the file")
-    if submit_options.needs_template and "template" not in spec:
+    if options.needs_template and "template" not in spec:
         short = {name: spec.pop(name) for name in _SHORT_FORM if name in spec}
         main = {"name": MAIN_CONTAINER, **short}
         pod = {"automountServiceAccountToken": False, "containers": [main]}
         spec["template"] = {"spec": pod}
     container = spec if spec.get("template") is None else _first(spec["template"])
     said = {
-        "image": submit_options.image,
-        "imagePullPolicy": submit_options.pull_policy,
-        "workingDir": submit_options.working_dir,
+        "image": options.image,
+        "imagePullPolicy": options.pull_policy,
+        "workingDir": options.working_dir,
     }
     container.update({name: value for name, value in said.items() if value is not None})
-    if submit_options.is_command:
-        if not submit_options.arguments:
+    if options.is_command:
+        if not options.arguments:
             raise ValueError("--command: what follows -- is the program; nothing follows")
-        container["command"] = list(submit_options.arguments)
+        container["command"] = list(options.arguments)
         container.pop("args", None)
-    elif submit_options.arguments:
-        container["args"] = list(submit_options.arguments)
-    env = pairs("--env", submit_options.env)
-    if submit_options.job_dir is not None:
-        if not submit_options.job_dir:
+    elif options.arguments:
+        container["args"] = list(options.arguments)
+    env = pairs("--env", options.env)
+    if options.job_dir is not None:
+        if not options.job_dir:
             raise ValueError("--job-dir is empty; write the folder")
-        container["args"] = [*(container.get("args") or ()), "--job-dir", submit_options.job_dir]
-        env["JOB_DIR"] = submit_options.job_dir
+        container["args"] = [*(container.get("args") or ()), "--job-dir", options.job_dir]
+        env["JOB_DIR"] = options.job_dir
     if env:
         kept = [each for each in container.get("env") or () if each.get("name") not in env]
         container["env"] = kept + [{"name": k, "value": v} for k, v in env.items()]
-    _resources(container, submit_options)
-    if submit_options.needs_template:
-        _template(spec["template"]["spec"], container, submit_options)
+    _resources(container, options)
+    if options.needs_template:
+        _template(spec["template"]["spec"], container, options)
 
 
 def _first(template: Any) -> Body:
@@ -266,10 +262,10 @@ def _check_lists(where: str, body: Body, **kinds: type) -> None:
             raise ValueError(f"the file's {where}.{key} is not as in a pod")
 
 
-def _resources(container: Body, submit_options: SubmitOptions) -> None:
+def _resources(container: Body, options: SubmitOptions) -> None:
     for kind, said in (
-        ("requests", {"cpu": submit_options.cpu, "memory": submit_options.memory}),
-        ("limits", {"cpu": submit_options.cpu_limit, "memory": submit_options.memory_limit}),
+        ("requests", {"cpu": options.cpu, "memory": options.memory}),
+        ("limits", {"cpu": options.cpu_limit, "memory": options.memory_limit}),
     ):
         amounts = {name: amount for name, amount in said.items() if amount is not None}
         if amounts:
@@ -278,9 +274,9 @@ def _resources(container: Body, submit_options: SubmitOptions) -> None:
             container["resources"] = resources
 
 
-def _template(pod: Body, container: Body, submit_options: SubmitOptions) -> None:
-    mounts = list(submit_options.mounts)
-    if submit_options.large_shm:
+def _template(pod: Body, container: Body, options: SubmitOptions) -> None:
+    mounts = list(options.mounts)
+    if options.large_shm:
         mounts.append(Mount({"emptyDir": {"medium": "Memory"}}, "/dev/shm"))
     targets = [mount.target for mount in mounts]
     for target in targets:
@@ -291,9 +287,9 @@ def _template(pod: Body, container: Body, submit_options: SubmitOptions) -> None
         kept = [m for m in container.get("volumeMounts") or () if m.get("mountPath") not in targets]
         kept += [{"name": mount.put(volumes), **mount.place()} for mount in mounts]
         pod["volumes"], container["volumeMounts"] = volumes, kept
-    pod.update({"hostIPC": True} if submit_options.host_ipc else {})
-    pod.update({"hostNetwork": True} if submit_options.host_network else {})
-    ids = {"runAsUser": submit_options.user, "runAsGroup": submit_options.group}
+    pod.update({"hostIPC": True} if options.host_ipc else {})
+    pod.update({"hostNetwork": True} if options.host_network else {})
+    ids = {"runAsUser": options.user, "runAsGroup": options.group}
     said = {name: value for name, value in ids.items() if value is not None}
     if said:
         pod["securityContext"] = {**(pod.get("securityContext") or {}), **said}

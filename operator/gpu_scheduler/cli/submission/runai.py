@@ -16,6 +16,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 _TEMPLATE = "write it in spec.template of a file and pass that: -f FILE"
 _FORWARD = "reach a port of the job's pod with: kubectl gpu port-forward JOB PORT"
 _SERVE = 'jobs here end; for a server label a Deployment\'s pods gpu-scheduler.io/gpu: "0.5"'
+_NODES = (
+    "for a GPU model write --gpu-models A100; for a label of nodes spec.template.spec.nodeSelector "
+    "of a file (-f)"
+)
 _NAMES = "names are not made up here; write NAME"
 
 SAME: Mapping[str, str] = {
@@ -39,12 +43,9 @@ VALUED: Mapping[str, str] = {
     "--port": _FORWARD,
     "--service-type": _FORWARD,
     "--external-url": _FORWARD,
-    "--node-type": "for a GPU model write --gpu-models A100; for a label of nodes "
-    "spec.template.spec.nodeSelector of a file (-f)",
-    "--node-pool": "for a GPU model write --gpu-models A100; for a label of nodes "
-    "spec.template.spec.nodeSelector of a file (-f)",
-    "--node-pools": "for a GPU model write --gpu-models A100; for a label of nodes "
-    "spec.template.spec.nodeSelector of a file (-f)",
+    "--node-type": _NODES,
+    "--node-pool": _NODES,
+    "--node-pools": _NODES,
     "--toleration": _TEMPLATE,
     "--capability": _TEMPLATE,
     "--extended-resource": _TEMPLATE,

@@ -4,7 +4,8 @@ import pytest
 from tests.unit.agent.fake_driver import MIB, facts
 
 from gpu_scheduler.agent.driver import DeviceMemory
-from gpu_scheduler.agent.inventory import device, with_configured_memory
+from gpu_scheduler.agent.report import device
+from gpu_scheduler.agent.sampler import with_configured_memory
 from gpu_scheduler.api.gpunode import ForeignProcess
 
 

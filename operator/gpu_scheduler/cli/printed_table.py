@@ -1,19 +1,57 @@
-"""A table that is too wide for a terminal, made narrower where people can still read it.
+"""A table of results as text, and made narrower for a terminal that it is too wide for. Pure.
 
 No cell is cut off. Columns without a single cell go first, then what headings have in brackets; a
 long reason is broken where its words meet (WaitingFor/Quota); then go columns that ``-o wide``
-shows; what is widest then is broken last. Pure; called by ``shown``.
+shows; what is widest then is broken last.
 """
 
 import re
-from collections.abc import Collection, Sequence
-
-from gpu_scheduler.cli.shown import PrintedTable
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, repeat
 
 _GAP = 2  # between columns
 _PART = re.compile(r"[^-/. ]*[-/. ]|[A-Z][a-z]+(?=[A-Z])|.+?(?=[-/. ]|(?<=[a-z])[A-Z]|$)")
 _SPARED = ("TYPE", "PROJECT")  # in this order
 _BROKEN = ("NODE", "PROJECT", "NAMESPACE", "NAME")
+
+
+@dataclass(slots=True)
+class PrintedTable:
+    """A table.
+
+    Attributes:
+        columns: headings; one that ends with "|" is a column of ``-o wide`` alone.
+        rows: as many cells each.
+    """
+
+    columns: Sequence[str]
+    rows: list[Sequence[str]] = field(default_factory=list)
+
+    def cut(self, *, wide: bool) -> "PrintedTable":
+        """The table as it is shown: without the columns that are for ``-o wide``."""
+        kept = [i for i, name in enumerate(self.columns) if wide or not name.endswith("|")]
+        return PrintedTable(
+            [self.columns[i].removesuffix("|") for i in kept],
+            [[row[i] for i in kept if i < len(row)] for row in self.rows],
+        )
+
+    def widths(self, *, headers: bool) -> list[int]:
+        """How many characters each column takes."""
+        rows = [self.columns, *self.rows] if headers else self.rows
+        return [max((len(row[i]) for row in rows), default=0) for i in range(len(self.columns))]
+
+    def lines(self, *, headers: bool) -> Iterator[str]:
+        """As text, of whatever width."""
+        widths = self.widths(headers=headers)
+        for row in [self.columns, *self.rows] if headers else self.rows:
+            yield aligned(row, widths)
+
+
+def aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """A line of a table whose columns have these widths; further cells are as wide as they are."""
+    wide = chain(widths, repeat(0))
+    return "   ".join(c.ljust(w) for c, w in zip(cells, wide, strict=False)).rstrip()
 
 
 def fitted(table: PrintedTable, columns: int, *, all_columns: bool = False) -> PrintedTable:
