@@ -89,7 +89,9 @@ def test_an_object_in_a_path_is_found_and_a_line_without_any_is_its_own() -> Non
     )
     assert lines.repeated() == []
     lines.read(log((0, BINDER, "watch of pods: cut"), (9, BINDER, "watch of pods: cut")))
-    assert lines.repeated() == ["2 times of runtime.binding.binder: watch of pods: cut: watch of pods: cut"]
+    assert lines.repeated() == [
+        "2 times of runtime.binding.binder: watch of pods: cut: watch of pods: cut"
+    ]
 
 
 def test_a_watch_that_is_cut_again_by_a_fault_is_news_and_one_that_ends_by_itself_is_not() -> None:
