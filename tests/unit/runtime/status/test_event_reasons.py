@@ -14,7 +14,7 @@ from gpu_scheduler.runtime.status.event_reasons import EVENT_REASONS
 
 SOURCES = Path(gpu_scheduler.__file__).parent
 FOLDERS = ("runtime", "sweeps/runtime")
-CALLS = {"say", "_say", "tell", "warn", "Told"}
+CALLS = {"say", "_say", "tell", "warn", "EvictionMessage"}
 WORD = re.compile(r"[A-Z][a-z]+([A-Z][a-z]+)*")
 KINDS = {"Normal", "Warning"}
 
