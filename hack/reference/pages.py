@@ -27,5 +27,6 @@ PAGES: Mapping[str, Callable[[], str]] = {
 FILES: Mapping[Path, Callable[[], str]] = {
     **{FOLDER / f"{name}.md": page for name, page in PAGES.items()},
     DOCS / "layers.svg": layers_picture.svg,
+    DOCS / "states.md": reasons.states_page,
     DOCS / "states.svg": states_picture.svg,
 }

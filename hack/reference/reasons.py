@@ -1,15 +1,17 @@
-"""docs/reference/reasons.md: the words of states, conditions and Events.
+"""docs/reference/reasons.md, and the table of docs/states.md: words of states, conditions, Events.
 
 Each state's word is a link to what to do about it, which has a section of docs/troubleshooting.md.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from gpu_scheduler.api.condition import CONDITIONS
 from gpu_scheduler.api.states import STATES, Group, phases
 from gpu_scheduler.runtime.status.event_reasons import EVENT_REASONS
 from reference.markdown import code, prose, table
 
+_STATES = Path(__file__).parents[2] / "docs" / "states.md"
 _HEAD = """# Reasons
 
 Generated from the table of states and from that of Events (`make reference`). `status.reason` of
@@ -42,6 +44,18 @@ def page() -> str:
     events = [(code(e.reason), e.kind, prose(e.about), prose(e.means)) for e in EVENT_REASONS]
     parts.append(f"{_EVENTS}\n{table(('reason', 'kind', 'on', 'what has happened'), events)}\n")
     return "\n".join(parts)
+
+
+def states_page() -> str:
+    """docs/states.md as it is, with the table as it should be."""
+    rows = [
+        (phases(state), state.reason and code(state.reason), state.means, state.mover)
+        for state in STATES
+    ]
+    made = table(("phase", "`status.reason`", "what is so", "who moves it on"), rows)
+    before, head, rest = _STATES.read_text(encoding="utf-8").partition("| phase | `status.")
+    _, _, after = f"{head}{rest}".partition("\n\n")
+    return f"{before}{made}\n\n{after}"
 
 
 def words() -> list[str]:

@@ -26,6 +26,7 @@ from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.leading.draining import drain
 from gpu_scheduler.runtime.leading.leader_label import follow
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
@@ -75,7 +76,7 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
                 if not await _before(stop, elector.acquire()):
                     return 0
                 log.info("leading")
-                leader = Operator(client, settings, metrics, identity, clock)
+                leader = Operator(client, settings, metrics, identity, Sweeping, clock)
                 metrics.operator = leader
                 leads.set()
                 return await _lead(leader, elector, client, stop)

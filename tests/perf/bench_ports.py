@@ -39,10 +39,10 @@ from gpu_scheduler.api.names import (
     REPORT_URL,
     VERSION,
 )
+from gpu_scheduler.api.search import Objective
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.kubeconfig import from_kubeconfig
 from gpu_scheduler.kube.paths import core, lease, of_group
-from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.runtime.log_search import SearchThread
 
 HONEST = "127.0.0.9"

@@ -14,7 +14,7 @@ from random import Random
 import re2
 
 from gpu_scheduler.api.log_regex import LINE_CHARS, LogRegexError, compiled
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import Objective
 from gpu_scheduler.sweeps.runtime.log_search import search
 
 _PIECES = ("a", "b?", ".", r"\pL", r"\w", "[ab]", "(?:a|ab)", "(?:a|a|b)", "")

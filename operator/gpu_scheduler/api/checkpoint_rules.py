@@ -1,7 +1,6 @@
 """The rules of ``spec.checkpoint``, as CEL and in Python, and their sentences.
 
-What a template mounts and has for volumes is out of CEL's sight: ``jobs.conflicts`` says that. Used
-by ``checkpoint`` and, for the rule over the whole spec, by ``rules``.
+What a template mounts and has for volumes is out of CEL's sight: ``jobs.conflicts`` says that.
 """
 
 import re

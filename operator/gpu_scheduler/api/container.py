@@ -1,7 +1,6 @@
 """The parts of a container that a GPUJob's short form and its roles both know.
 
 Field names and meanings are those of a pod's container, so that what people know carries over.
-Used by ``gpujob`` and ``roles``.
 """
 
 from typing import Annotated, Any, TypeVar

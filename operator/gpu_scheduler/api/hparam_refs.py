@@ -1,7 +1,7 @@
 r"""Names of parameters in texts: ``${hparam.lr}``, Katib's ``${trialParameters.lr}``, HPARAM_LR.
 
-``$${hparam.lr}`` stands for the text itself, as a doubled dollar does everywhere in a pod. Used by
-the rules of a sweep and by rendering, which must agree on what a reference is.
+``$${hparam.lr}`` stands for the text itself, as a doubled dollar does everywhere in a pod.
+The rules of a sweep and rendering agree here on what a reference is.
 """
 
 import re

@@ -3,7 +3,7 @@
 Containers count from 0. An init container that runs as long as the pod does (restartPolicy Always,
 a native sidecar) may hold GPUs as well: of these the first init container has number 64, the next
 65, for a GPUJob's pod has at most 64 containers. In a template anything may stand at these places,
-so what is malformed is passed over. Used by requests, rendering and whoever reads pods.
+so what is malformed is passed over.
 """
 
 from collections.abc import Iterator, Mapping

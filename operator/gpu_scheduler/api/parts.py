@@ -1,7 +1,7 @@
 """What the pods of a GPUJob are: one part for each role, or a single one for a job without roles.
 
 A part is a job of its own to whoever renders or places pods: its ``spec`` has no roles. Ranks count
-the pods over all roles in the order of the spec. Read by rendering, the state and the status.
+the pods over all roles in the order of the spec.
 """
 
 from collections.abc import Iterator

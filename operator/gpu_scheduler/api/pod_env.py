@@ -1,7 +1,6 @@
 """Variables of a pod template as JSON, and those that say which part of its job a pod is.
 
-Their values come from annotations, so that one template serves all pods. Used by ``jobs`` and by
-``sweeps.injection``.
+Their values come from annotations, so that one template serves all pods.
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 Other schedulers' keys count in namespaces whose label ``names.COMPAT`` says so; elsewhere they are
 theirs. Each key has one meaning (``UNITS``). The policies of the chart have the same tables
-(``_cel_shares.tpl``). Called by ``share_words``, ``share_request`` and ``jobs.share``.
+(``_cel_shares.tpl``).
 """
 
 from collections.abc import Mapping

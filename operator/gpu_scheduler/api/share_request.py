@@ -1,7 +1,7 @@
 """What the words of a pod that asks for a share by itself mean (``share_words``).
 
 The same rules hold as for a GPUJob, and say the same. A pod with problems is refused where a policy
-can do so, and else waits and is told. Called by whoever makes such a pod ours, and by the state.
+can do so, and else waits and is told.
 """
 
 import re

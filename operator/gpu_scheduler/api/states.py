@@ -6,14 +6,12 @@ in is decided in ``runtime.status.states``. Invariant: every reason has exactly 
 that runs, or has succeeded, has none.
 """
 
-import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from gpu_scheduler.api.search import SweepReason as Sweep
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.sweeps.core.verdict import SweepReason as Sweep
 
 EventKind = Literal["Normal", "Warning"]
 
@@ -342,15 +340,6 @@ def described() -> str:
     return f"Why it does not run, or why it failed; empty while it runs. {words}."
 
 
-def table() -> Iterator[str]:
-    """The table of docs/states.md, line by line."""
-    yield "| phase | `status.reason` | what is so | who moves it on |"
-    yield "| --- | --- | --- | --- |"
-    for state in STATES:
-        word = f"`{state.reason}`" if state.reason else ""
-        yield f"| {phases(state)} | {word} | {state.means} | {state.mover} |"
-
-
 _PHASES = {
     Group.OWNER: "Pending, Running",
     Group.MAKING: "Pending",
@@ -364,7 +353,3 @@ _PHASES = {
     Group.SUCCEEDED: "Succeeded",
     Group.FAILED: "Failed",
 }
-
-
-if __name__ == "__main__":
-    sys.stdout.write("\n".join((*table(), "")))

@@ -12,14 +12,9 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from gpu_scheduler.api import sweep_rules
+from gpu_scheduler.api import search, sweep_rules
 from gpu_scheduler.api.model import SET, ApiModel, rules
-from gpu_scheduler.sweeps.core import space
-from gpu_scheduler.sweeps.core.objective import Goal, Objective
-from gpu_scheduler.sweeps.core.rows import MAX_ALSO
-from gpu_scheduler.sweeps.core.space import Space, Value
-from gpu_scheduler.sweeps.core.stopping import Asha, Median, Stopping
-from gpu_scheduler.sweeps.core.trials import Algorithm, Search
+from gpu_scheduler.api.search import MAX_ALSO, Algorithm, Goal, Objective, Search, Space, Value
 
 MAX_PARAMETERS = 64
 MAX_VALUES = 1000
@@ -38,7 +33,7 @@ def _scalar(value: object) -> Value:
     if isinstance(value, str) and (len(value) > MAX_TEXT or "\0" in value):
         raise ValueError(f"must have at most {MAX_TEXT} characters, none of them NUL")
     try:
-        number = space.canonical(value)
+        number = search.canonical(value)
     except OverflowError:
         number = float("inf")
     if isinstance(number, float) and not isfinite(number):
@@ -94,18 +89,18 @@ class ParameterSpec(ApiModel):
     )
     constant: Scalar | None = Field(None, description="Always this.")
 
-    def parameter(self) -> space.Parameter:
+    def parameter(self) -> search.Parameter:
         """The parameter as the core knows it; for a spec without problems."""
         if self.uniform is not None:
-            return space.Uniform(*self.uniform)
+            return search.Uniform(*self.uniform)
         if self.log_uniform is not None:
-            return space.LogUniform(*self.log_uniform)
+            return search.LogUniform(*self.log_uniform)
         if self.integers is not None:
-            return space.IntRange(*self.integers)
+            return search.IntRange(*self.integers)
         if self.values is not None:
-            return space.Values(tuple(self.values))
+            return search.Values(tuple(self.values))
         value: Any = self.constant  # checked by _scalar
-        return space.Constant(value)
+        return search.Constant(value)
 
 
 class ObjectiveSpec(ApiModel):
@@ -160,14 +155,6 @@ class EarlyStoppingSpec(ApiModel):
         le=86_400,
         description="A trial that was told to stop and still runs after this long is ended.",
     )
-
-    def stopping(self, objective: Objective) -> Stopping:
-        """The rule, with nothing reported yet."""
-        if self.type is StoppingType.MEDIAN:
-            least, warmup = self.min_trials or 5, self.warmup_steps or 0
-            return Median(objective, min_trials=least, warmup_steps=warmup)
-        first, factor = self.min_resource or 1, self.reduction_factor or 3
-        return Asha(objective, min_resource=first, reduction_factor=factor)
 
 
 class ResultFrom(ApiModel):

@@ -1,8 +1,7 @@
 """What is wrong with a sweep, field by field, as far as can be told without the cluster.
 
 The CRD's rules once more (``sweep_rules``), and what they cannot see: values of any type, sizes of
-grids, references to parameters in a pod template, names that would share a variable. Called by
-``validate``.
+grids, references to parameters in a pod template, names that would share a variable.
 """
 
 import json
@@ -19,9 +18,8 @@ from gpu_scheduler.api.log_regex import LogRegexError, compiled
 from gpu_scheduler.api.names import segment_name
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.rule import broken
+from gpu_scheduler.api.search import MAX_VALUES_BYTES, Algorithm
 from gpu_scheduler.api.sweep import ParameterSpec, SweepSpec
-from gpu_scheduler.sweeps.core.rows import MAX_VALUES_BYTES
-from gpu_scheduler.sweeps.core.trials import Algorithm
 
 _NAME = re.compile(sweep_rules.NAME)
 _LABEL_LENGTH = 63

@@ -2,11 +2,11 @@
 
 The values of a choice may be of any type, which keeps them out of CEL's sight; what depends on them
 (the size of a grid, a list of trials) is judged by ``sweep_problems`` in Python, as is everything
-once more in rows that can. Used by ``sweep`` and, for the rules over the whole spec, by ``rules``.
+once more in rows that can.
 """
 
 from gpu_scheduler.api.rule import Rule
-from gpu_scheduler.sweeps.core.rows import MAX_ADAPTIVE
+from gpu_scheduler.api.search import MAX_ADAPTIVE
 
 NAME = r"[A-Za-z]([-A-Za-z0-9_.]{0,48}[A-Za-z0-9])?"
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gpu_scheduler.api.condition import Sentence
 from gpu_scheduler.api.model import ApiModel
-from gpu_scheduler.sweeps.core.table import ERRORS, TOP
+from gpu_scheduler.api.search import ERRORS, TOP
 
 
 class TrialCounts(ApiModel):

@@ -1,7 +1,4 @@
-"""What is wrong with the names of roles, hosts and the Service, which CEL cannot see.
-
-Called by ``validate``.
-"""
+"""What is wrong with the names of roles, hosts and the Service, which CEL cannot see."""
 
 import re
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
 """The annotations that place a pod, checked before they are sent.
 
-``pods/binding`` skips the validation of annotations: a bad key would be stored, and the API
-server would then refuse most later updates of that pod. So keys and sizes are checked here, on
-both paths alike. Called by ``binding`` and ``gate``.
+``pods/binding`` skips the validation of annotations: a bad key would be stored, and the API server
+would then refuse most later updates of that pod. So keys and sizes are checked here, on both paths
+alike.
 """
 
 import re

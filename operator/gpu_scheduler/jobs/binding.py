@@ -1,9 +1,9 @@
 """The bind path: one Binding that commits node and devices together.
 
-The API server merges the Binding's annotations into the pod in the same update that sets the
-node, and refuses it (409) when uid or resourceVersion differ or the pod is bound, gated or being
-deleted. So a Binding that somebody holds back can be made void: by any change of the pod. The
-label is for the policy on terms; newer API servers copy it to the pod. Called by ``place``.
+The API server merges the Binding's annotations into the pod in the same update that sets the node,
+and refuses it (409) when uid or resourceVersion differ or the pod is bound, gated or being deleted.
+So a Binding that somebody holds back can be made void: by any change of the pod. The label is for
+the policy on terms; newer API servers copy it to the pod.
 """
 
 from collections.abc import Iterable, Mapping

@@ -3,8 +3,8 @@
 The init container copies the library from the operator's image (docs/adr/0016 has the paths). Its
 CPU and memory are those of the first GPU container, word for word: the pod's effective requests,
 its QoS class and what a ResourceQuota or LimitRange makes of it stay as they were, and where
-nothing is asked for nothing throttles it. It runs as the pod's user, or the image's, never as
-root, so the restricted Pod Security level accepts it. Called by ``render`` and ``conflicts``.
+nothing is asked for nothing throttles it. It runs as the pod's user, or the image's, never as root,
+so the restricted Pod Security level accepts it.
 """
 
 import re

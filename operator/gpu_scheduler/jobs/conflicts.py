@@ -1,8 +1,7 @@
 """Fields of a pod template that a GPUJob cannot carry, each with the way out.
 
 Rendering would have to override or drop them, or they would place the pod behind the planner's
-back. What the API server refuses by itself (a dry run of the Job) is not repeated here. Called
-when a GPUJob is judged, beside ``api.validate``.
+back. What the API server refuses by itself (a dry run of the Job) is not repeated here.
 """
 
 import posixpath

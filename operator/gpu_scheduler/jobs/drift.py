@@ -4,8 +4,7 @@
 the API server lets anybody who may edit Jobs change it together with ``parallelism``, and that is
 how it is put back. Everything else is immutable while a Job runs, so a digest that differs means an
 operator that renders differently or another path, never a user's edit; while it is suspended parts
-of its template may change, and are compared before it goes on. Called when a GPUJob or its Job has
-changed.
+of its template may change, and are compared before it goes on.
 """
 
 import hashlib
@@ -15,7 +14,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import RENDERED
 from gpu_scheduler.kube.objects import Meta
 
@@ -69,15 +67,6 @@ def digest(job_spec: Mapping[str, Any]) -> str:
     fixed = {key: value for key, value in job_spec.items() if key not in _FOLLOWED}
     text = json.dumps(fixed, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]
-
-
-def wanted_sizes(spec: GPUJobSpec) -> dict[str, dict[str, Any]]:
-    """What ``changes`` compares, as rendering says it, of each role of what is no sweep."""
-    widths = {role.name: (role.replicas, role.replicas) for role in spec.roles or ()}
-    return {
-        role: {"completions": pods, "parallelism": at_once, "suspend": spec.suspend}
-        for role, (pods, at_once) in (widths or {"": (spec.total_pods, spec.parallelism)}).items()
-    }
 
 
 def changes(seen: LiveJobSpec, wanted: Mapping[str, Any]) -> dict[str, Any]:

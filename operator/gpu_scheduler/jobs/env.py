@@ -3,7 +3,7 @@
 Ours come before the user's, so that ``$(GPU_MEMORY_LIMIT_MIB)`` expands in their values and
 arguments. A later entry of the same name would win, so reserved names are taken out of theirs:
 nobody widens a share by setting NVIDIA_VISIBLE_DEVICES. What frameworks are told is in
-``framework``. Called by ``render``.
+``framework``.
 """
 
 from collections.abc import Mapping, Sequence

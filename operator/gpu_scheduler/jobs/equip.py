@@ -2,7 +2,6 @@
 
 One set of functions for the pods of GPUJobs and for those that ask for a share by themselves; each
 fills in a spec that is its caller's own copy. Every container that gets no GPU is told ``void``.
-Called by ``render`` and ``share``.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -4,7 +4,6 @@ An eviction (unlike a deletion) and a pod marked DisruptionTarget consume no ret
 with our time-limit condition, or as pruned, ends its index without another try. All rest on the
 rules of the Job's podFailurePolicy (``render``), which the Job controller applies about a second
 after a pod failed: mark at once. A pod that has to move is marked on its Job before it is evicted.
-Called by the runtime.
 """
 
 from collections.abc import Iterable

@@ -5,7 +5,7 @@ nothing, since its default is a fraction of the total and the total is the cap. 
 it is all there is, so a user's value wins only where it is known to be lower. Rendering knows the
 cap of a request in bytes and of whole GPUs; a fraction's depends on the device that it lands on.
 JAX gets the fraction of the total that it sees, which is the whole device; of a request in bytes
-nobody knows it before the pod is placed, and JAX is not told. Called by ``render``.
+nobody knows it before the pod is placed, and JAX is not told.
 """
 
 from collections.abc import Mapping, Sequence

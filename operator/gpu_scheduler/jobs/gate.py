@@ -2,10 +2,9 @@
 
 kube-scheduler then binds the pod to the one node that is left. A strategic merge patch costs the
 API server a third of what a JSON merge patch does. Either replaces the list of terms, so the
-required node affinity is written whole, with every term of the user's as it was; terms are
-OR-ed, so the pin goes into each of them. A term without requirements matches no node and the API
-server lets nobody add to it: it stays empty. After this patch there is no way back but eviction.
-Called by ``place``.
+required node affinity is written whole, with every term of the user's as it was; terms are OR-ed,
+so the pin goes into each of them. A term without requirements matches no node and the API server
+lets nobody add to it: it stays empty. After this patch there is no way back but eviction.
 """
 
 from collections.abc import Iterable, Mapping

@@ -2,8 +2,7 @@
 
 The CRD keeps templates unseen, so anything may stand in them, and a list where an object belongs
 would end rendering in a traceback. Whoever has an API server lets it judge the rest
-(``runtime.jobs.template_judge``). Called by ``conflicts`` before it looks any closer, and by the
-simulator.
+(``runtime.jobs.template_judge``).
 """
 
 from collections.abc import Iterator, Mapping

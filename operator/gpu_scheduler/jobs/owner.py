@@ -1,4 +1,4 @@
-"""The owner reference that ties what is made for a GPUJob to its life. Called by rendering."""
+"""The owner reference that ties what is made for a GPUJob to its life."""
 
 from typing import Any
 

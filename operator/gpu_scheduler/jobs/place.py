@@ -1,7 +1,7 @@
 """Both write paths behind one function: the pod itself says which one it is on.
 
 ``obstacle`` is what the state asks before it counts a pod as waiting; ``place`` asks again before
-it makes the write, because a decision may be a planning cycle old. Called by the runtime.
+it makes the write, because a decision may be a planning cycle old.
 """
 
 from collections.abc import Iterable, Mapping

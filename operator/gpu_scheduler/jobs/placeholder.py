@@ -1,9 +1,9 @@
 """A holder pod: it sleeps, and requests one GPU from the device plugin of one node.
 
-kube-scheduler, the device plugin and an autoscaler then see that a device of the node is in use.
-It goes through kube-scheduler, which alone knows what it promised to others: a holder that does
-not fit waits, and takes nothing from anybody. Names follow from node and device, so a device has
-at most one holder whatever happens. Called by ``runtime.holders``.
+kube-scheduler, the device plugin and an autoscaler then see that a device of the node is in use. It
+goes through kube-scheduler, which alone knows what it promised to others: a holder that does not
+fit waits, and takes nothing from anybody. Names follow from node and device, so a device has at
+most one holder whatever happens.
 """
 
 from dataclasses import dataclass

@@ -2,8 +2,7 @@
 
 On the gate path it binds our pods, to the one node that they were pinned to, and takes that node's
 room for CPU and memory from whoever has a lower priority: it knows nothing of GPU shares. A pod's
-policy is that of its PriorityClass; the API server lets no pod say anything else. Called when a
-GPUJob is judged.
+policy is that of its PriorityClass; the API server lets no pod say anything else.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """The Indexed batch/v1 Job of a GPUJob, or of one of its roles: a pure function of its input.
 
 Equal input gives equal output, and nothing passed in is changed. The default devices of every GPU
-container are ``void``, which the write that places the pod overrides: an allocation that is
-missing never means "all GPUs". Called by the runtime, once per Job and again to see a drift.
+container are ``void``, which the write that places the pod overrides: an allocation that is missing
+never means "all GPUs".
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,17 +26,17 @@ from gpu_scheduler.api.parts import PodSet, is_distributed, is_gang, parts
 from gpu_scheduler.api.pod_env import Env
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.roles import Framework
+from gpu_scheduler.api.segments import SEGMENT_TRIALS, Segment
 from gpu_scheduler.jobs import cap, checkpoint, equip, report_token
 from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
 from gpu_scheduler.jobs.drift import digest
 from gpu_scheduler.jobs.env import identity
+from gpu_scheduler.jobs.hparams import fail_fast_rules, inject, segment_annotations
 from gpu_scheduler.jobs.marks import merged, own_labels
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.jobs.scheduling import schedule
 from gpu_scheduler.jobs.template import pod_template
 from gpu_scheduler.jobs.write_path import WritePath
-from gpu_scheduler.sweeps.core.segments import Segment, following
-from gpu_scheduler.sweeps.injection import fail_fast_rules, inject, segment_annotations
 
 # The first rule that matches decides. An eviction is nobody's fault, even after the time limit.
 _FAILURE_POLICY = (("Ignore", CONDITION_DISRUPTION), ("FailIndex", CONDITION_TIME_LIMIT))
@@ -71,7 +71,7 @@ class RenderInput:
         """The trials of this Job; None where the GPUJob is no sweep."""
         if self.spec.sweep is None:
             return None
-        return self.segment or following((), self.spec.total_pods)
+        return self.segment or Segment(0, 0, min(SEGMENT_TRIALS, self.spec.total_pods))
 
 
 def render(job: RenderInput) -> dict[str, Any]:

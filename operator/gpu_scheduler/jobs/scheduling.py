@@ -1,9 +1,8 @@
 """Who schedules the pod: the fields of a pod spec in which the two write paths differ.
 
 Bind: nobody but us looks at the pod. Gate: our scheduling gate holds it back, then kube-scheduler
-takes it to the one node we pinned; it must not preempt others for CPU there, because it is blind
-to GPU shares, hence a priority class that never preempts. Gates of others are kept on both paths.
-Called by ``render``.
+takes it to the one node we pinned; it must not preempt others for CPU there, because it is blind to
+GPU shares, hence a priority class that never preempts. Gates of others are kept on both paths.
 """
 
 from typing import Any

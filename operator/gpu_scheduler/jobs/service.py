@@ -2,7 +2,7 @@
 
 It has no ports: all it does is to give each pod the host name JOB-ROLE-INDEX.JOB, from the moment
 that the pod has an address, ready or not, because programs look for their peers before they are
-ready themselves. Called by the runtime for jobs whose pods know of each other.
+ready themselves.
 """
 
 from typing import Any

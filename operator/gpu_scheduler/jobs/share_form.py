@@ -3,7 +3,6 @@
 Where no policy is served, and whoever wrote the pod, it gets no device before this is so: variables
 from their annotations and once, files, the library from our image, and ``void`` for everybody else.
 What others add is theirs, as long as it touches none of that. Compared with what ``equip`` makes.
-Called by the operator for pods that wait.
 """
 
 import re

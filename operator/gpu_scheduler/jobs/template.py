@@ -4,7 +4,6 @@
 the API server: a training script needs none, and every pod is smaller by a volume (ADR 0021); a
 template decides for itself. Whatever comes back is a fresh copy: rendering writes into it, and the
 GPUJob in the informer's cache stays as it was.
-Called by ``render`` and, for its ``spec``, by whoever asks ``path.choose``.
 """
 
 from copy import deepcopy

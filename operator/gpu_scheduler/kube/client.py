@@ -2,7 +2,7 @@
 
 A write gives back nothing unless a ``type`` is named; then the server is asked for the metadata
 alone, and the answer is not decoded. How requests are fenced, tried again and counted is in
-``transport``. Called by everything that talks to the API server.
+``transport``.
 """
 
 from collections.abc import Coroutine

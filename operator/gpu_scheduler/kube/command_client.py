@@ -3,7 +3,6 @@
 The package opens connections (certificates, names, proxies); paths, errors and kubeconfigs are
 those of the operator (``paths``, ``errors``, ``config``). Bodies are plain JSON, so a server that
 knows more fields or fewer than we do is no error. Nothing is tried again: a person is watching.
-Called by everything of the command line that talks to a cluster.
 """
 
 import re

@@ -4,7 +4,6 @@ The package writes keys to files, goes on without credentials where a login fail
 without checking its certificate, and quotes secrets in its errors (ADR 0006). So what it wrote is
 read and deleted at once, what would change how we log in unnoticed is an error that names the
 field, and its own words are not shown. A pod needs none of it: it is imported when it is needed.
-Called by ``config.load``.
 """
 
 import base64

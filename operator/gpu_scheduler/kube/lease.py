@@ -6,9 +6,9 @@ saw the same record for its whole duration, counted from the *end* of its first 
 write carries the resourceVersion that was looked at, so of two candidates one gets a 409. Hence
 nobody's ``remaining`` is above 0 while another holds the lease, as long as clocks run at the same
 rate. Who deletes the lease ends nobody's leadership: the holder makes it again, as client-go does.
-A candidate looks at least once a second, so a lease that was given back has a new holder within
-1.2 s. Give the elector a client of its own, so that renewals never queue behind other requests.
-Needs get, create and update. Called by ``replica`` and, through ``remaining``, by the client.
+A candidate looks at least once a second, so a lease that was given back has a new holder within 1.2
+s. Give the elector a client of its own, so that renewals never queue behind other requests. Needs
+get, create and update.
 """
 
 import asyncio

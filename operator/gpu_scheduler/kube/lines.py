@@ -2,7 +2,7 @@
 
 A watch is one JSON document per line; a line may span many chunks and a chunk hold thousands of
 lines. Pieces of an unfinished line are kept apart and joined once, so a huge line costs linear
-time. Called by the reflector.
+time.
 """
 
 

@@ -7,8 +7,7 @@ that its predecessor has written. A server that refuses to stream is asked for p
 from then on; so is one that is silent before the end (its etcd cannot say how far it is) or whose
 stream broke, but by the next request: what was told of half a list says nothing of what is gone.
 
-For those who look once, or now and then; who follows a collection uses a reflector. Called by the
-reflector, by the lists of our own kinds, and by the commands.
+For those who look once, or now and then; who follows a collection uses a reflector.
 """
 
 import logging
@@ -136,29 +135,6 @@ async def parts(
                 raise
     async for part in _paged(client, path, {**(params or {}), "limit": page_size}):
         yield part
-
-
-async def list_all(
-    client: Client, path: str, *, page_size: int = 500, selector: str = ""
-) -> list[dict[str, Any]]:
-    """All objects of a collection in one piece, read in pages.
-
-    Args:
-        client: Where from.
-        path: The collection.
-        page_size: Objects in one answer.
-        selector: Of labels; empty: all.
-
-    Raises:
-        ApiError: not all of it could be had.
-    """
-    found: list[dict[str, Any]] = []
-    params: dict[str, Param] = {"limit": page_size}
-    if selector:
-        params["labelSelector"] = selector
-    async for part in _paged(client, path, params):
-        found += map(body, part.objects)
-    return found
 
 
 def body(raw: msgspec.Raw) -> dict[str, Any]:

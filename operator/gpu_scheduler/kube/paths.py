@@ -1,7 +1,7 @@
 """Paths of the API server's resources, so that no caller spells one by hand.
 
-Without a namespace a path means all namespaces; names come from the API server and are DNS
-names, which need no quoting. Called by everything that uses the client.
+Without a namespace a path means all namespaces; names come from the API server and are DNS names,
+which need no quoting.
 """
 
 PODS = "/api/v1/pods"

@@ -3,7 +3,7 @@
 A machine that lost its power, or a balancer that forgot a connection, closes nothing: what is sent
 meets silence, and every request on a kept connection would wait for its whole limit, one connection
 after the other. A watch behind a proxy that answers for a server that is gone is beyond this; it
-has ``inactivity_seconds``. Used by the transport for all its connections.
+has ``inactivity_seconds``.
 """
 
 import socket

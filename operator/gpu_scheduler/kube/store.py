@@ -2,9 +2,8 @@
 
 Keeps uid and resourceVersion per namespace/name, no objects. Invariants: the handler hears ``gone``
 exactly once for every uid that it heard ``changed`` for and that is no more, and before anything
-about a new object of the same name; after ``replace`` it knows what the list held and nothing
-else. A handler that raises is logged, it never stops the stream. Called by the
-reflector.
+about a new object of the same name; after ``replace`` it knows what the list held and nothing else.
+A handler that raises is logged, it never stops the stream.
 """
 
 import sys

@@ -1,7 +1,6 @@
 """Manifests as text, with every pod that asks for a share made ours; the rest as it was.
 
-What a GPUJob says of containers is no pod template of others: GPUJobs stay as they are. Called by
-the command line.
+What a GPUJob says of containers is no pod template of others: GPUJobs stay as they are.
 """
 
 from collections.abc import Iterable, Iterator

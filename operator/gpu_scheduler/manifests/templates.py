@@ -1,7 +1,7 @@
 """Where pods stand in a manifest: a pod itself, or pod templates at any depth of any kind.
 
-A Deployment, a CronJob, a RayCluster and a PyTorchJob all have them in other places and under
-other names; what is one shows in its form. Called by ``rendering``.
+A Deployment, a CronJob, a RayCluster and a PyTorchJob all have them in other places and under other
+names; what is one shows in its form.
 """
 
 from collections.abc import Iterator

@@ -82,11 +82,9 @@ from gpu_scheduler.runtime.status.project_status import ProjectStatuses
 from gpu_scheduler.runtime.status.scheduled_events import ScheduledEvents
 from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.runtime.status.status_writer import StatusWriter
+from gpu_scheduler.runtime.trial_source import Handle, TrialSource
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
-from gpu_scheduler.sweeps.runtime.pruning import Pruning
-from gpu_scheduler.sweeps.runtime.reports import Reports
-from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 
 log = logging.getLogger(__name__)
 
@@ -104,9 +102,13 @@ class Operator:
         settings: OperatorSettings,
         observations: Observations,
         holder: str,
+        trial_source: Callable[[Handle], TrialSource],
         process_clock: Clock | None = None,
     ) -> None:
-        """Build all parts; nothing runs yet. ``holder``: what the Lease calls this process."""
+        """Build all parts; nothing runs yet.
+
+        ``holder``: what the Lease calls this process; ``trial_source``: who runs sweeps.
+        """
         self.clock = process_clock or Clock()
         clock, now = self.clock.monotonic, self.clock.now
         moment, stamp = self.clock.moment, self.clock.stamp
@@ -157,7 +159,20 @@ class Operator:
         self.overcap = OverCapEvictions(self.state, self.evictor, clock=clock)
         self.overdue = Overdue(self.state, client, now=now)
         self.left_behind = LeftBehind(self.state, clock=clock)
-        self.sweeping = Sweeping(self.state, client, self.queue, self.events, settings, clock=clock)
+        self.token_reviews = TokenReviews(client, clock=clock)
+        tokens = ReportTokens(self.token_reviews, clock=clock, now=now)
+        self.sweeping = trial_source(
+            Handle(
+                self.state,
+                client,
+                self.queue,
+                self.events,
+                self.evictor,
+                tokens,
+                settings,
+                self.clock,
+            )
+        )
         report_url = settings.report_url if settings.report_port else ""
         self.scheduled_events = ScheduledEvents(
             self.events, lambda: self.binder.idle, on=settings.scheduled_events, now=stamp
@@ -183,8 +198,7 @@ class Operator:
                 settings.reservation_after_seconds,
                 settings.preemption_policy,
                 may_start=lambda job: (
-                    self.sweeping.sweeps.may_start(job)
-                    and not self.state.waiting.doubts.held_back(job)
+                    self.sweeping.may_start(job) and not self.state.waiting.doubts.held_back(job)
                 ),
                 make=self.queue.ask,
                 look=lambda jobs: self.looking.want(jobs),
@@ -204,12 +218,6 @@ class Operator:
             read_again=lambda: self.lists.ask(),
         )
         self.services = Services(self.state, client, self.events)
-        self.pruning = Pruning(
-            self.state, client, self.evictor, self.events, clock=clock, now=moment
-        )
-        self.token_reviews = TokenReviews(client, clock=clock)
-        tokens = ReportTokens(self.token_reviews, clock=clock, now=now)
-        self.reports = Reports(self.state, self.sweeping.sweeps, self.pruning, tokens, clock)
         self.checkpoints = Checkpoints(self.state, client, tokens, clock=clock, now=moment)
         self.holders = holder_pods(self.state, client, settings, clock)
         self.node_orders = NodeOrders(
@@ -366,7 +374,7 @@ class Operator:
                 group.create_task(run())
             for run in (self.overdue.run, self.left_behind.run, self.holders.run):
                 group.create_task(run())
-            for run in (self.sweeping.run, self.pruning.run, self.services.run, self.status.run):
+            for run in (self.sweeping.run, self.services.run, self.status.run):
                 group.create_task(run())
             for _ in range(WRITERS):
                 group.create_task(self.events.run())

@@ -2,7 +2,7 @@
 
 Its queue is in order of arrival. Work that takes Python's own time still shares the interpreter's
 lock with the loop, which gets it back within milliseconds. Work that hangs keeps no process from
-ending. Used by ``search`` and ``studies``.
+ending.
 """
 
 import asyncio

@@ -246,7 +246,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "gpusched_trial_reports",
         "Reports of trials by HTTP status.",
         "code",
-        sorted(operator.reports.answers.items()),
+        sorted(operator.sweeping.reports.answers.items()),
     )
     yield labelled(
         CounterMetricFamily,
@@ -266,7 +266,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     yield CounterMetricFamily(
         "gpusched_pruned_trials_ended",
         "Trials that were told to stop, did not, and were evicted.",
-        value=operator.pruning.ended,
+        value=operator.sweeping.evicted,
     )
     yield from _holders(operator)
     violations = CounterMetricFamily(

@@ -11,15 +11,14 @@ reported. Tokens are logged nowhere.
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
 from aiohttp import web
 
+from gpu_scheduler.api.search import MAX_REPORT_BYTES
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.reports.answer import Answer, refusal
-from gpu_scheduler.runtime.reports.report_tokens import Sender
-from gpu_scheduler.sweeps.core.reports import MAX_REPORT_BYTES
+from gpu_scheduler.runtime.reports.report_tokens import ReportJudge, Sender
 
 _BODY_SECONDS = 5.0
 _STANDBY = refusal(503, "this replica does not lead; try again", 2)
@@ -30,15 +29,12 @@ _OF_BEFORE = refusal(
 )
 
 
-class _Judge(Protocol):
-    async def refusal(self, uid: PodUID, sender: Sender) -> Answer | None: ...
-    async def take(self, uid: PodUID, body: bytes) -> Answer: ...
-
-
 def app(leading: Callable[[], Operator | None]) -> web.Application:
     """The application; ``leading`` gives who leads here, None while this replica does not."""
 
-    async def report(judge_of: Callable[[Operator], _Judge], request: web.Request) -> web.Response:
+    async def report(
+        judge_of: Callable[[Operator], ReportJudge], request: web.Request
+    ) -> web.Response:
         leader = leading()
         if leader is None:
             return _response(_STANDBY)
@@ -66,7 +62,9 @@ def app(leading: Callable[[], Operator | None]) -> web.Application:
     made = web.Application(client_max_size=MAX_REPORT_BYTES)
     made.add_routes(
         [
-            web.post("/reports/trials/{pod}", partial(report, lambda leader: leader.reports)),
+            web.post(
+                "/reports/trials/{pod}", partial(report, lambda leader: leader.sweeping.reports)
+            ),
             web.post(
                 "/reports/checkpoints/{pod}", partial(report, lambda leader: leader.checkpoints)
             ),

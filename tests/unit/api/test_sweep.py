@@ -16,11 +16,12 @@ from tests.unit.api.sweep_cases import (
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.log_regex import LogRegexError, compiled
+from gpu_scheduler.api.search import Goal, Objective
 from gpu_scheduler.api.sweep import EarlyStoppingSpec, SweepSpec
 from gpu_scheduler.api.validate import Problem, problems, read
-from gpu_scheduler.sweeps.core.objective import Goal, Objective
 from gpu_scheduler.sweeps.core.stopping import Asha, Median
 from gpu_scheduler.sweeps.core.trials import parameters_of
+from gpu_scheduler.sweeps.runtime.record import stopping_rule
 
 
 def judge(spec: dict[str, Any], name: str = "train") -> list[Problem]:
@@ -138,8 +139,8 @@ def test_early_stopping_has_the_rule_of_the_spec():
     median = EarlyStoppingSpec.model_validate({"type": "median", "minTrials": 1})
     asha = EarlyStoppingSpec.model_validate({"type": "asha", "reductionFactor": 2})
     loss = Objective("loss")
-    assert isinstance(median.stopping(loss), Median)
-    rule = asha.stopping(loss)
+    assert isinstance(stopping_rule(median, loss), Median)
+    rule = stopping_rule(asha, loss)
     assert isinstance(rule, Asha)
     assert [rule.report(trial, 1, float(trial)) for trial in range(2)] == [False, True]
 

@@ -10,6 +10,7 @@ from tests.unit.docs.pages import DOCS, ROOT, blocks, headings, host_anchor, pro
 from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.states import STATES
 from gpu_scheduler.jobs import evict
+from gpu_scheduler.runtime.status.event_reasons import EVENT_REASONS
 from gpu_scheduler.sweeps.core.outcome import TrialState
 
 PAGE = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
@@ -48,7 +49,7 @@ def test_each_reason_of_a_job_has_a_section_in_the_order_of_the_table() -> None:
 
 def test_every_other_word_has_a_section_and_no_section_is_of_no_word() -> None:
     table = {str(state.reason) for state in STATES}
-    words = {*event_words(), *condition_words(), *MARKS, *TRIALS, "Unschedulable", "Succeeded"}
+    words = {*EVENTS, *condition_words(), *MARKS, *TRIALS, "Unschedulable", "Succeeded"}
     fine = set(re.findall(r"`(\w+)`", PAGE.rpartition("## Words that say that all is well")[2]))
     assert len(SAID) == len(set(SAID))
     assert set(SAID) - table - words - {"Failed"} == set(), "a section that nothing says"
@@ -73,7 +74,7 @@ def test_each_job_that_waits_is_shown_as_kubectl_shows_it() -> None:
 
 
 def test_who_says_a_reason_names_it() -> None:
-    """Else the words below would not be all of them."""
+    """Else the words that are looked for in the code would not be all of them."""
     passed_on = {
         (str(path.relative_to(OPERATOR)), reason.id)
         for path, reason in reasons()
@@ -82,6 +83,7 @@ def test_who_says_a_reason_names_it() -> None:
     assert passed_on == FORWARDED
 
 
+EVENTS = {row.reason for row in EVENT_REASONS}  # as the code: test_event_reasons.py
 MARKS = set(
     re.findall(r'CONDITION_\w+, "(\w+)"', Path(evict.__file__).read_text(encoding="utf-8"))
 ) | {"PreemptionByScheduler"}
@@ -90,23 +92,6 @@ GOOD = {
     *("Accepted", "Covered", "Matches", "Placed", "Healthy", "Unknown"),
     *("Kernel", "Interposer", "Framework"),
 }
-
-
-def event_words() -> set[str]:
-    """Words that stand as reasons in calls, or in constants that do."""
-    found = set()
-    for path, reason in reasons():
-        known = constants(path)
-        for node in ast.walk(reason):
-            if is_word(node):
-                found.add(node.value)  # type: ignore[attr-defined]
-            elif isinstance(node, ast.Name) and node.id in known:
-                found.add(known[node.id])
-    status = OPERATOR / "runtime" / "status"  # these put them aside first
-    for path in (*status.glob("*_events.py"), status / "pod_warnings.py"):
-        found |= set(constants(path).values())
-    assert {"PodStuck", "Scheduled", "ForeignProcesses", "SetAside", "GangReleased"} <= found
-    return found
 
 
 def condition_words() -> set[str]:
@@ -147,20 +132,3 @@ def is_word(node: ast.AST) -> bool:
         and bool(_WORD.fullmatch(value))
         and len(value) > 3
     )
-
-
-def constants(path: Path) -> dict[str, str]:
-    """Words that a module names at its top."""
-    found = {}
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if not isinstance(node, ast.Assign):
-            continue
-        names, values = parts(node.targets[0]), parts(node.value)
-        for name, word in zip(names, values, strict=False):
-            if isinstance(name, ast.Name) and is_word(word):
-                found[name.id] = word.value  # type: ignore[attr-defined]
-    return found
-
-
-def parts(node: ast.expr) -> list[ast.expr]:
-    return list(node.elts) if isinstance(node, ast.Tuple) else [node]

@@ -26,6 +26,7 @@ from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.common.observations import Unobserved
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 
 # Patience is short, so that a history may be.
 SETTINGS = OperatorSettings(
@@ -99,6 +100,7 @@ class Stage:
             self.settings,
             Unobserved(),
             f"leader-{self._term}",
+            Sweeping,
             self.clock(clock, lambda: EPOCH + clock() + self.wall_ahead),
         )
         self._handlers = handlers_of_kopf(self.operator)

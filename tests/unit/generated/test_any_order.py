@@ -26,6 +26,7 @@ from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.common.observations import Unobserved
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 
 ORDERS = int(os.environ.get("HISTORIES_ORDERS", "120"))
 SEED = int(os.environ.get("HISTORIES_SEED", "1"))
@@ -71,7 +72,7 @@ class Leading:
             watches.append(self)
 
         with patch.object(Reflector, "__init__", noted):
-            self.operator = Operator(self.server, _BRISK, Unobserved(), "leader")
+            self.operator = Operator(self.server, _BRISK, Unobserved(), "leader", Sweeping)
         self._plans = plans
         self.operator.planning.paused = not plans
         self.tells: dict[str, Tell] = {w._path: _by_reflector(w) for w in watches}

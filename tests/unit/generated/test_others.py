@@ -29,8 +29,8 @@ from gpu_scheduler.agent.sampler import Sampler
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.names import RESULTS_KEY
 from gpu_scheduler.api.orders import BadOrdersError, parse
+from gpu_scheduler.api.search import Objective
 from gpu_scheduler.state.nodes.devices import from_gpunode
-from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.reports import BadReportError, parse_report
 from gpu_scheduler.sweeps.core.results import read_message
 from gpu_scheduler.sweeps.core.rows import BadRowsError, decode

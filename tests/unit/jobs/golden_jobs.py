@@ -10,10 +10,10 @@ from typing import Any
 import yaml
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.segments import Segment
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.write_path import WritePath
-from gpu_scheduler.sweeps.core.segments import Segment
 
 FOLDER = Path(__file__).parent / "golden"
 CAP = CapImage("registry.example/gpu-scheduler:1", "IfNotPresent")

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from tests.unit.jobs.golden_jobs import CASES, make_input
 
-from gpu_scheduler.jobs.drift import TemplatedJob, changes, edited, steps, wanted_sizes
+from gpu_scheduler.jobs.drift import TemplatedJob, changes, edited, steps
 from gpu_scheduler.jobs.render import render
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import Job
@@ -107,12 +107,3 @@ def test_a_job_that_an_earlier_version_rendered_is_not_judged() -> None:
     earlier["metadata"]["annotations"]["gpu-scheduler.io/rendered"] = "another"
     earlier["spec"]["template"]["spec"]["tolerations"] = [{"operator": "Exists"}]
     assert edited(stored(earlier), job) == []
-
-
-@pytest.mark.parametrize("case", [name for name, job in CASES.items() if job.spec.sweep is None])
-def test_the_sizes_that_are_followed_are_those_that_are_rendered(case: str) -> None:
-    job = CASES[case]
-    rendered = render(job)["spec"]
-    assert wanted_sizes(job.spec)[job.role] == {
-        field: rendered[field] for field in ("completions", "parallelism", "suspend")
-    }

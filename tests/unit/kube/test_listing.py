@@ -13,7 +13,7 @@ from tests.unit.kube.reflector_stage import PODS, Stage, on_node, on_stage
 
 from gpu_scheduler.kube import errors, listing, transport
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.listing import body, list_all, parts
+from gpu_scheduler.kube.listing import body, parts
 
 
 @pytest.fixture
@@ -170,12 +170,6 @@ async def test_what_changes_while_a_list_is_streamed_is_told_in_its_order(
 
     server.in_stream = changes
     assert await names(client) == (["b", "c"], "103")
-
-
-async def test_a_command_reads_in_pages(server: FakeServer, client: Client) -> None:
-    found = await list_all(client, PODS, page_size=2)
-    assert [obj["metadata"]["name"] for obj in found] == ["a", "b", "c"]
-    assert not server.streams_seen()
 
 
 # --- the reflector ---

@@ -15,6 +15,7 @@ from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
 from gpu_scheduler.runtime.informers.our_lists import PATHS
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 from gpu_scheduler.web.metrics import OperatorMetrics, without_reason
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
@@ -86,7 +87,7 @@ def make(leader: bool = True) -> OperatorMetrics:
     metrics = OperatorMetrics(client)
     if leader:
         operator = metrics.operator = Operator(
-            client, OperatorSettings(identity="me"), metrics, "me"
+            client, OperatorSettings(identity="me"), metrics, "me", Sweeping
         )
         operator.custom_resources.project(project_body(quota=2.5))
         operator.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}))
@@ -99,10 +100,11 @@ def make(leader: bool = True) -> OperatorMetrics:
         operator.evictor.counts["charged_by_race"] += 1
         operator.gangs.counts["member"] += 1
         operator.overcap.violations["team-a", "evict"] += 2
-        operator.reports.answers[403] += 2
+        operator.sweeping.reports.answers[403] += 2
         operator.checkpoints.answers[200] += 1
         operator.token_reviews.results["refused"] += 3
-        operator.pruning.ended += 1
+        assert isinstance(operator.sweeping, Sweeping)
+        operator.sweeping.pruning.ended += 1
         metrics.bind_seconds(0.003)
     return metrics
 

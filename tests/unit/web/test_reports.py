@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from gpu_scheduler.api.search import MAX_REPORT_BYTES
 from gpu_scheduler.runtime.reports.answer import Answer
 from gpu_scheduler.runtime.reports.report_tokens import Sender
-from gpu_scheduler.sweeps.core.reports import MAX_REPORT_BYTES
 from gpu_scheduler.web import reports as module
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.bounded import Listener
@@ -50,7 +50,11 @@ class Judge:
 
 def leader(judge: Judge | None) -> Any:
     """A leader whose reports of every kind this one judges."""
-    return SimpleNamespace(reports=judge, checkpoints=judge) if judge is not None else None
+    return (
+        SimpleNamespace(sweeping=SimpleNamespace(reports=judge), checkpoints=judge)
+        if judge is not None
+        else None
+    )
 
 
 @asynccontextmanager

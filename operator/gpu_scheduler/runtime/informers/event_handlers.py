@@ -8,7 +8,6 @@ from gpu_scheduler.kube.objects import Job, Namespace, Node, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import JobRecord
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
-from gpu_scheduler.sweeps.runtime.trials import Trials
 
 
 class PodObserver(Protocol):
@@ -29,6 +28,16 @@ class PodFollower(Protocol):
 
     def gone(self, uid: PodUID, /) -> None:
         """A pod is gone."""
+
+
+class JobFollower(Protocol):
+    """Whoever looks after Jobs."""
+
+    def job_changed(self, job: JobRecord, /) -> None:
+        """A Job was added or changed."""
+
+    def job_gone(self, uid: str, /) -> None:
+        """A Job is gone."""
 
 
 class PodHandler:
@@ -138,7 +147,7 @@ class JobHandler:
         self,
         state: ClusterState,
         changed: Callable[[JobKey], None],
-        trials: Trials | None = None,
+        follower: JobFollower | None = None,
         look: Callable[[JobKey], None] = lambda key: None,
     ) -> None:
         """``changed`` is told of GPUJobs whose Job has ended, is gone or is not as it was.
@@ -148,7 +157,7 @@ class JobHandler:
         self._state = state
         self._changed = changed
         self._look = look
-        self._trials = trials
+        self._follower = follower
 
     def changed(self, obj: Job) -> None:
         """A Job was added or changed; one that lost its owner is nobody's any more."""
@@ -163,8 +172,8 @@ class JobHandler:
         if known is not None and meta.uid not in self._state.jobs:
             self._changed(known.owner)  # somebody changed it: it is none of ours any more
         if record is not None:
-            if self._trials is not None:
-                self._trials.job_changed(record)
+            if self._follower is not None:
+                self._follower.job_changed(record)
             edited = known is not None and _followed(record) != _followed(known)
             unwanted = record.namespace in self._state.terminating
             if record.complete or record.failure or record.deleting or edited or unwanted:
@@ -175,8 +184,8 @@ class JobHandler:
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A Job is gone; a GPUJob that still wants one gets a new one."""
         owner = self._state.job_gone(uid)
-        if self._trials is not None:
-            self._trials.job_gone(uid)
+        if self._follower is not None:
+            self._follower.job_gone(uid)
         if owner is not None:
             self._changed(owner)
 

@@ -16,6 +16,7 @@ from gpu_scheduler.api.gpujob import GPUJobSpec, Isolation
 from gpu_scheduler.api.names import CAP_CONTAINER, PRIORITY_CLASS
 from gpu_scheduler.api.parts import PodSet, parts
 from gpu_scheduler.api.requests import device_requests
+from gpu_scheduler.api.segments import Segment
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs import write_path
 from gpu_scheduler.jobs.cap import CapImage, users_field
@@ -31,7 +32,6 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
 from gpu_scheduler.state.jobs.job import GPUJobRecord
-from gpu_scheduler.sweeps.core.segments import Segment
 
 _CACHE_SECONDS = 30.0
 _DOUBT_SECONDS = 600.0  # after a refusal, in which pods of its namespace are tried in advance

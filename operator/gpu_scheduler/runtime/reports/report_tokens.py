@@ -9,9 +9,11 @@ is kept for seconds, apart from the others, so that made-up ones push out none o
 import asyncio
 import re
 from base64 import urlsafe_b64decode
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Protocol
 
 import msgspec
 
@@ -62,6 +64,23 @@ class _Claims(msgspec.Struct, frozen=True, rename={"bound": "kubernetes.io"}):
 
 
 _CLAIMS = msgspec.json.Decoder(_Claims)
+
+
+class ReportJudge(Protocol):
+    """Answers what programs report, first without a body, then with it."""
+
+    @property
+    def answers(self) -> Counter[int]:
+        """How many answers there were, by HTTP status."""
+        ...
+
+    async def refusal(self, uid: PodUID, sender: Sender, /) -> Answer | None:
+        """Why nothing that this sender says of a pod is taken now; None: send the body."""
+        ...
+
+    async def take(self, uid: PodUID, body: bytes, /) -> Answer:
+        """Judge what a pod has sent."""
+        ...
 
 
 class ReportTokens:

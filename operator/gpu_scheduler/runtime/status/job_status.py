@@ -18,12 +18,12 @@ from gpu_scheduler.core.model.wording import memory
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status import counting, protection, states
 from gpu_scheduler.runtime.status.counting import Counted, Failed
+from gpu_scheduler.runtime.status.judged import Judged
 from gpu_scheduler.runtime.status.protection import Wanted, Watched
 from gpu_scheduler.runtime.status.states import NOTHING, JobContext, Said, UnfinishedJob, is_victim
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.nodes.agents import compute_percent, worst
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
-from gpu_scheduler.sweeps.runtime.status import Judged
 
 _PLACEMENTS = 8
 _ABOUT = 100  # of so many places in a queue one is not told

@@ -16,12 +16,12 @@ from gpu_scheduler.core.model.wording import names, pods
 from gpu_scheduler.runtime.eviction.eviction_costs import EvictionCost
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status.counting import Counted, Failed, tried_again
+from gpu_scheduler.runtime.status.judged import Judged
 from gpu_scheduler.state.jobs.doubts import Doubt
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.containers import Trouble
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.state.queue.nominated import NominatedPod
-from gpu_scheduler.sweeps.runtime.status import Judged
 
 
 @dataclass(frozen=True, slots=True)

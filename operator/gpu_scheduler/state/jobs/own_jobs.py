@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator
 
 from gpu_scheduler.api.names import segment_name
 from gpu_scheduler.api.parts import job_name
+from gpu_scheduler.api.segments import SEGMENT_TRIALS
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.state.jobs.departed import Departed
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
-from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS
 
 
 def misfit(job: JobRecord, gpujob: GPUJobRecord | None) -> str:

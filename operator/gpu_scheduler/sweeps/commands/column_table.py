@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_scheduler.sweeps.core.space import Value, text_of
+from gpu_scheduler.api.search import Value, text_of
 
 Cell = Value | None
 FORMATS = ("table", "csv", "json")

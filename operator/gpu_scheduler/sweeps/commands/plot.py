@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpu_scheduler.sweeps.commands.record import NoResultsError, Record
-from gpu_scheduler.sweeps.core.objective import Goal
-from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.space import (
+from gpu_scheduler.api.search import (
     Constant,
+    Goal,
     IntRange,
     LogUniform,
     Parameter,
@@ -22,6 +20,8 @@ from gpu_scheduler.sweeps.core.space import (
     Value,
     text_of,
 )
+from gpu_scheduler.sweeps.commands.record import NoResultsError, Record
+from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

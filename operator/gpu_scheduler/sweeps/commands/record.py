@@ -7,11 +7,11 @@ numbers here are the ones that the trials had.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gpu_scheduler.api.search import Parameters
 from gpu_scheduler.sweeps.commands.column_table import Cell, ColumnTable, columns
 from gpu_scheduler.sweeps.commands.manifest import SweepManifest
 from gpu_scheduler.sweeps.core.outcome import Outcome
 from gpu_scheduler.sweeps.core.rows import decode
-from gpu_scheduler.sweeps.core.space import Parameters
 from gpu_scheduler.sweeps.core.table import Table
 from gpu_scheduler.sweeps.core.trials import parameters_of
 

@@ -8,7 +8,7 @@ outcome yet.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpu_scheduler.sweeps.core.space import Value
+from gpu_scheduler.api.search import Value
 
 MESSAGE_CHARS = 200  # of what a program wrote, kept with a trial
 

@@ -2,17 +2,16 @@
 
 ``parse_report`` takes the body of a request as it came and never fails otherwise than with a
 sentence for the program's author. NaN and infinities are values here: they say that a trial goes
-wrong, and early stopping takes them for the worst. Called by the endpoint, after the token fits.
+wrong, and early stopping takes them for the worst.
 """
 
 import json
 from dataclasses import dataclass
 
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import MAX_REPORT_BYTES, Objective
 from gpu_scheduler.sweeps.core.outcome import excerpt
 from gpu_scheduler.sweeps.core.results import as_float
 
-MAX_REPORT_BYTES = 4096
 _MAX_STEP = 2**53
 _EXAMPLE = '{"step": 3, "metrics": {"METRIC": 0.5}}'
 

@@ -2,9 +2,8 @@
 
 ``read_message`` takes a termination message: the last line that is a JSON object counts, and it
 must hold the metric as a number. A node keeps the last 4,096 bytes of a message, so one of that
-length may have lost its beginning, also in the middle of a character. ``read_log`` takes the end
-of a log, of images that cannot be changed. Neither raises, whatever is in there. Called when a
-trial's program has ended well.
+length may have lost its beginning, also in the middle of a character. ``read_log`` takes the end of
+a log, of images that cannot be changed. Neither raises, whatever is in there.
 """
 
 import json
@@ -12,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import Objective
 from gpu_scheduler.sweeps.core.outcome import TrialState, excerpt
 
 MAX_MESSAGE_BYTES = 4096

@@ -17,9 +17,6 @@ from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 
 VERSION = 1
 MAX_BYTES = 1_000_000  # one object of the store holds a mebibyte, names and header included
-MAX_ALSO = 5  # metrics kept beside the objective
-MAX_ADAPTIVE = 20  # parameters of an adaptive search, whose values are stored
-MAX_VALUES_BYTES = 600  # of JSON: all values of one trial of an adaptive search
 
 _MESSAGE_BYTES = 400
 _SHORT_BYTES = 40

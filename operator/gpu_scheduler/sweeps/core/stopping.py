@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from math import isnan
 from statistics import median
 
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import Objective
 
 # Memory stays bounded, however many trials there are and however often they report.
 CURVES = 500  # of ended trials, the newest, that Median compares with

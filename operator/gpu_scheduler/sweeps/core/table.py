@@ -2,7 +2,7 @@
 
 Ties go to the lowest trial, so a summary depends on the outcomes alone, not on the order in which
 they came: a restarted operator that reads them from ``rows`` says the same. Putting an outcome
-costs a binary search. Called by the runtime per outcome, and by the command line.
+costs a binary search.
 """
 
 from bisect import bisect_left, insort
@@ -10,11 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import ERRORS, TOP, Objective
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-
-TOP = 10
-ERRORS = 5
 
 
 @dataclass(frozen=True, slots=True)

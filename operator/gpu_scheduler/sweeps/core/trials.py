@@ -3,22 +3,22 @@
 Nothing is stored, so a hundred thousand trials cost what one costs, and a retry, a resumed job, a
 restarted operator and a preview on a laptop see the same values. Logarithms are decimal, because
 those of C libraries differ in the last digit. Adaptive searches (tpe) are not here: their values
-depend on results. Called at placement and by the command line.
+depend on results.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal, localcontext
-from enum import StrEnum
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 
-from gpu_scheduler.sweeps.core.space import (
+from gpu_scheduler.api.search import (
+    Algorithm,
     Constant,
     LogUniform,
     Parameter,
     Parameters,
+    Search,
     Space,
     Uniform,
     Value,
@@ -29,46 +29,8 @@ _PERSON = b"sweep-trial"  # keeps these hashes apart from others with the same k
 _DIGITS = 34  # of decimal logarithms: twice a double's, so that rounding is the only error
 
 
-class Algorithm(StrEnum):
-    """How trials get their parameters."""
-
-    GRID = "grid"
-    RANDOM = "random"
-    HALTON = "halton"
-    LIST = "list"
-    TPE = "tpe"
-
-
 class NoSuchTrialError(IndexError):
     """The search has fewer trials, or its trials are not known in advance."""
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """A search as the spec says it; ``listed`` is for ``list``, ``space`` for all others."""
-
-    algorithm: Algorithm
-    space: Space
-    seed: int = 0
-    listed: tuple[Parameters, ...] = ()
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether values depend on results, so that they must be stored."""
-        return self.algorithm is Algorithm.TPE
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the parameters, sorted."""
-        if self.algorithm is Algorithm.LIST:
-            return tuple(sorted(self.listed[0])) if self.listed else ()
-        return self.space.names
-
-    def size(self) -> int | None:
-        """How many trials there are; None when there is no end of them."""
-        if self.algorithm is Algorithm.LIST:
-            return len(self.listed)
-        return self.space.grid_size() if self.algorithm is Algorithm.GRID else None
 
 
 def parameters_of(search: Search, trial: int) -> Parameters:

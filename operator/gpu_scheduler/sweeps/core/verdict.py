@@ -1,13 +1,13 @@
 """Whether a sweep goes on, has succeeded or has failed, and whether more trials may start.
 
 The verdict is ours, not that of the Jobs: a sweep may succeed although some of its trials failed.
-It is a function of what is counted now, so a sweep that gets more trials goes on. Called by the
-status writer and, before a trial starts, by the planning cycle.
+It is a function of what is counted now, so a sweep that gets more trials goes on.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gpu_scheduler.api.search import SweepReason
 from gpu_scheduler.sweeps.core.outcome import TrialState
 from gpu_scheduler.sweeps.core.table import Summary
 
@@ -18,17 +18,6 @@ class SweepPhase(StrEnum):
     RUNNING = "Running"
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
-
-
-class SweepReason(StrEnum):
-    """Why a sweep has ended, or starts no more trials."""
-
-    NONE = ""
-    ALL_TRIALS_ENDED = "AllTrialsEnded"
-    TARGET_REACHED = "TargetReached"
-    FAIL_FAST = "FailFastExitCode"
-    TOO_MANY_FAILED = "TooManyFailedTrials"
-    NONE_SUCCEEDED = "NoTrialSucceeded"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """How the pod of a trial ended: what its containers left behind, read off the pod.
 
 Container statuses stay undecoded JSON until a pod has ended, so the pods of everybody else cost
-nothing. Called by ``trials``.
+nothing.
 """
 
 from collections.abc import Container, Mapping

@@ -1,7 +1,7 @@
 """A sweep with all that is stored of it: read once, when it is first looked at.
 
 What ConfigMaps say comes first, then what pods and Jobs showed meanwhile, then what only the status
-still knows. Called by ``segments``.
+still knows.
 """
 
 import logging
@@ -38,7 +38,7 @@ class Loading:
         if sweep is None:
             return None
         for own in job.own(self._state.jobs_of(job.key)):
-            sweep.know(own)
+            sweep.segments.know(own)
         if not sweep.loaded:
             await self._results.load(sweep)
             self._trials.loaded(sweep)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from gpu_scheduler.api.log_regex import LogRegexError, compiled
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import Objective
 from gpu_scheduler.sweeps.core.outcome import TrialState
 from gpu_scheduler.sweeps.core.results import Reading, read_log
 from gpu_scheduler.sweeps.thread import Thread

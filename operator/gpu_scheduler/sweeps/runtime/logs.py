@@ -4,19 +4,19 @@ Whatever goes wrong for good is the trial's message, and so is a log that is too
 is decided, and no later leader reads it again. A node that does not answer is asked again a few
 times. Namespaces take turns, and one whose logs take long waits nine times as long before its next:
 whatever its patterns, it has a fifth of a core at most. Needs the right to read logs, which the
-chart gives only where it is asked for. Asked by ``trials``.
+chart gives only where it is asked for.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
+from gpu_scheduler.api.search import Objective
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.turns import Turns
-from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.outcome import TrialState
 from gpu_scheduler.sweeps.core.results import Reading
 from gpu_scheduler.sweeps.runtime.record import Sweep

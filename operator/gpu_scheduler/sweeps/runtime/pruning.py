@@ -3,7 +3,7 @@
 That a trial was told is written on its pod before it is told. So whatever becomes of the pod and of
 this process afterwards, the Job does not try that index again and the trial counts as Pruned: the
 Job's podFailurePolicy looks at our mark before it looks for an eviction. A pod that still runs
-``graceSeconds`` later is evicted, with two seconds to say goodbye. Called by ``reports``.
+``graceSeconds`` later is evicted, with two seconds to say goodbye.
 """
 
 import asyncio

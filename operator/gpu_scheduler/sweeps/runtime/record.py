@@ -2,22 +2,23 @@
 
 Everything here can be built anew from the GPUJob, its Jobs, its pods and its results ConfigMaps, so
 a new leader knows what the old one knew; until the ConfigMaps have been read (``loaded``) no trial
-starts. An outcome that is final never changes. Shared by everything in this package.
+starts. An outcome that is final never changes.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
-from gpu_scheduler.api.sweep import SweepSpec
+from gpu_scheduler.api.search import Objective, Parameters, values_of
+from gpu_scheduler.api.segments import Segment
+from gpu_scheduler.api.sweep import EarlyStoppingSpec, StoppingType, SweepSpec
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.segments import Segment
-from gpu_scheduler.sweeps.core.space import Parameters, values_of
-from gpu_scheduler.sweeps.core.stopping import Stopping
+from gpu_scheduler.sweeps.core.stopping import Asha, Median, Stopping
 from gpu_scheduler.sweeps.core.table import Table
 from gpu_scheduler.sweeps.core.trials import parameters_of
 from gpu_scheduler.sweeps.core.verdict import FatalExit, SweepPhase, SweepVerdict, judge
@@ -35,6 +36,68 @@ class LostResults:
     missing: int  # of these, without a usable result
 
 
+@dataclass(slots=True)
+class AdaptiveSearch:
+    """What a search that learns from results needs beside the table.
+
+    Attributes:
+        study: Is asked for values; begun once a trial was asked for.
+        unsearchable: Why there are no values for the next trial; empty: nothing is wrong.
+        unstored: What trials were given whose rows say nothing of it.
+    """
+
+    study: Study | None = None
+    unsearchable: str = ""
+    unstored: dict[int, Parameters] = field(default_factory=dict)
+
+
+class KnownSegments:
+    """Segments that have a Job, or had one, by number."""
+
+    def __init__(self, final: Callable[[int], bool]) -> None:
+        """``final``: whether a trial has ended."""
+        self._final = final
+        self._all: list[Segment] = []
+        self._over: dict[int, set[int]] = {}  # first trial -> one past the last
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._all)
+
+    def know(self, job: JobRecord) -> bool:
+        """Learn which trials a Job has; False when it is no segment of a sweep."""
+        if job.segment is None:
+            return False
+        segment = Segment(job.segment, job.first_trial, len(job.indexes))
+        if segment not in self._all:
+            others = [each for each in self._all if each.number != segment.number]
+            self._all = sorted([*others, segment], key=lambda each: each.number)
+        return True
+
+    def of(self, trial: int) -> Segment | None:
+        """The segment that has a trial; None when it has no Job yet."""
+        at = bisect_right(self._all, trial, key=lambda segment: segment.first) - 1
+        found = self._all[at] if at >= 0 else None
+        return found if found is not None and trial < found.end else None
+
+    def unfinished(self, segment: Segment) -> int:
+        """Trials of a segment that have not ended."""
+        if segment.end in self._over.get(segment.first, ()):
+            return 0  # ends are final: a hundred segments that are done cost nothing
+        left = sum(1 for trial in range(segment.first, segment.end) if not self._final(trial))
+        if not left:
+            self._over.setdefault(segment.first, set()).add(segment.end)
+        return left
+
+
+def stopping_rule(said: EarlyStoppingSpec, objective: Objective) -> Stopping:
+    """The rule, with nothing reported yet."""
+    if said.type is StoppingType.MEDIAN:
+        least, warmup = said.min_trials or 5, said.warmup_steps or 0
+        return Median(objective, min_trials=least, warmup_steps=warmup)
+    first, factor = said.min_resource or 1, said.reduction_factor or 3
+    return Asha(objective, min_resource=first, reduction_factor=factor)
+
+
 class Sweep:
     """One sweep. Trials that run are few, trials that have ended are rows of ``table``."""
 
@@ -42,34 +105,39 @@ class Sweep:
         """Of this GPUJob, whose spec these are; nothing that is stored of it is known yet."""
         self.key = job.key
         self.uid = job.uid
-        self.namespace = job.namespace
-        self.name = job.name
         self.generation = job.generation
         self.spec = said
         self.search = said.search()
         self.objective = said.core_objective()
         self.stopping: Stopping | None = None
         if said.early_stopping is not None and self.objective is not None:
-            self.stopping = said.early_stopping.stopping(self.objective)
+            self.stopping = stopping_rule(said.early_stopping, self.objective)
         self.completions = spec.total_pods
         self.container = result_container(spec)  # that says the result
         self.table = Table(self.objective)
         self.loaded = False
-        self.segments: list[Segment] = []  # that have a Job, by number
+        self.segments = KnownSegments(self.final)
         self.live: dict[int, PodUID] = {}  # trials whose pod has a place
         self.failures: dict[int, str] = {}  # how the last try of a trial failed
         self.fatal: FatalExit | None = None
-        self.study: Study | None = None  # of adaptive searches, once a trial was asked for
-        self.unsearchable = ""  # why an adaptive search has no values for its next trial
+        self.adaptive = AdaptiveSearch()
         self.told: LostResults | None = (
             None  # where the status knew of more ends than all else together
         )
-        self.unstored: dict[int, Parameters] = {}  # given to trials whose rows have none
         self.dirty: set[int] = set()  # segments with rows that are not stored yet
-        self._over: dict[int, set[int]] = {}  # first trial -> one past the last
         self._verdict: SweepVerdict | None = (
             None  # while nothing has changed; running ones not counted
         )
+
+    @property
+    def namespace(self) -> str:
+        """Of the GPUJob."""
+        return self.key.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """Of the GPUJob."""
+        return self.key.partition("/")[2]
 
     @property
     def ended(self) -> int:
@@ -111,13 +179,13 @@ class Sweep:
         """Take over what came of a trial, unless it has ended before; whether that is news."""
         if self.final(outcome.trial) or not self.table.put(outcome):
             return False
-        segment = self.segment_of(outcome.trial)
+        segment = self.segments.of(outcome.trial)
         if segment is not None:
             self.dirty.add(segment.number)
         if outcome.state is not TrialState.STARTED:
             self.failures.pop(outcome.trial, None)
-            if self.study is not None:
-                self.study.tell(outcome)
+            if self.adaptive.study is not None:
+                self.adaptive.study.tell(outcome)
             if self.stopping is not None:
                 succeeded = outcome.state is TrialState.SUCCEEDED
                 self.stopping.ended(outcome.trial, succeeded=succeeded)
@@ -136,40 +204,13 @@ class Sweep:
             self.fatal = fatal
             self._verdict = None
 
-    def know(self, job: JobRecord) -> bool:
-        """Learn which trials a Job has; False when it is no segment of a sweep."""
-        if job.segment is None:
-            return False
-        segment = Segment(job.segment, job.first_trial, len(job.indexes))
-        if segment not in self.segments:
-            self.segments = sorted(
-                [s for s in self.segments if s.number != segment.number] + [segment],
-                key=lambda each: each.number,
-            )
-        return True
-
-    def segment_of(self, trial: int) -> Segment | None:
-        """The segment that has a trial; None when it has no Job yet."""
-        at = bisect_right(self.segments, trial, key=lambda segment: segment.first) - 1
-        found = self.segments[at] if at >= 0 else None
-        return found if found is not None and trial < found.end else None
-
-    def unfinished(self, segment: Segment) -> int:
-        """Trials of a segment that have not ended."""
-        if segment.end in self._over.get(segment.first, ()):
-            return 0  # ends are final: a hundred segments that are done cost nothing
-        left = sum(1 for trial in range(segment.first, segment.end) if not self.final(trial))
-        if not left:
-            self._over.setdefault(segment.first, set()).add(segment.end)
-        return left
-
     def parameters(self, trial: int) -> Parameters | None:
         """What a trial was given; None for one of an adaptive search that never started."""
         if not self.search.adaptive:
             return parameters_of(self.search, trial)
         known = self.table.get(trial)
         if known is None or known.parameters is None:
-            return self.unstored.get(trial)
+            return self.adaptive.unstored.get(trial)
         return dict(zip(self.search.names, known.parameters, strict=False))
 
     def given(self, trial: int, parameters: Parameters) -> None:
@@ -183,7 +224,7 @@ class Sweep:
         """Remember what an adaptive search found for a trial."""
         self.given(trial, parameters)
         if self.parameters(trial) is None:  # its row is of a run whose values nobody knows
-            self.unstored[trial] = parameters
+            self.adaptive.unstored[trial] = parameters
 
     def verdict(self, running: int | None = None) -> SweepVerdict:
         """How it stands; ``running``: trials that hold GPUs, if not those of ``live``."""
@@ -247,7 +288,12 @@ class Sweeps:
         """The sweep and the number of the trial that a pod is for; None: it is for none."""
         job = self._state.jobs.get(pod.job_uid)
         sweep = self.of(job.owner) if job is not None else None
-        if job is None or sweep is None or sweep.uid != job.owner_uid or not sweep.know(job):
+        if (
+            job is None
+            or sweep is None
+            or sweep.uid != job.owner_uid
+            or not sweep.segments.know(job)
+        ):
             return None
         if pod.index not in job.indexes:
             return None  # whoever may edit a pod may write any index

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite, nan
 
+from gpu_scheduler.api.search import Objective
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.runtime.reports.answer import Answer, refusal
 from gpu_scheduler.runtime.reports.report_tokens import ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
-from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.reports import BadReportError, TrialReport, parse_report
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from gpu_scheduler.api.names import LABEL_JOB, RESULTS_KEY, results_name
+from gpu_scheduler.api.segments import SEGMENT_TRIALS, Segment
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.kube import errors
@@ -23,7 +24,6 @@ from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.sweeps.core.rows import BadRowsError, Header, decode, encode
-from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
 
 log = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ class Results:
     def keep(self, sweep: Sweep, trials: Iterable[int]) -> None:
         """Have trials stored again whose Job is gone: as if no segment had been cut short."""
         for trial in trials:
-            if sweep.segment_of(trial) is None:
+            if sweep.segments.of(trial) is None:
                 key = (sweep.uid, trial // SEGMENT_TRIALS)
                 rows = self._rows.get(key, range(trial, trial + 1))
                 self._rows[key] = range(min(rows.start, trial), max(rows.stop, trial + 1))

@@ -3,8 +3,7 @@
 A leader reads results from ConfigMaps and pods. Where somebody deleted or changed the one and the
 others are gone, the status is the last that knows: the best trials with their values, the latest
 failures, and how many had ended. Those are taken over, so that the best trial stays the best, and
-what is missing is counted. The end of a sweep that has ended stays what it was. Called by
-``segments`` once a sweep is loaded, and by the status.
+what is missing is counted. The end of a sweep that has ended stays what it was.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -15,10 +14,10 @@ from pydantic import ValidationError
 
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.sweep_status import RankedTrial, SweepStatus, TrialCounts
+from gpu_scheduler.runtime.status.judged import Judged
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.runtime.record import LostResults, Sweep
-from gpu_scheduler.sweeps.runtime.status import Judged
 
 
 def salvage(sweep: Sweep, job: GPUJobRecord, reading: Collection[int] = ()) -> list[int]:

@@ -1,4 +1,4 @@
-"""The Jobs of segments, one at a time: made, changed and stopped. Called by ``segments``."""
+"""The Jobs of segments, one at a time: made, changed and stopped."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -6,6 +6,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any
 
+from gpu_scheduler.api.segments import SEGMENT_TRIALS, Segment
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
@@ -13,7 +14,6 @@ from gpu_scheduler.runtime.jobs.creation import create_job, found_again
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
-from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment
 
 log = logging.getLogger(__name__)
 

@@ -5,12 +5,13 @@ exist. A Job whose trials may all run keeps the width it was made with, since it
 it; only where two segments share the sweep's parallelism the later one is patched. Widths shrink
 before others grow, so the pods of all segments together never exceed it. A Job that was deleted and
 made again runs all its trials again, so what counts is what a Job has left, not what is not known
-yet. Called by the reconciler.
+yet.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gpu_scheduler.api.segments import SEGMENT_TRIALS, Segment
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.drift import changes
 from gpu_scheduler.runtime.jobs.accepting import Accepting
@@ -19,7 +20,6 @@ from gpu_scheduler.runtime.jobs.job_writes import STAYS
 from gpu_scheduler.runtime.jobs.parallelism import narrows, parallelism_of, pods_at_once, told
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
-from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths
 from gpu_scheduler.sweeps.core.verdict import SweepPhase
 from gpu_scheduler.sweeps.runtime.loading import Loading
 from gpu_scheduler.sweeps.runtime.record import Sweep
@@ -71,7 +71,7 @@ class Segments:
         existing, nominated = self._jobs.of(job), self._state.nominated.of(job.key)
         at_once = pods_at_once(self._state, job)
         opens = sweep.may_start and at_once
-        wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if opens else []
+        wanted = to_open(sweep, existing, job.spec.total_pods, at_once) if opens else []
         shrinking = {o.first_trial: o for o in existing if narrows(self._state, o)}
         fixed = {first: parallelism_of(self._state, own) for first, own in shrinking.items()}
         placed = {own.first_trial: self._state.count(own.uid).placed for own in existing}
@@ -102,8 +102,8 @@ class Segments:
         return sweep.verdict(running(self._state, sweep)).phase is not SweepPhase.RUNNING
 
     async def _cannot_search(self, sweep: Sweep) -> str:
-        if sweep.unsearchable:
-            return sweep.unsearchable
+        if sweep.adaptive.unsearchable:
+            return sweep.adaptive.unsearchable
         missing = await self._studies.missing() if sweep.search.adaptive else ""
         return f"spec.sweep.algorithm: {missing}" if missing else ""
 
@@ -172,10 +172,10 @@ def _left(sweep: Sweep, own: JobRecord) -> int:
     if own.ended:
         return 0
     uncounted = own.completions - own.succeeded - own.failed_indexes
-    return max(sweep.unfinished(_segment(own)), uncounted)
+    return max(sweep.segments.unfinished(_segment(own)), uncounted)
 
 
-def _wanted(sweep: Sweep, existing: list[JobRecord], total: int, parallelism: int) -> list[Segment]:
+def to_open(sweep: Sweep, existing: list[JobRecord], total: int, parallelism: int) -> list[Segment]:
     """Segments to open now. One whose trials have all ended needs no Job, if somebody deleted it.
 
     The next one opens when fewer trials are left than may run at once.
@@ -189,7 +189,7 @@ def _wanted(sweep: Sweep, existing: list[JobRecord], total: int, parallelism: in
     while first < total:
         until = min((f for f in known if f > first), default=total)
         segment = Segment(number, first, known.get(first) or min(SEGMENT_TRIALS, until - first))
-        left = sweep.unfinished(segment)
+        left = sweep.segments.unfinished(segment)
         if first not in have and left:
             if first > max(have, default=-1) and unfinished >= parallelism:
                 break
@@ -197,3 +197,20 @@ def _wanted(sweep: Sweep, existing: list[JobRecord], total: int, parallelism: in
         unfinished += left
         first, number = segment.end, number + 1
     return wanted
+
+
+def widths(unfinished: Sequence[int], parallelism: int, placed: Sequence[int] = ()) -> list[int]:
+    """How many pods each segment may have, earlier segments first; together ``parallelism``.
+
+    ``placed``: pods of each that have a place, which it keeps before any other gets more.
+    """
+    kept = []
+    for count in placed or [0] * len(unfinished):
+        kept.append(min(count, parallelism))
+        parallelism -= kept[-1]
+    result = []
+    for left, least in zip(unfinished, kept, strict=True):
+        more = min(max(0, left - least), parallelism)
+        result.append(least + more)
+        parallelism -= more
+    return result

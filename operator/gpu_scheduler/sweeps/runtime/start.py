@@ -4,22 +4,21 @@ Values of most searches are computed in the write itself. An adaptive one is ask
 the planner has chosen a place: a suggestion then knows every result so far, and none grows old
 beside a pod that waits for a GPU. Neither the planner nor the writes of other pods wait for it.
 Whoever is tried again gets what it had. A search that has no values for a trial stops there, with a
-message for its user, and stops nobody else. Called by the binder.
+message for its user, and stops nobody else.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
+from gpu_scheduler.api.search import Objective, Parameters
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.jobs.hparams import annotations
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.sweeps.core.objective import Objective
-from gpu_scheduler.sweeps.core.space import Parameters
 from gpu_scheduler.sweeps.core.trials import NoSuchTrialError
-from gpu_scheduler.sweeps.injection import annotations
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
 from gpu_scheduler.sweeps.search.studies import Studies, Study
 from gpu_scheduler.sweeps.search.tpe import TpeMissingError, TpeStudy
@@ -86,7 +85,10 @@ class Start:
         except NoSuchTrialError as error:
             raise NotPlaceableError(f"{decision.job}: {error}") from error
         if parameters is None:
-            why = sweep.unsearchable or f"trial {trial}: an adaptive search needs an objective"
+            why = (
+                sweep.adaptive.unsearchable
+                or f"trial {trial}: an adaptive search needs an objective"
+            )
             raise NotPlaceableError(f"{decision.job}: {why}")
         return annotations(trial, sweep.completions, parameters)
 
@@ -103,21 +105,23 @@ class Start:
             try:
                 parameters = await self._answer(sweep, sweep.objective, trial)
             except TimeoutError:  # the machine may have been busy: once more, with a new study
-                sweep.study = None
+                sweep.adaptive.study = None
                 parameters = await self._answer(sweep, sweep.objective, trial)
         except Exception as error:  # whatever the estimator says, all others are to go on
-            sweep.study = None
+            sweep.adaptive.study = None
             field = "algorithm" if isinstance(error, TpeMissingError) else "parameters"
-            sweep.unsearchable = f"spec.sweep.{field}: no values for trial {trial}: {error}"
-            unexpected("search", f"{sweep.key}: {sweep.unsearchable}")
+            sweep.adaptive.unsearchable = (
+                f"spec.sweep.{field}: no values for trial {trial}: {error}"
+            )
+            unexpected("search", f"{sweep.key}: {sweep.adaptive.unsearchable}")
             self._changed(sweep.key)
         else:
             sweep.suggested(trial, parameters)
 
     async def _answer(self, sweep: Sweep, objective: Objective, trial: int) -> Parameters:
-        if sweep.study is None:
-            sweep.study = _study(sweep, objective)
-        return await self._studies.ask(sweep.study, trial)
+        if sweep.adaptive.study is None:
+            sweep.adaptive.study = _study(sweep, objective)
+        return await self._studies.ask(sweep.adaptive.study, trial)
 
 
 def _study(sweep: Sweep, objective: Objective) -> Study:

@@ -1,49 +1,24 @@
 """What the status of a GPUJob says of its sweep: of constant size, however many trials there are.
 
 All names of parameters of the best trial are there, since a merge patch would keep those of an
-earlier one; long values are cut. Called by the status writer.
+earlier one; long values are cut.
 """
 
 import json
-from dataclasses import dataclass
 
-from gpu_scheduler.api.gpujob import Phase, PodCounts
+from gpu_scheduler.api.gpujob import Phase
+from gpu_scheduler.api.search import SweepReason, text_of
 from gpu_scheduler.api.sweep_status import RankedTrial, SweepStatus, TrialCounts, TrialError
+from gpu_scheduler.runtime.status.judged import Judged
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.space import text_of
 from gpu_scheduler.sweeps.core.table import Summary
 from gpu_scheduler.sweeps.core.verdict import SweepPhase as SweepPhase
-from gpu_scheduler.sweeps.core.verdict import SweepReason, SweepVerdict
+from gpu_scheduler.sweeps.core.verdict import SweepVerdict
 from gpu_scheduler.sweeps.runtime.record import Sweep
 
 _VALUE_CHARS = 60  # of a parameter's value
 _SHORT_BYTES = 400  # of all parameters of one that is not the best
 _ERROR_CHARS = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A sweep as its status shows it."""
-
-    status: SweepStatus
-    ended: Phase | None
-    reason: str  # why no trial starts, while some run
-    message: str
-
-    @property
-    def failure(self) -> str:
-        """Why it failed; empty if it has not."""
-        return self.message if self.ended is Phase.FAILED else ""
-
-    def counts(self, pending: int, running: int) -> PodCounts:
-        """Pods by state, as the trials are."""
-        trials = self.status.counts
-        return PodCounts(
-            pending=pending,
-            running=running,
-            succeeded=trials.succeeded + trials.pruned,
-            failed=trials.failed + trials.result_missing + trials.objective_not_finite,
-        )
 
 
 def judged(sweep: Sweep, running: int, lost: str = "") -> Judged:

@@ -1,30 +1,29 @@
-"""All that a leader does for sweeps, put together; what the operator's other parts call is here."""
+"""All that a leader does for sweeps, put together: the source of trials behind its port."""
 
 import asyncio
-from collections.abc import Callable
 from typing import NoReturn
 
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.kube.client import Client
-from gpu_scheduler.runtime.common.events import Events, InvolvedObject
-from gpu_scheduler.runtime.common.queue import WorkQueue
-from gpu_scheduler.runtime.common.settings import OperatorSettings
+from gpu_scheduler.runtime.common.events import InvolvedObject
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
-from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.runtime.status.judged import Judged
+from gpu_scheduler.runtime.trial_source import Handle
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.sweeps.runtime.loading import Loading
 from gpu_scheduler.sweeps.runtime.log_search import SearchThread
 from gpu_scheduler.sweeps.runtime.logs import Logs
 from gpu_scheduler.sweeps.runtime.lookup import Lookup
+from gpu_scheduler.sweeps.runtime.pruning import Pruning
 from gpu_scheduler.sweeps.runtime.record import Sweeps
+from gpu_scheduler.sweeps.runtime.reports import Reports
 from gpu_scheduler.sweeps.runtime.results import Results
 from gpu_scheduler.sweeps.runtime.salvage import as_it_ended, lost
 from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs
 from gpu_scheduler.sweeps.runtime.segments import Segments, is_over, running
 from gpu_scheduler.sweeps.runtime.start import Start
-from gpu_scheduler.sweeps.runtime.status import Judged, judged
+from gpu_scheduler.sweeps.runtime.status import judged
 from gpu_scheduler.sweeps.runtime.trials import Trials
 from gpu_scheduler.sweeps.search.studies import Studies
 
@@ -34,42 +33,47 @@ _GATHER_SECONDS = 0.5  # ends of trials, before the Jobs of their sweep are look
 class Sweeping:
     """The parts, and the tasks that they need."""
 
-    def __init__(
-        self,
-        state: ClusterState,
-        client: Client,
-        queue: WorkQueue[JobKey],
-        events: Events,
-        settings: OperatorSettings,
-        *,
-        clock: Callable[[], float],
-    ) -> None:
-        """``queue``: of GPUJobs whose Jobs are to be looked at; ``events``: what users are told."""
+    def __init__(self, handle: Handle) -> None:
+        """Nothing runs yet."""
+        state, client, clock = handle.state, handle.client, handle.clock.monotonic
         self._state = state
         self._client = client
-        self._events = events
+        self._events = handle.events
         self.sweeps = Sweeps(state)
         self._search = SearchThread()
         self._logs = Logs(client, self._search)
         self.trials = Trials(
             state,
             self.sweeps,
-            changed=lambda key: queue.add_after(key, _GATHER_SECONDS),
+            changed=lambda key: handle.queue.add_after(key, _GATHER_SECONDS),
             read_log=self._logs.read,
             clock=clock,
         )
         self._studies = Studies()
-        self.start = Start(state, self.sweeps, self._studies, changed=queue.ask)
+        self.start = Start(state, self.sweeps, self._studies, changed=handle.queue.ask)
         self.results = Results(
             client,
             self.sweeps,
-            seconds=settings.results_seconds,
+            seconds=handle.settings.results_seconds,
             clock=clock,
             terminating=state.terminating,
             refused=self._results_refused,
         )
         self._lookup = Lookup(client, self.trials)
+        self.pruning = Pruning(
+            state, client, handle.evictor, handle.events, clock=clock, now=handle.clock.moment
+        )
+        self.reports = Reports(state, self.sweeps, self.pruning, handle.tokens, clock)
         state.trials_left = self.sweeps.left
+
+    @property
+    def evicted(self) -> int:
+        """Trials that were told to stop, did not, and were evicted."""
+        return self.pruning.ended
+
+    def may_start(self, key: JobKey) -> bool:
+        """Whether pods of a GPUJob may be placed; true where it is no sweep."""
+        return self.sweeps.may_start(key)
 
     def segments(self, acceptance: Acceptance, accepting: Accepting, writes: JobWrites) -> Segments:
         """What makes the Jobs of sweeps."""
@@ -107,6 +111,7 @@ class Sweeping:
                 group.create_task(self.results.run())
                 group.create_task(self._logs.run())
                 group.create_task(self._lookup.run())
+                group.create_task(self.pruning.run())
         finally:
             self._search.close()
             self._studies.close()

@@ -4,7 +4,7 @@ A pod that succeeded ends its trial at once; one that failed does when its Job g
 since until then it is tried again. Nothing is read before the sweep's results have been loaded:
 what is stored knows more than a pod. The Job keeps its pods, so whatever ended while nobody led is
 read afterwards. An index that its Job calls done and whose pod nobody has seen is looked up
-(``overdue``), and is lost only if the API server has no such pod either. Fed by the event handlers.
+(``overdue``), and is lost only if the API server has no such pod either.
 """
 
 import json
@@ -113,7 +113,7 @@ class Trials:
     def job_changed(self, job: JobRecord) -> None:
         """A Job of a GPUJob changed, or has become known."""
         sweep = self._sweeps.of(job.owner)
-        if sweep is None or sweep.uid != job.owner_uid or not sweep.know(job):
+        if sweep is None or sweep.uid != job.owner_uid or not sweep.segments.know(job):
             return
         if not sweep.loaded:
             return

@@ -9,8 +9,8 @@ tells it what has ended, ``start`` asks.
 import asyncio
 from collections.abc import Callable, Sequence
 
+from gpu_scheduler.api.search import Parameters
 from gpu_scheduler.sweeps.core.outcome import Outcome
-from gpu_scheduler.sweeps.core.space import Parameters
 from gpu_scheduler.sweeps.search.tpe import TpeMissingError, TpeStudy, check_optuna
 from gpu_scheduler.sweeps.thread import Thread
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any
 
-from gpu_scheduler.sweeps.core import space
-from gpu_scheduler.sweeps.core.objective import Goal, Objective
+from gpu_scheduler.api import search as space
+from gpu_scheduler.api.search import Goal, Objective
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 
 if TYPE_CHECKING:

@@ -1,7 +1,6 @@
 """Every state a GPUJob can be in has its word and a sentence: one row for each."""
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from tests.unit.state.builders import (
 from gpu_scheduler.api import states
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.gpujob import GPUJobStatus
+from gpu_scheduler.api.search import SweepReason as SweepReason
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
@@ -28,9 +28,7 @@ from gpu_scheduler.state.jobs.doubts import About, Doubt
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
 from gpu_scheduler.state.pods.containers import Trouble
 from gpu_scheduler.state.pods.pod import record
-from gpu_scheduler.sweeps.core.verdict import SweepReason as SweepReason
 
-PAGE = Path(__file__).parents[4] / "docs" / "states.md"
 NOW = "2026-01-02T00:00:00Z"
 THREE = {"parallelism": 1, "completions": 3}
 
@@ -423,11 +421,6 @@ def test_a_status_that_was_written_changes_nothing_by_itself(case: str) -> None:
     again = status_of(replace(row, before=first.to_json()))
     assert (again.reason, again.message, again.pods) == (first.reason, first.message, first.pods)
     assert again.phase == first.phase or (first.phase, again.phase) == ("Pending", "Running")
-
-
-def test_the_page_has_the_table_of_the_code() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert "\n".join(states.table()) in page, "write `python -m gpu_scheduler.api.states` there"
 
 
 def test_explain_lists_every_word() -> None:

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from gpu_scheduler.api.hparam_refs import replaced
+from gpu_scheduler.api.search import Algorithm, Parameters, Search, text_of
 from gpu_scheduler.sweeps.commands.manifest import SweepManifest, load
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.results import read_message
-from gpu_scheduler.sweeps.core.space import Parameters, text_of
-from gpu_scheduler.sweeps.core.trials import Algorithm, Search, parameters_of
+from gpu_scheduler.sweeps.core.trials import parameters_of
 from gpu_scheduler.sweeps.search.tpe import TpeStudy
 
 FOLDER = Path(__file__).parents[4] / "examples" / "sweeps"

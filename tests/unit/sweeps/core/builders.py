@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from gpu_scheduler.sweeps.core.objective import Goal, Objective
-from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.space import (
+from gpu_scheduler.api.search import (
+    Algorithm,
     Constant,
+    Goal,
     IntRange,
     LogUniform,
+    Objective,
     Parameters,
+    Search,
     Space,
     Uniform,
     Values,
 )
-from gpu_scheduler.sweeps.core.trials import Algorithm, Search
+from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 
 LOSS = Objective("val_loss")
 ACCURACY = Objective("acc", Goal.MAXIMIZE)

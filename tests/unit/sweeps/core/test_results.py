@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.sweeps.core.builders import LOSS
 
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import Objective
 from gpu_scheduler.sweeps.core.outcome import MESSAGE_CHARS, TrialState, excerpt
 from gpu_scheduler.sweeps.core.results import read_log, read_message
 

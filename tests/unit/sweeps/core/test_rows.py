@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.sweeps.core.builders import broken, done
 
+from gpu_scheduler.api import search
 from gpu_scheduler.sweeps.core import rows
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.rows import BadRowsError, Header, SegmentRows, decode, encode
@@ -62,16 +63,16 @@ def test_equal_outcomes_of_different_types_are_not_mixed_up():
 def widest(trial: int, message: str) -> Outcome:
     """No outcome takes more: numbers with 17 digits, as many as are allowed."""
     number = -2.2250738585072014e-308
-    also, parameters = (number,) * rows.MAX_ALSO, (number,) * rows.MAX_ADAPTIVE
+    also, parameters = (number,) * search.MAX_ALSO, (number,) * search.MAX_ADAPTIVE
     return Outcome(trial, TrialState.NOT_FINITE, number, also, message, parameters)
 
 
-NAMES = tuple(f"{'n' * 61}{i:02}" for i in range(rows.MAX_ADAPTIVE))
+NAMES = tuple(f"{'n' * 61}{i:02}" for i in range(search.MAX_ADAPTIVE))
 
 
 @pytest.mark.parametrize("message", ["x" * 550, "\U0001f600" * 550, '"' * 550, "\x00" * 550])
 def test_a_full_segment_fits_into_one_object_whatever_is_in_it(message):
-    header = Header(99, NAMES[: 1 + rows.MAX_ALSO], NAMES)
+    header = Header(99, NAMES[: 1 + search.MAX_ALSO], NAMES)
     text = encode(header, [widest(99_000 + i, message) for i in range(1000)])
     assert len(text.encode()) < rows.MAX_BYTES < MEBIBYTE
     _, found = decode(text)
@@ -80,9 +81,9 @@ def test_a_full_segment_fits_into_one_object_whatever_is_in_it(message):
 
 
 def test_a_full_segment_fits_with_the_longest_texts_that_tpe_may_store():
-    long = ("\u4e00" * (rows.MAX_VALUES_BYTES // 3 - 1),)
+    long = ("\u4e00" * (search.MAX_VALUES_BYTES // 3 - 1),)
     full = [replace(widest(99_000 + i, "x" * 550), parameters=long) for i in range(1000)]
-    text = encode(Header(99, NAMES[: 1 + rows.MAX_ALSO], NAMES[:1]), full)
+    text = encode(Header(99, NAMES[: 1 + search.MAX_ALSO], NAMES[:1]), full)
     assert len(text.encode()) < rows.MAX_BYTES
     assert decode(text)[1][0].parameters == long
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.sweeps.core.builders import ACCURACY, LOSS, broken, done
 
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import ERRORS, TOP, Objective
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.table import ERRORS, TOP, Table
+from gpu_scheduler.sweeps.core.table import Table
 
 STATES = st.sampled_from(TrialState)
 OUTCOMES = st.lists(

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.sweeps.core.builders import GRID, MIXED, listed, search
 
-from gpu_scheduler.sweeps.core.space import (
+from gpu_scheduler.api.search import (
     Constant,
     IntRange,
     LogUniform,

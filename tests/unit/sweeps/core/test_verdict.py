@@ -2,16 +2,10 @@
 
 from tests.unit.sweeps.core.builders import LOSS, broken, done
 
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import Objective, SweepReason
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.table import Table
-from gpu_scheduler.sweeps.core.verdict import (
-    FatalExit,
-    SweepPhase,
-    SweepReason,
-    SweepVerdict,
-    judge,
-)
+from gpu_scheduler.sweeps.core.verdict import FatalExit, SweepPhase, SweepVerdict, judge
 
 
 def verdict(*outcomes: Outcome, completions: int = 4, running: int = 0, **rules) -> SweepVerdict:

@@ -16,7 +16,7 @@ from gpu_scheduler.api.log_regex import (
     LogRegexError,
     compiled,
 )
-from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.api.search import Objective
 from gpu_scheduler.sweeps.core.outcome import TrialState
 from gpu_scheduler.sweeps.core.results import TOO_DEAR
 from gpu_scheduler.sweeps.runtime import log_search as module

@@ -13,9 +13,10 @@ from tests.unit.runtime.virtual_loop import Running, virtual
 from tests.unit.state.builders import make_pod
 from tests.unit.sweeps.runtime.cases import Case
 
+from gpu_scheduler.api.search import Objective
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.state.pods.pod import record
-from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.results import Reading
 from gpu_scheduler.sweeps.runtime.log_search import CPU_SECONDS, Searched, search
@@ -219,7 +220,7 @@ async def test_the_dear_logs_of_one_namespace_hold_up_no_other() -> None:
 
     case = Case(resultFrom={"logRegex": "(x)"}, completions=50)
     dear, quick = case.sweep, copy(case.sweep)
-    quick.namespace, quick.uid = "team-b", "other"
+    quick.key, quick.uid = JobKey("team-b/job"), "other"
     read: list[int] = []
     client = LogClient("dear", "quick", "dear")
     logs = Logs(client, slowly)  # type: ignore[arg-type]
@@ -253,7 +254,7 @@ async def test_a_namespace_whose_logs_are_dear_has_a_fifth_of_a_core_at_most() -
 
     case = Case(resultFrom={"logRegex": "(x)"}, completions=50)
     dear, quick = case.sweep, copy(case.sweep)
-    quick.namespace, quick.uid = "team-b", "other"
+    quick.key, quick.uid = JobKey("team-b/job"), "other"
     logs = Logs(Named(), search)  # type: ignore[arg-type]
     case.job()
     case.pod(0)

@@ -10,10 +10,11 @@ from tests.unit.sweeps.runtime.test_results import SECONDS, Store, done
 
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.names import RESULTS_KEY
+from gpu_scheduler.runtime.status.judged import Judged
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.runtime.loading import Loading
 from gpu_scheduler.sweeps.runtime.salvage import as_it_ended, lost, salvage
-from gpu_scheduler.sweeps.runtime.status import Judged, judged
+from gpu_scheduler.sweeps.runtime.status import judged
 from gpu_scheduler.sweeps.runtime.trials import VANISHED
 
 

@@ -112,7 +112,7 @@ async def test_results_of_an_earlier_sweep_of_that_name_are_not_read() -> None:
     other = Case()
     other.job()
     other.sweep.put(done(3))
-    text = text_of(other.sweep, other.sweep.segments[0])
+    text = text_of(other.sweep, next(iter(other.sweep.segments)))
     store.maps["job-results-0"] = {"metadata": meta, "data": {RESULTS_KEY: text}}
     case.job()
     results = store.results(case)
@@ -199,7 +199,7 @@ async def test_rows_of_trials_that_the_sweep_does_not_have_are_left_out() -> Non
     other.sweep.put(done(3))
     owner = [{"uid": case.sweep.uid, "kind": "GPUJob", "name": "job"}]
     meta = {"name": "job-results-0", "uid": "x", "ownerReferences": owner}
-    text = text_of(other.sweep, other.sweep.segments[0])
+    text = text_of(other.sweep, next(iter(other.sweep.segments)))
     store.maps["job-results-0"] = {"metadata": meta, "data": {RESULTS_KEY: text}}
     await store.results(case).load(case.sweep)
     assert list(case.sweep.table) == [done(3)]

@@ -5,11 +5,14 @@ from collections.abc import Container
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient, Sent
 from tests.unit.runtime.job_writing import job_writes, place_unmade
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.sweeps.runtime.cases import KEY, Case, segment_job
 
+from gpu_scheduler.api.segments import SEGMENT_TRIALS, Segment
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
@@ -17,11 +20,10 @@ from gpu_scheduler.runtime.jobs.acceptance import Accepted, Refusal
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.segments import Segment
 from gpu_scheduler.sweeps.runtime.loading import Loading
 from gpu_scheduler.sweeps.runtime.results import Results
 from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs
-from gpu_scheduler.sweeps.runtime.segments import Segments
+from gpu_scheduler.sweeps.runtime.segments import Segments, to_open, widths
 from gpu_scheduler.sweeps.search.studies import Studies
 
 TEAM = ProjectName("team-a")
@@ -266,3 +268,32 @@ async def test_a_sweep_is_no_wider_than_its_project_and_the_cluster_allow() -> N
     await case.follow()
     await case.follow()
     assert case.jobs == {"job-s0": (0, 1000, 4 + 20)}
+
+
+def opened(case: Case, total: int) -> list[Segment]:
+    """All segments that open for so many trials, when all of them may run at once."""
+    existing = sorted(case.state.jobs_of(KEY), key=lambda job: job.first_trial)
+    found = to_open(case.sweep, existing, total, parallelism=sys.maxsize)
+    for segment in found:
+        case.job(segment.number, segment.first, segment.size, succeeded=0)
+    return found
+
+
+@given(st.lists(st.integers(1, 5000), min_size=1, max_size=6))
+def test_every_trial_is_in_one_segment_however_often_trials_are_added(rises):
+    case, found, total = Case(completions=sum(rises)), [], 0
+    for rise in rises:
+        total += rise
+        found += opened(case, total)
+        assert opened(case, total) == []
+    assert [s.number for s in found] == list(range(len(found)))
+    trials = [trial for s in found for trial in range(s.first, s.end)]
+    assert trials == list(range(total))
+    assert all(1 <= s.size <= SEGMENT_TRIALS for s in found)
+
+
+@given(st.lists(st.integers(0, 1000), max_size=8), st.integers(1, 3000))
+def test_segments_share_the_parallelism_and_none_gets_more_than_it_has_left(left, parallelism):
+    found = widths(left, parallelism)
+    assert sum(found) == min(parallelism, sum(left))
+    assert all(width <= each for width, each in zip(found, left, strict=True))

@@ -149,7 +149,7 @@ async def test_a_search_without_values_stops_alone_and_says_why(
     start = Start(case.state, case.sweeps, Studies(), changed=changed.append)
     with pytest.raises(NotPlaceableError, match=says):
         await prepared(start, place())
-    assert case.sweep.unsearchable.startswith(says)
+    assert case.sweep.adaptive.unsearchable.startswith(says)
     assert changed == [KEY]
 
 
@@ -197,5 +197,5 @@ async def test_a_question_that_took_too_long_once_is_asked_again(
     waiting(case, 0)
     start = Start(case.state, case.sweeps, Studies())
     assert "lr" in (await prepared(start, place("job-0")))[HPARAMS]
-    assert (asked, case.sweep.unsearchable) == ([0, 0], "")
+    assert (asked, case.sweep.adaptive.unsearchable) == ([0, 0], "")
     hangs.set()

@@ -304,7 +304,7 @@ def test_a_segment_of_thousands_of_digits_is_none() -> None:
     job = segment_job()
     meta = msgspec.structs.replace(job.metadata, annotations={SEGMENT: "9" * 5000})
     record = job_record(msgspec.structs.replace(job, metadata=meta))
-    assert record is not None and not case.sweep.know(record)
+    assert record is not None and not case.sweep.segments.know(record)
 
 
 def test_values_that_nobody_of_us_wrote_do_not_hide_the_pod() -> None:

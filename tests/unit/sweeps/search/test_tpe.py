@@ -6,20 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from gpu_scheduler.sweeps.core.objective import Goal, Objective
-from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.rows import Header, decode, encode
-from gpu_scheduler.sweeps.core.space import (
+from gpu_scheduler.api.search import (
+    Algorithm,
     Constant,
+    Goal,
     IntRange,
     LogUniform,
+    Objective,
     Parameters,
+    Search,
     Space,
     Uniform,
     Values,
     values_of,
 )
-from gpu_scheduler.sweeps.core.trials import Algorithm, Search, parameters_of
+from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
+from gpu_scheduler.sweeps.core.rows import Header, decode, encode
+from gpu_scheduler.sweeps.core.trials import parameters_of
 from gpu_scheduler.sweeps.search.tpe import BEST, LARGEST, NEWEST, RUNNING, TpeStudy
 
 LOSS = Objective("loss")
@@ -206,8 +209,8 @@ def test_without_optuna_it_says_how_to_get_it():
     script = (
         "import sys; sys.modules['optuna'] = None\n"
         "from gpu_scheduler.sweeps.search.tpe import TpeStudy, TpeMissingError\n"
-        "from gpu_scheduler.sweeps.core.objective import Objective\n"
-        "from gpu_scheduler.sweeps.core.space import Space\n"
+        "from gpu_scheduler.api.search import Objective\n"
+        "from gpu_scheduler.api.search import Space\n"
         "try: TpeStudy(Space({}), Objective('a'), 0)\n"
         "except TpeMissingError as error: print(error)\n"
     )

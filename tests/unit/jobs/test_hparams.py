@@ -10,10 +10,10 @@ from tests.unit.jobs.golden_jobs import SWEEP, make_input
 
 from gpu_scheduler.api.hparam_refs import env_name, references
 from gpu_scheduler.api.names import REPORT_URL
+from gpu_scheduler.api.segments import Segment
 from gpu_scheduler.jobs.annotation import well_formed
+from gpu_scheduler.jobs.hparams import annotations
 from gpu_scheduler.jobs.render import render
-from gpu_scheduler.sweeps.core.segments import Segment
-from gpu_scheduler.sweeps.injection import annotations
 
 PARAMETERS = {"lr": 1e-5, "batch-size": 32, "opt.name": "adam", "nesterov": True}
 

@@ -26,8 +26,8 @@ from gpu_scheduler.api.names import (
 )
 from gpu_scheduler.api.numbering import numbered
 from gpu_scheduler.api.pod_env import JOB_COMPLETIONS, JOB_INDEX, Env, from_annotation
-from gpu_scheduler.sweeps.core.segments import Segment
-from gpu_scheduler.sweeps.core.space import Value, text_of
+from gpu_scheduler.api.search import Value, text_of
+from gpu_scheduler.api.segments import Segment
 
 ENV_TRIAL = "GPUJOB_TRIAL"
 ENV_POD_INDEX = "POD_INDEX"  # Run:ai's name for the same
