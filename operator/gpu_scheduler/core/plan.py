@@ -1,8 +1,7 @@
 """One planning cycle: from a picture of the cluster to decisions.
 
 A pure function: no clock, no randomness, the arguments stay as they are, equal arguments give
-equal plans whatever the order of the jobs. Called by the planner loop each cycle and by the
-simulator.
+equal plans whatever the order of the jobs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

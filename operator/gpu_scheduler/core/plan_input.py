@@ -2,7 +2,7 @@
 
 A node that is left out takes its running pods and holds with it, a job its own, a project those of
 its jobs. What they hold stays taken: it is in the cluster's arrays and in what projects are
-charged. Called by ``runtime.planning``, for each cycle and for the search of a culprit.
+charged.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -3,7 +3,7 @@
 A generator: it yields what to keep, is sent whether planning that raises, and returns the culprit
 after a few dozen questions, whatever the size of the cluster. One object at a time: of several
 culprits the next is found once the first is left out. Whoever asks decides what happens between two
-questions. Called by ``runtime.planning``.
+questions.
 
 Objects are let in one by one, in halves: the first that makes it raise is under suspicion. Where
 that takes a job and a node together, each is tried alone with some others of the other kind: the

@@ -3,7 +3,7 @@
 Freed devices are held for the group for which others had to leave until it is bound, so nobody
 slips in between, and stay the same ones as long as they are there. A hold that has become pointless
 (the pod is gone, its node closed, its quota used up, the room taken by what is not ours) is
-dropped, and the group competes again like all others. Called by ``plan`` before its rounds.
+dropped, and the group competes again like all others.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

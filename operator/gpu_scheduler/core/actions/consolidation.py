@@ -3,7 +3,7 @@
 Off by default. Only for what is inside its project's quota and nothing else could start; only
 training pods with parts of GPUs move, of projects inside their quota, none more than once an hour.
 All of them must have another place in the same plan, in whatever order they come back, and
-therefore few move at once. Called by ``plan`` last of all that makes room.
+therefore few move at once.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -2,8 +2,7 @@
 
 The room is where the group fits soonest: time limits say when pods end at the latest, and where
 they do not, the node with the least still to be freed is taken. What is free there, and what frees,
-goes to nobody ranked after it, except to pods known to end before the room is complete. Called by
-``reservations`` and by ``plan``.
+goes to nobody ranked after it, except to pods known to end before the room is complete.
 """
 
 from collections.abc import Iterable, Mapping

@@ -4,7 +4,7 @@ Groups inside quota come first, then those that would borrow what is theirs by f
 higher priorities inside a project. A group gets help only if it ends at most at its project's fair
 share and every victim's project stays at or above its own, or, for a group inside quota, at its
 quota; so no plan can undo the one before. Nobody is evicted for room that is there or comes anyway
-(ADR 0038), nor before it is due (``deadlines``). Called by ``plan`` after both rounds.
+(ADR 0038), nor before it is due (``deadlines``).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -2,7 +2,7 @@
 
 Pods that are about to go count no longer; room that is kept for a pod counts already. A project
 is never taken below its quota, of GPUs and of a model that its quota names, and below its fair
-share only for a group that is guaranteed (ADR 0025). Called by ``preemption``.
+share only for a group that is guaranteed (ADR 0025).
 """
 
 from collections.abc import Iterable, Mapping

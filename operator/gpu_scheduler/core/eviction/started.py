@@ -3,7 +3,7 @@
 Who makes room finds them among the other victims, and first of all: they have done no work. Where
 one of them is in the way, the cycle is planned again and they have their turn later in it. Not so
 those near which, or because of whose spread, others were put: without them those would be where
-they may not. Called by ``preemption``.
+they may not.
 """
 
 from collections.abc import Iterable

@@ -3,7 +3,7 @@
 A gang is one victim: all of its pods go, or none. Training may always be stopped. Of a project's
 interactive pods only what they hold together above its quota may be taken; which of them go is a
 matter of order and fit. Pods that leave already, or cannot be evicted at present, are no victims,
-and who was chosen once in a cycle is not chosen again. Called by ``preemption``.
+and who was chosen once in a cycle is not chosen again.
 """
 
 from collections.abc import Callable, Iterable

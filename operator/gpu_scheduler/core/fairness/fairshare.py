@@ -3,7 +3,7 @@
 What each project is guaranteed and asks for comes first; the surplus goes to those that ask for
 more, by weight, capped by what they ask for, until nothing is left. Integers of milli-GPU with the
 largest remainder: shares sum to what there is or to what is asked for, whichever is less, and
-nobody's share is cut to whole GPUs. Called by ``plan`` once per cycle and by the project's status.
+nobody's share is cut to whole GPUs.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """What can never be: pods that no node could hold, and more than a project can ever have.
 
 Said of each group when it is made, and carried with it: such a group asks for nothing, is never
-tried and waits until the cluster or its project changes. Called by ``pod_group``.
+tried and waits until the cluster or its project changes.
 """
 
 from gpu_scheduler.core.fairness.budget import ModelBudget

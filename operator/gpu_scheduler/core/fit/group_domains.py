@@ -1,7 +1,7 @@
 """The topology domains in which a group may be placed: which, and in what order.
 
 A domain is given by the nodes that are left out. Those come first that would have the least GPU
-left, then by name. Called by ``placement`` and ``solver``.
+left, then by name.
 """
 
 from collections.abc import Container, Iterator

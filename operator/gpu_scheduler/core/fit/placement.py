@@ -3,7 +3,7 @@
 Members are put on the snapshot one by one, each on the best node for it, and taken off again: the
 answer is a placement, the snapshot stays as it was. A gang that stays apart takes whole devices
 while it is tried, so no two members meet on one. With a topology the domains are tried one by one,
-those first that would have the least GPU left, then by name. Called by every step of the plan.
+those first that would have the least GPU left, then by name.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """The best node for a pod among those that may take it.
 
 The score table with nodes kept out of it: those that others wait for, those that a job avoids,
-those where a pod would be charged more than its project has left. Called by ``placement`` per pod.
+those where a pod would be charged more than its project has left.
 """
 
 from collections.abc import Callable, Iterator

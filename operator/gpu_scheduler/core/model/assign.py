@@ -4,7 +4,7 @@ A depth-first search in best-fit order: largest request first, devices that look
 once, and states proven hopeless are remembered. It finds an assignment whenever one exists, as
 long as it needs no more than ``MAX_STEPS`` steps; past that the answer is "does not fit". A
 budget over many nodes keeps a nasty pod shape from stopping the planner.
-Several requests may share a device, the devices of one request differ. Called by ``devices``.
+Several requests may share a device, the devices of one request differ.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 Best fit: the devices with the least left after the pod; a request in MiB first takes the cheapest
 device that holds it. Whole GPUs take fully free devices. One request of any count
 is solved by taking the best ``count`` devices; several requests go to the exact search of
-``assign``. Invariant: picks never exceed what is free in milli or in MiB. Called by ``scores``.
+``assign``. Invariant: picks never exceed what is free in milli or in MiB.
 """
 
 from typing import NamedTuple

@@ -2,8 +2,7 @@
 
 The rules are those of Kubernetes' own scheduler and kubelet, which checks affinity once more when
 it admits the pod. Only what lasts is judged: a node that is closed for the moment still matches, so
-no job becomes unsatisfiable because of it. Called by ``pod_request`` once per pod shape and node,
-and by the reasons.
+no job becomes unsatisfiable because of it.
 """
 
 from gpu_scheduler.core.model.cluster import NodeInfo, Taint

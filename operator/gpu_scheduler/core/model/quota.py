@@ -2,7 +2,6 @@
 
 Charged is the milli-GPU of pods that have not ended plus what this cycle placed. Inside quota:
 charged + request <= quota. Above it only with a weight above 0. A limit holds always.
-Called by ``plan`` before each placement and by the reasons.
 """
 
 from gpu_scheduler.core.model.request import Project

@@ -1,7 +1,4 @@
-"""One requirement on labels, of nodes or of pods, and whether it holds: as Kubernetes says.
-
-Called by ``fit`` for nodes and by ``affinity`` for pods.
-"""
+"""One requirement on labels, of nodes or of pods, and whether it holds: as Kubernetes says."""
 
 import re
 from collections.abc import Mapping

@@ -10,10 +10,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.cluster import Cluster, NodeResources
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID, ProjectName
-from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.running_pods import RunningPod
 
 Pick = tuple[int, int, int, int]  # container, device (index in the cluster), milli, MiB

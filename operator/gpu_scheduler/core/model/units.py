@@ -2,7 +2,7 @@
 
 A decimal crosses into an integer once, here, through ``Decimal(str(x))``; no float is ever
 summed. A device has 1,000 milli; its capacity in memory is its *usable* MiB (total minus what
-the driver reserves). Called by everything that turns a request into a share of a device.
+the driver reserves).
 """
 
 from decimal import Decimal

@@ -1,6 +1,6 @@
 """Which nodes a pod accepts, as flags over all of them; kept as long as the nodes stay.
 
-Called by ``peer_masks``: topology spread counts only such nodes.
+Topology spread counts only such nodes.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,7 +2,7 @@
 
 Worked out once per label key and kept as long as the nodes stay. A key may divide the nodes into
 a few zones or into one domain per node, so a division is an array, never a list of flags per
-domain. Called by ``placement`` and ``possible``.
+domain.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 A job with hundreds of equal pods is one run, and its groups are made one by one when they are asked
 for: most have to wait, and about those nothing is asked but what they are like. Whether groups can
-never start is said of each signature when the first of it is made. Called by ``queues``.
+never start is said of each signature when the first of it is made.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Which objects of a list are other ones than before, told by the objects themselves.
 
 As lists go that are kept in order, where some leave and others join: one comparison for each that
-stays. Whatever the order is, the answer is right. Called by ``queues``.
+stays. Whatever the order is, the answer is right.
 """
 
 from collections.abc import Sequence

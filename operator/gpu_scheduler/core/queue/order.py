@@ -2,7 +2,7 @@
 
 Between projects the one that holds the smallest part of its fair share; inside a project
 interactive before training, then high priority, then age, then the key. ``project_rank`` is the
-one place that says what a fair order between projects is. Called by ``plan``.
+one place that says what a fair order between projects is.
 """
 
 import math

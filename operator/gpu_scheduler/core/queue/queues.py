@@ -3,7 +3,6 @@
 Kept from cycle to cycle: a job that is the same object as in the cycle before keeps its place and
 its groups, as long as nodes, projects and rules stay; thousands wait, and few come or go. A group
 waits as long as it has no assignments. Invariant: the queues are those that would be made anew.
-Called by ``plan``.
 """
 
 from bisect import bisect_left, insort

@@ -3,7 +3,7 @@
 A block takes what it wants from what comes (see ``releasing``), and for the rest blocks what is
 free. Freed room is kept on the devices for which others had to go, so that what was promised to
 several pods keeps fitting; a reservation blocks what there is of it. Kept room is nobody else's,
-except for those who rank before its pod: see ``may_use``. Called by all who keep or use such room.
+except for those who rank before its pod: see ``may_use``.
 """
 
 from collections import Counter, defaultdict
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.affinity.masks import AffinityMasks
 from gpu_scheduler.core.fit.placement import Placement, milli_of
+from gpu_scheduler.core.model.cluster import NodeResources
 from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationReason
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob, WaitingPod
-from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 from gpu_scheduler.core.queue.order import FIRST, JobRank, job_rank
 from gpu_scheduler.core.queue.pod_group import PodGroup

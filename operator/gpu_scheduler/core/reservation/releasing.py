@@ -1,16 +1,15 @@
 """What pods that are about to go will free, less what of it is kept for somebody already.
 
 A pod that is being evicted holds its devices until it is gone, but nobody need be evicted for room
-that comes anyway. Room is promised once: ``take`` takes it off what comes. Called by ``active`` and
-by all who look for room.
+that comes anyway. Room is promised once: ``take`` takes it off what comes.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gpu_scheduler.core.model.cluster import NodeResources
 from gpu_scheduler.core.model.request import PodUID, ProjectName
-from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 
