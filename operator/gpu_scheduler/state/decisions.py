@@ -2,7 +2,7 @@
 
 A decision is about a pod that exists, or about an unmade one, which is awaited from then on. It
 stays charged until the watch shows the pod on its node, the pod takes the place of an awaited one,
-or it is taken back. Kept by ``state.cluster_state``.
+or it is taken back.
 """
 
 from dataclasses import replace

@@ -2,7 +2,7 @@
 
 A pod takes the place of the awaited one of its index, or of any other of its role. Where it is not
 what was planned, and does not fit there, it waits like any other. The members of a gang take theirs
-together, once all have come. Fed by every pod event.
+together, once all have come.
 """
 
 from gpu_scheduler.api.parts import is_gang

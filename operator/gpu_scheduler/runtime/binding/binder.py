@@ -5,7 +5,7 @@ shows the pod or it is certain that the write neither happened nor will: after a
 read; where the answer is not known it is touched first, so that a write still under way is refused.
 A pod of which only metadata changed gets its write again at once. The places of a gang are one
 decision: when one fails, those not written yet are dropped and those written are released. Every
-write carries the leader's term. Fed by the planning loop.
+write carries the leader's term.
 """
 
 import asyncio

@@ -1,7 +1,6 @@
 """The placements of gangs that are under way: the places of a gang are one decision.
 
-When one fails, those not written yet are dropped and those written are released. Filled by
-``binder``, read and ended by ``gang_guard``.
+When one fails, those not written yet are dropped and those written are released.
 """
 
 from dataclasses import dataclass, field

@@ -2,8 +2,7 @@
 
 One that changed is tried again at once, any other after a time that doubles from one minute to
 thirty. What failed in the trial goes aside again without another search, so a trial costs the
-others one plan. Kept in memory: a new leader finds the same culprits in its first cycle. Filled by
-``planning``; the status says so on the object.
+others one plan. Kept in memory: a new leader finds the same culprits in its first cycle.
 """
 
 from collections.abc import Callable, Collection

@@ -2,8 +2,7 @@
 
 An eviction is over in a moment, and the Job makes the next pod ten seconds later: meanwhile nothing
 that exists says what happened. Told by whoever evicts here; who was drained, or lost with its node,
-says so itself (DisruptionTarget). Pods that make room for others are ``preemption``'s. Fed by every
-pod event; asked by the status.
+says so itself (DisruptionTarget). Pods that make room for others are ``preemption``'s.
 """
 
 from gpu_scheduler.core.model.request import JobKey, PodUID

@@ -5,7 +5,7 @@ same index again; the pod keeps its own grace period. From the decision on the p
 leaving, so nobody else is evicted for the same room. Of a gang all members go, also those that hold
 no GPU. A pod whose disruption budget says no for too long goes all the same where a guarantee is
 owed its devices (ADR 0032), and is else spared for a while. That a pod moves is written on its Job
-first. Called by the planning loop; asked by the status.
+first.
 """
 
 import logging

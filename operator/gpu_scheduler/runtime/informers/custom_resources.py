@@ -1,8 +1,7 @@
 """From custom resources as JSON to the records of the state.
 
 Whatever is in the object, a record comes out: a spec that cannot be read becomes a record with a
-``problem``, which the status tells the user. Called by the kopf handlers, and by ``OurLists``:
-a watch that lost its place can miss a deletion.
+``problem``, which the status tells the user.
 """
 
 from collections.abc import Callable, Iterable, Mapping

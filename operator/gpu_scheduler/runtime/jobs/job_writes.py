@@ -4,7 +4,7 @@ What somebody else has changed is put back at once. Whoever writes it again and 
 answered as often: after the third time the delay grows to a minute, and the GPUJob says so, until
 the other has let it be for a while. It says so, too, where a Job was edited while it was suspended,
 or where a change is refused: the same one is then asked for ever more seldom, whoever looks at the
-GPUJob in between. Shared by the Jobs of roles and the segments of sweeps.
+GPUJob in between.
 """
 
 import logging

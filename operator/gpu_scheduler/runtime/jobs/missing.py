@@ -5,8 +5,7 @@ for a second, the API server is asked by a dry run, which says what is so now: i
 job's message. What has a place and does not come gives it back, its Jobs become as narrow as their
 pods, and nothing more is planned of the job. It is asked again by the rules for refused jobs, and
 at once when a ResourceQuota of the namespace changes; when it says yes the job waits for its turn.
-A job that never had a pod and whose template is refused is judged like a new one. Fed by the status
-writer.
+A job that never had a pod and whose template is refused is judged like a new one.
 """
 
 import logging

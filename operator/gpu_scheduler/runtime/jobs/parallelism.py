@@ -3,7 +3,7 @@
 A Job grows by the pods that are awaited. It becomes narrower only where pods of it wait for their
 place (``narrowing``) or are refused (``missing``), never below its pods with places, and only while
 its controller knows that these run (ADR 0054): a pod that ends is followed by the next without a
-write of ours. Called by the Jobs of roles and of sweeps.
+write of ours.
 """
 
 from collections.abc import Iterable, Mapping

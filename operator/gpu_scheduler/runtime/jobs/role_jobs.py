@@ -1,4 +1,4 @@
-"""The Jobs of GPUJobs that are no sweeps: one, or one for each role. Called by the reconciler.
+"""The Jobs of GPUJobs that are no sweeps: one, or one for each role.
 
 A Job is made when a pod of it has a place, and is as wide as its pods have places
 (``parallelism``).

@@ -2,7 +2,7 @@
 
 Who may write the status of Jobs may write anything there. So what is no such text names nothing,
 nothing beyond the Job's own size counts, and a long range costs no more than a short one until
-somebody walks it: then at most ``size`` steps. Called by ``jobs``.
+somebody walks it: then at most ``size`` steps.
 """
 
 from collections.abc import Iterator

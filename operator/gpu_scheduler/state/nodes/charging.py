@@ -1,7 +1,7 @@
 """What a pod's news mean for the ledger: it takes its share, changes it, or gives it back.
 
 A pod holds what its allocation says, or gets from the device plugin, from its node on until it has
-ended; so one that the kubelet rejected holds nothing. Called by ``state`` for every event of a pod.
+ended; so one that the kubelet rejected holds nothing.
 """
 
 from gpu_scheduler.kube.objects import Pod

@@ -1,8 +1,7 @@
 """Nodes as the ledger is to know them: what the kubelet says, and the agent or else the labels.
 
 Invariant: after every change the ledger has the node's capacity, its devices and why it takes no
-pods. Devices are the agent's while there is a report, and those of the labels without one. Kept by
-``state``.
+pods. Devices are the agent's while there is a report, and those of the labels without one.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 Either a pod has them from the device plugin, or a pod of ours holds a device that its node does not
 list: its GPUNode is gone, a card was replaced, a label has changed. What is free there is then a
-guess, and nobody is placed on a guess. Called by ``ledger``.
+guess, and nobody is placed on a guess.
 """
 
 from collections.abc import Sequence

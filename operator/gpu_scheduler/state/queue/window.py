@@ -1,7 +1,7 @@
 """How many unmade pods of a job the planner looks at: not more than could run, and some beside.
 
 A sweep of 100,000 trials at once does not make the planner look at as many: what waits beyond the
-next few tells it nothing. Called by ``state.queue.prospective`` for jobs that are wide.
+next few tells it nothing.
 """
 
 from gpu_scheduler.core.model.cluster import Cluster
