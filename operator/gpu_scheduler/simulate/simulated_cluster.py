@@ -89,7 +89,10 @@ def scene_of(
     Raises:
         SimulationError: an object is not what the API server would have stored.
     """
-    state = ClusterState(holders_in, consolidation=consolidation)
+    # What makes such a pod ours depends on the installation; the operator has said what it lacks.
+    state = ClusterState(
+        holders_in, consolidation=consolidation, lacks=lambda pod, asked: _refused(pod)
+    )
     custom_resources = CustomResources(state, changed=lambda key: None)
     for kind, changed in (
         ("GPUClass", custom_resources.gpuclass),
@@ -101,8 +104,6 @@ def scene_of(
             changed(body)
     for node in _typed(objects.of("Node"), Node):
         state.node_changed(node)
-    # What makes such a pod ours depends on the installation; the operator has said what it lacks.
-    state.lacks = lambda pod, asked: _refused(pod)
     simulated = SimulatedCluster(state)
     for body in objects.of("Job"):
         simulated.templates[body["metadata"]["uid"]] = body

@@ -47,6 +47,7 @@ class ClusterView:
         *,
         consolidation: bool = False,
         now: Callable[[], float] | None = None,
+        lacks: Callable[[Pod, ShareRequest], str] = lambda pod, asked: "",
     ) -> None:
         """Start knowing nothing.
 
@@ -55,6 +56,7 @@ class ClusterView:
             consolidation: pods may move.
             now: epoch seconds, only ever more; None: what is shown is no cluster of this moment,
                 and its stamps are right.
+            lacks: what a pod that asks by itself lacks of what makes it ours; empty = nothing.
         """
         self._pods = PodStore(holders_in)
         self._gpujobs: dict[JobKey, GPUJobRecord] = {}
@@ -96,8 +98,7 @@ class ClusterView:
         self.narrowed: dict[str, int] = {}  # by uid: Jobs that are to become as narrow as this
         self.widening: dict[str, int] = {}  # by uid: Jobs of which this width is being written
         self.trials_left: Callable[[GPUJobRecord], int | None] = lambda job: None
-        # What a pod that asks by itself lacks of what makes it ours; empty = nothing.
-        self.lacks: Callable[[Pod, ShareRequest], str] = lambda pod, asked: ""
+        self.lacks = lacks
 
     @property
     def version(self) -> int:

@@ -66,9 +66,10 @@ def app(leading: Callable[[], Operator | None]) -> web.Application:
     made = web.Application(client_max_size=MAX_REPORT_BYTES)
     made.add_routes(
         [
-            web.post("/reports/trials/{pod}", partial(report, lambda leader: leader.reports)),
+            web.post("/reports/trials/{pod}", partial(report, lambda leader: leader.trial_reports)),
             web.post(
-                "/reports/checkpoints/{pod}", partial(report, lambda leader: leader.checkpoints)
+                "/reports/checkpoints/{pod}",
+                partial(report, lambda leader: leader.reports.checkpoints),
             ),
             web.post("/reports/{sweep}/{trial}/{token}", of_before),
         ]

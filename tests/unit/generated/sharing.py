@@ -179,7 +179,7 @@ class Judge:
         """What a project gets once those have gone who were asked for it."""
         return sum(
             sum(grant.milli for grant in hold.grants)
-            for hold in self.stage.operator.plan.reservations.values()
+            for hold in self.stage.operator.common.plan.reservations.values()
             if hold.reason is ReservationReason.FREED and hold.job.startswith(f"{project}/")
         )
 

@@ -249,7 +249,11 @@ class Stage:
 
 def handlers_of_kopf(operator: Operator) -> dict[str, Callable[[str, Obj], None]]:
     """By collection: what kopf would call with the type of an event and its object."""
-    registry = handlers.registry(operator.custom_resources, operator.client, operator.lists.version)
+    registry = handlers.registry(
+        operator.informers.custom_resources,
+        operator.common.client,
+        operator.informers.lists.version,
+    )
 
     def tell(handler: Any, kind: str, obj: Obj) -> None:
         # As kopf has it: decoded from the wire, so nobody changes what a server keeps.

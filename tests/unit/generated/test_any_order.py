@@ -101,7 +101,7 @@ class Leading:
         """All keys have been worked on that are in line, and others have had their turns."""
         for _ in range(3):
             await self._planned()
-            await self.operator.queue.emptied(10)
+            await self.operator.common.queue.emptied(10)
         if self._task.done():
             self._task.result()
         met = {loop for loop, count in counts.items() if count > self._before[loop]}

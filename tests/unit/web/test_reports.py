@@ -50,7 +50,8 @@ class Judge:
 
 def leader(judge: Judge | None) -> Any:
     """A leader whose reports of every kind this one judges."""
-    return SimpleNamespace(reports=judge, checkpoints=judge) if judge is not None else None
+    checkpoints = SimpleNamespace(checkpoints=judge)
+    return SimpleNamespace(trial_reports=judge, reports=checkpoints) if judge is not None else None
 
 
 @asynccontextmanager
