@@ -212,7 +212,7 @@ def _complete(simulated: SimulatedCluster, job: GPUJobRecord) -> None:
     for own in job.own(state.jobs_of(job.key)):
         if own.role not in job.requests or own.ended or own.uid not in simulated.templates:
             continue
-        state.widening[own.uid] = job.requests[
+        state.decisions.widening[own.uid] = job.requests[
             own.role
         ].at_once  # as wide as its pods would have it
         live = {pod.index for pod in state.pods_of(own.uid) if pod.stage is not Stage.ENDED}

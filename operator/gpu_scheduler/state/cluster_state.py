@@ -1,14 +1,12 @@
 """Everything the operator knows, kept up to date by watch events and by its own decisions.
 
-Between a decision and its echo in the watch an assumed allocation counts: ``assume`` charges it,
+Between a decision and its echo in the watch an assumed allocation counts: ``decisions`` charges it,
 the pod's next event with a node confirms it, ``forget`` takes it back. An event older than what is
-known of a pod is ignored. ``version`` grows with every change that could alter a plan; ``touched``
-collects the jobs whose status may have changed. Single-threaded: called from one event loop.
+known of a pod is ignored. Single-threaded: called from one event loop.
 """
 
 from collections.abc import Mapping
 
-from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
@@ -21,7 +19,6 @@ from gpu_scheduler.state.nodes.agents import Reports
 from gpu_scheduler.state.nodes.charging import charge
 from gpu_scheduler.state.nodes.classes import ClassRecord, resolve_models
 from gpu_scheduler.state.pods.pod import PodRecord, Stage, without_stranger
-from gpu_scheduler.state.queue.nominated import NominatedPod
 
 
 class ClusterState(ClusterView):
@@ -39,16 +36,16 @@ class ClusterState(ClusterView):
         new = without_stranger(new, self.jobs.get(new.job_uid))
         self._left(self._pods.upsert(new))
         if new.stage is Stage.ENDED or new.node:
-            self._assumed.pop(new.uid, None)
-        self.replan(charge(self.ledger, new, pod) | self._seat(new, pod))
+            self.decisions.assumed.pop(new.uid, None)
+        self.changes.replan(charge(self.ledger, new, pod) | self._seat(new, pod))
         self.running_pods.moves.see(new, pod)
         self._occupy(new)
-        if new.stage is Stage.WAITING and new.uid not in self._assumed:
-            self.replan(self.waiting.put(new, pod, self.jobs.get(new.job_uid)))
+        if new.stage is Stage.WAITING and new.uid not in self.decisions.assumed:
+            self.changes.replan(self.waiting.put(new, pod, self.jobs.get(new.job_uid)))
         else:
-            self.replan(self.waiting.drop(new.uid))
+            self.changes.replan(self.waiting.drop(new.uid))
         self._member_changed(new)
-        self.replan(new.stage is Stage.ENDED and self._makes_room(old))
+        self.changes.replan(new.stage is Stage.ENDED and self._makes_room(old))
         return new
 
     def pod_gone(self, uid: PodUID) -> None:
@@ -105,13 +102,13 @@ class ClusterState(ClusterView):
         self._occupy_by(uid)
         if old is None:
             return None
-        self.let_be(uid)
+        self.decisions.let_be(uid)
         if self._gpujobs.get(old.owner) is not None and not old.ended:
             self.vanished.setdefault(old.owner, []).append(old)
-        self.give_back(old.owner)
-        self._members_changed(old.owner)
-        self.replan(self.waiting.disown(uid))
-        self.touch(old.owner)
+        self.decisions.give_back(old.owner)
+        self.changes.members_changed(old.owner)
+        self.changes.replan(self.waiting.disown(uid))
+        self.changes.touch(old.owner)
         return old.owner
 
     def gpujob_changed(self, job: GPUJobRecord) -> None:
@@ -129,9 +126,9 @@ class ClusterState(ClusterView):
         self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
         if old is None or old.judged != job.judged:
             self.waiting.forget_job(job.key)
-            self.give_back(job.key)
-            self.replan()
-            self.touch(job.key)
+            self.decisions.give_back(job.key)
+            self.changes.replan()
+            self.changes.touch(job.key)
             for own in self.job_store.claims(job.key):
                 self._judge_job(own)
                 self._occupy_by(own.uid)
@@ -139,12 +136,12 @@ class ClusterState(ClusterView):
     def gpujob_gone(self, key: JobKey) -> None:
         """Forget a GPUJob."""
         self.job_store.forget(key)
-        self.withheld.pop(key, None)
+        self.decisions.withheld.pop(key, None)
         self.vanished.pop(key, None)
         self.waiting.set_open(key, False)
-        self.give_back(key)
+        self.decisions.give_back(key)
         if self._gpujobs.pop(key, None) is not None:
-            self.replan()
+            self.changes.replan()
             for own in self.job_store.of(key):
                 self._occupy_by(own.uid)
 
@@ -170,67 +167,16 @@ class ClusterState(ClusterView):
         """Plan pods of a GPUJob before they exist; ``templates``: by role, None = not any more."""
         job.templates = templates
         self.waiting.set_open(job.key, templates is not None and not self._is_over(job))
-        self.touch(job.key)
-        self.replan()
-
-    def withhold(self, key: JobKey, why: str, withheld: bool) -> None:
-        """Plan no pod of a GPUJob before it exists, as long as there is a reason not to.
-
-        ``why``: who says so; what is awaited is given back.
-        """
-        reasons = self.withheld.get(key, frozenset())
-        after = reasons | {why} if withheld else reasons - {why}
-        if after == reasons:
-            return
-        if after:
-            self.withheld[key] = after
-        else:
-            del self.withheld[key]
-        self.give_back(key)
-        self._members_changed(key)
-        self.replan()
-
-    def narrow(self, job: JobRecord, parallelism: int) -> None:
-        """Make a Job as narrow as this, once that is safe; what is awaited is given back."""
-        self.narrowed[job.uid] = parallelism
-        self.give_back(job.owner)
-        self.replan()
-
-    def let_be(self, job_uid: str) -> None:
-        """A Job has become as narrow as it was to be, or need not."""
-        if self.narrowed.pop(job_uid, None) is not None:
-            self.replan()
-
-    def assume(self, place: Assignment) -> None:
-        """Charge a decision before its write; the pod no longer waits."""
-        self.replan(self._decisions.assume(place, self._gpujobs.get(place.job)))
-        self._members_changed(place.job)
-
-    def take_place(self, nominated: NominatedPod, pod: PodUID) -> Assignment | None:
-        """A waiting pod takes the place of an awaited one; None where it does not fit there."""
-        job = self._gpujobs[nominated.place.job]
-        place = self._decisions.take_place(nominated, pod, job)
-        self.replan()
-        self._members_changed(job.key)
-        return place
-
-    def give_back(self, key: JobKey) -> bool:
-        """Give the places of a GPUJob's awaited pods back; False when it had none."""
-        nominated = self._decisions.of(key)
-        for uid in nominated:
-            self._decisions.take_back(uid)
-        if nominated:
-            self._members_changed(key)
-            self.replan()
-        return bool(nominated)
+        self.changes.touch(job.key)
+        self.changes.replan()
 
     def forget(self, uid: PodUID, pod: Pod | None) -> None:
         """Take back a decision whose write failed; ``pod`` as just read, None = gone."""
-        if uid not in self._assumed:
+        if uid not in self.decisions.assumed:
             return
-        self._decisions.take_back(uid)
+        self.decisions.take_back(uid)
         self._leaving.discard(uid)
-        self.replan()
+        self.changes.replan()
         if pod is None:
             self.pod_gone(uid)
             return
@@ -239,7 +185,7 @@ class ClusterState(ClusterView):
             return
         if known.version == version and known.stage is Stage.WAITING:
             # It may be slim, so that nothing else is to be read off it: the record stands.
-            self.replan(self.waiting.put(known, pod, self.jobs.get(known.job_uid)))
+            self.changes.replan(self.waiting.put(known, pod, self.jobs.get(known.job_uid)))
             self._member_changed(known)
         else:
             self.pod_changed(pod)
@@ -248,18 +194,12 @@ class ClusterState(ClusterView):
         """Note that a pod's eviction was decided, or given up: what it holds will be free."""
         (self._leaving.add if leaving else self._leaving.discard)(uid)
         self.running_pods.set_evicting(uid, leaving)
-        self.replan(self._member_changed(self.pods.get(uid)))
-
-    def replan(self, changes: int = 1, *, wake: bool = True) -> None:
-        """The next plan may be another one; ``wake``: False while a plan is under way."""
-        self._version += changes
-        if changes and wake:
-            self.changed.set()
+        self.changes.replan(self._member_changed(self.pods.get(uid)))
 
     def spare(self, uid: PodUID, spared: bool) -> None:
         """Choose this pod for no eviction, until further notice."""
         self.running_pods.set_spared(uid, spared)
-        self.replan(spared)
+        self.changes.replan(spared)
 
     def give_up_on(self, uid: PodUID) -> None:
         """A pod that leaves, or was to go with its owner, does not: its room is not counted on."""
@@ -267,7 +207,7 @@ class ClusterState(ClusterView):
             self._occupy(self.pods[uid])
         else:
             self.running_pods.give_up_on(uid)
-        self.replan()
+        self.changes.replan()
 
     def namespace_changed(self, name: str, *, terminating: bool) -> bool:
         """Note whether nothing can be made in a namespace any more; True when that is news."""
@@ -279,23 +219,23 @@ class ClusterState(ClusterView):
         """Believe a Job, or not (None)."""
         old = self.jobs.get(new.uid)
         for lost in self.job_store.judge(new, self._gpujobs.get(new.owner)):
-            self.replan(1 + self.waiting.disown(lost.uid))
+            self.changes.replan(1 + self.waiting.disown(lost.uid))
             self._occupy_by(lost.uid)
-        self._members_changed(new.owner)
+        self.changes.members_changed(new.owner)
         if new.uid not in self.jobs:
             return None
         if old is None:
             for pod in self._pods.part_strangers(new):
                 self._member_changed(pod)
-                self.replan(self.waiting.drop(pod.uid))
+                self.changes.replan(self.waiting.drop(pod.uid))
         if self.waiting.is_open(new.owner):
-            self.replan(old is None or old.makes != new.makes)
+            self.changes.replan(old is None or old.makes != new.makes)
         if self.waiting.has_pods(new.owner):
-            self.replan(old is None or old.shrinking != new.shrinking)
-        self.replan(self.waiting.adopt(new))
+            self.changes.replan(old is None or old.shrinking != new.shrinking)
+        self.changes.replan(self.waiting.adopt(new))
         if old is None or old.moves != new.moves:
             self._occupy_by(new.uid)
-            self.replan(bool(new.moves or old is not None))  # who may move now is another
+            self.changes.replan(bool(new.moves or old is not None))  # who may move now is another
         return new
 
     def _join(self, new: PodRecord, pod: Pod) -> None:
@@ -320,7 +260,7 @@ class ClusterState(ClusterView):
                 group.began = self.beginnings.order(group.created_seconds)
             self.job_store.enter(own)
             self.waiting.forget_job(own.owner)
-            self.replan()
+            self.changes.replan()
 
     def _left(self, old: PodRecord | None) -> None:
         """A pod is gone, or is another Job's now."""
@@ -333,23 +273,23 @@ class ClusterState(ClusterView):
 
     def _drop_pod(self, uid: PodUID, *, gone: bool) -> None:
         old = self._pods.drop(uid, gone=gone)
-        self._assumed.pop(uid, None)
+        self.decisions.assumed.pop(uid, None)
         self._leaving.discard(uid)
         self.running_pods.forget(uid)
         self.bereft.forget(uid)
         self.beginnings.forget(uid)
         waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
-        self.replan(waited | held | self._placed_pods.drop(uid))
+        self.changes.replan(waited | held | self._placed_pods.drop(uid))
         self._left(old)
-        self.replan(self._makes_room(old))
+        self.changes.replan(self._makes_room(old))
 
     def _node_refreshed(self, name: str, changed: bool) -> None:
         """Its devices may have other names now, and what is held on them with them."""
         if changed:
-            self.replan()
+            self.changes.replan()
             self.waiting.all_changed()
-            for key in self.nominated.on(name):
-                self.give_back(key)
+            for key in self.decisions.nominated.on(name):
+                self.decisions.give_back(key)
             for held in tuple(self.running_pods.on(name)):
                 self._occupy(self.pods[held.uid])
 
@@ -358,13 +298,13 @@ class ClusterState(ClusterView):
         if new.stage is not Stage.ENDED and new.node:
             affinity = pod_affinity_of(pod)
             return self._placed_pods.put(new.uid, affinity, new.node, ending=new.deleting)
-        return new.uid not in self._assumed and self._placed_pods.drop(new.uid)
+        return new.uid not in self.decisions.assumed and self._placed_pods.drop(new.uid)
 
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""
         held = self.ledger.held(pod.uid)
         job, project = self.work_of(pod), self.projects.owner(pod.namespace)
-        holds = held is not None and bool(held.grants) and pod.uid not in self._assumed
+        holds = held is not None and bool(held.grants) and pod.uid not in self.decisions.assumed
         self.bereft.see(pod, holds=holds, owned=job is not None)
         if held is None or not holds:
             self.running_pods.drop(pod.uid)
@@ -378,23 +318,23 @@ class ClusterState(ClusterView):
             self._occupy(pod)
 
     def _classes_settled(self) -> tuple[JobKey, ...]:
-        self.replan()
+        self.changes.replan()
         jobs = self._gpujobs.values()
         changed = tuple(job.key for job in jobs if resolve_models(job, self.classes))
         for key in changed:
             self.waiting.forget_job(key)
-            self.give_back(key)
+            self.decisions.give_back(key)
             for own in self.jobs_of(key):
                 self._occupy_by(own.uid)
-        self._touched.update(changed)
+        self.changes.touch_statuses(changed)
         return changed
 
     def _projects_settled(self, changed: bool) -> None:
         if not changed:
             return
-        self.replan()
+        self.changes.replan()
         self.waiting.all_changed()
         for pod in self.pods.values():
             if pod.allocation is not None:
                 self._occupy(pod)
-        self._touched.update(self._gpujobs)
+        self.changes.touch_statuses(self._gpujobs)

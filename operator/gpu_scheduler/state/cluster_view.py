@@ -4,19 +4,18 @@ Invariant: nothing here changes anything but caches, and what is to be told agai
 keeps it up to date.
 """
 
-import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import partial
 
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.api.share_request import ShareRequest
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.quota import ceiling_milli
 from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore
+from gpu_scheduler.state.changes import Changes
 from gpu_scheduler.state.decisions import Decisions
 from gpu_scheduler.state.jobs.beginnings import Beginnings
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
@@ -62,10 +61,6 @@ class ClusterView:
         self._gpujobs: dict[JobKey, GPUJobRecord] = {}
         self._leaving: set[PodUID] = set()
         self._terminating: set[str] = set()
-        self._touched: set[JobKey] = set()
-        self._touched_pods: dict[JobKey, None] = {}  # the same, with pods that wait
-        self._version = 0
-        self.changed = asyncio.Event()  # wakes who plans, who clears it
         # For others to read. What they write goes through the methods below.
         self.pods: Mapping[PodUID, PodRecord] = self._pods.known
         self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
@@ -74,7 +69,6 @@ class ClusterView:
         self.groups: Mapping[JobKey, GPUJobRecord] = self._shares.records  # of pods without GPUJob
         self.leaving: Set[PodUID] = self._leaving  # their eviction was decided here
         self.terminating: Set[str] = self._terminating  # namespaces: nothing can be made there
-        self.touched: Set[JobKey] = self._touched
         self.job_store = JobStore()
         self.jobs: Mapping[str, JobRecord] = self.job_store.believed  # by uid
         self.ledger = Ledger()
@@ -84,26 +78,18 @@ class ClusterView:
         self.agents = self.nodes.agents
         self.beginnings = Beginnings(now)
         self.waiting = PendingPods(self.beginnings)
+        self.changes = Changes(self.waiting)
         self.running_pods = RunningPodStore(Moves(on=consolidation), self.beginnings)
         self.bereft = BereftPods(
             self.job_store, self._gpujobs, self.running_pods.set_following, self.agents.note_news
         )
         self._placed_pods = PlacedPodStore(self.projects.owner)
-        self._decisions = Decisions(self.ledger, self._placed_pods, self.waiting)
-        self._assumed = self._decisions.assumed
-        self.assumed: Mapping[PodUID, Assignment] = self._assumed
-        self.nominated = self._decisions.nominated
-        self.withheld: dict[JobKey, frozenset[str]] = {}  # no unmade pod of these is planned: why
+        self.decisions = Decisions(
+            self.ledger, self._placed_pods, self.waiting, self.changes, self._gpujobs
+        )
         self.vanished: dict[JobKey, list[JobRecord]] = {}  # Jobs that the watch shows no more
-        self.narrowed: dict[str, int] = {}  # by uid: Jobs that are to become as narrow as this
-        self.widening: dict[str, int] = {}  # by uid: Jobs of which this width is being written
         self.trials_left: Callable[[GPUJobRecord], int | None] = lambda job: None
         self.lacks = lacks
-
-    @property
-    def version(self) -> int:
-        """Grows with every change that could alter a plan."""
-        return self._version
 
     def snapshot(self) -> Cluster:
         """The cluster as it stands, assumed allocations included. Not a copy: read only."""
@@ -137,7 +123,7 @@ class ClusterView:
         if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
             return None
         project = self.projects.owner(job.namespace)
-        if project is None or (key in self.nominated and is_gang(job.spec)):
+        if project is None or (key in self.decisions.nominated and is_gang(job.spec)):
             return None  # a gang is placed in one piece: it has its places, and its pods come
         if self.waiting.has_pods(key) and any(map(self.shrinks, self.jobs_of(key))):
             return None  # what got a place now might be deleted with what has none
@@ -152,38 +138,17 @@ class ClusterView:
         """What a GPUJob, or a group of pods without one, is called in sentences."""
         return self._shares.names.get(key, key)
 
-    def touch(self, key: JobKey) -> None:
-        """A job's status may be another one, for a reason that is not kept here."""
-        self._touched.add(key)
-        if self.waiting.has_pods(key):
-            self._touched_pods[key] = None
-
     def _member_changed(self, pod: PodRecord | None) -> bool:
         """Whether it is one of a GPUJob, or of a group."""
         key = self.job_of(pod) if pod is not None else None
         if key is not None:
-            self._members_changed(key)
+            self.changes.members_changed(key)
         return key is not None
-
-    def _members_changed(self, key: JobKey) -> None:
-        self.waiting.members_changed(key)
-        self.touch(key)
 
     def _touch_pods(self, pods: Iterable[PodUID]) -> None:
         known = [self.pods[uid] for uid in pods if uid in self.pods]
-        self._touched.update(key for key in map(self.job_of, known) if key is not None)
+        self.changes.touch_statuses(key for key in map(self.job_of, known) if key is not None)
         self.agents.note_news(pod.uid for pod in known)
-
-    def take_touched(self) -> Set[JobKey]:
-        """The jobs whose status may be another one, each once."""
-        taken = frozenset(self._touched)
-        self._touched.clear()
-        return taken
-
-    def take_touched_pods(self) -> Sequence[JobKey]:
-        """The jobs whose waiting pods may be told something else, each once."""
-        taken, self._touched_pods = tuple(self._touched_pods), {}
-        return taken
 
     def job_of(self, pod: PodRecord) -> JobKey | None:
         """The GPUJob that a pod belongs to, or its group, as far as known."""
@@ -211,13 +176,13 @@ class ClusterView:
 
     def count(self, job_uid: str) -> PodCount:
         """The pods of a Job, as they count for its controller."""
-        return counted(self._pods.of_job(job_uid), self._assumed)
+        return counted(self._pods.of_job(job_uid), self.decisions.assumed)
 
     def shrinks(self, own: JobRecord) -> bool:
         """Whether the controller of a Job may yet delete pods of it: none of them gets a place."""
         if own.owner not in self._gpujobs:
             return False  # pods that ask by themselves: nobody's width says how many there are
-        asked, decided = self.widening.get(own.uid, 0), own.uid in self.narrowed
+        asked, decided = self.decisions.widening.get(own.uid, 0), own.uid in self.decisions.narrowed
         known = max(self._pods.number_of(own.uid), own.active)
         if not (own.narrowed or decided) and known <= parallelism_of(own):
             return False  # without a look at each pod
@@ -227,7 +192,9 @@ class ClusterView:
     def gang(self, job: GPUJobRecord) -> Gang | None:
         """The gang that a GPUJob is, as its pods stand; None when they start one by one."""
         jobs, pods = self.jobs_of(job.key), self.records(job.key)
-        return gang_of(job.spec, jobs, pods, self._assumed.keys(), self._leaving, self.ledger)
+        return gang_of(
+            job.spec, jobs, pods, self.decisions.assumed.keys(), self._leaving, self.ledger
+        )
 
     def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
         """The Jobs of a GPUJob; not those of an earlier one of the same name."""
@@ -242,14 +209,14 @@ class ClusterView:
         return not self.trials_left(job)
 
     def _prospective(self, job: GPUJobRecord, project: ProjectName) -> list[ProspectivePod]:
-        if job.templates is None or job.key in self.withheld or self._is_over(job):
+        if job.templates is None or job.key in self.decisions.withheld or self._is_over(job):
             return []
         record = self.projects.records[project]
         return prospective_pods(
             job,
             self.jobs_of(job.key),
             self.records(job.key),
-            self.nominated.of(job.key),
+            self.decisions.nominated.of(job.key),
             left=self.trials_left(job),
             most=partial(most_prospective, self.ledger.cluster, ceiling_milli(record.project)),
         )

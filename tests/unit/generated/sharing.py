@@ -171,7 +171,7 @@ class Judge:
         """What the operator has given to a project by writes that are not answered yet."""
         return sum(
             sum(grant.milli for grant in place.grants)
-            for uid, place in self.stage.operator.state.assumed.items()
+            for uid, place in self.stage.operator.state.decisions.assumed.items()
             if uid not in self.server.granted and place.job.startswith(f"{project}/")
         )
 

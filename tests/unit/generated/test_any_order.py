@@ -113,7 +113,7 @@ class Leading:
         planning, state = self.operator.planning, self.operator.state
         for _ in range(_MOST_LOOKS):
             await asyncio.sleep(0.001 * self._plans)
-            if planning.paused or planning._planned_version == state.version:
+            if planning.paused or planning._planned_version == state.changes.version:
                 return
 
 

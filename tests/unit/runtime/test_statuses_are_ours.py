@@ -222,7 +222,7 @@ def test_an_end_that_was_found_is_believed_unless_a_job_says_otherwise(
         assert job.finished == believed
         assert job.shown == status, "what is there is put right by the writer"
         if not believed:
-            assert KEY in case.state.touched and "ProgramFailed" not in str(job.status)
+            assert KEY in case.state.changes.touched and "ProgramFailed" not in str(job.status)
             assert "Complete" not in str(job.status)
             suspends = [s.body["spec"].get("suspend") for s in case.client.of("PATCH")]
             assert True not in suspends, "nobody but its user suspends it"

@@ -102,10 +102,10 @@ def test_a_pod_that_is_gone_stays_gone_whatever_is_read_of_it_later() -> None:
     state = make_cluster_state(make_pod(version=1, node="a", grants=half()))
     before = facts(make_cluster_state())
     state.pod_gone(POD)
-    version = state.version
+    version = state.changes.version
     for late in (1, 2, 9):  # the watch may have missed what the read shows
         assert state.pod_changed(make_pod(version=late, node="a", grants=half())) is None
-    assert (facts(state), state.pods, state.version) == (before, {}, version)
+    assert (facts(state), state.pods, state.changes.version) == (before, {}, version)
 
 
 def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
@@ -117,7 +117,7 @@ def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
 
 def test_a_decision_about_a_pod_that_comes_late_is_not_revived_by_it() -> None:
     state = make_cluster_state(make_pod())
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     state.pod_gone(POD)
     state.forget(POD, make_pod(version=2))
     state.pod_changed(make_pod(version=3, node="a", grants=half()))
@@ -145,13 +145,13 @@ def test_a_job_of_nobody_is_not_taken_in() -> None:
 
 def test_every_change_that_could_alter_a_plan_is_a_new_version() -> None:
     state = ClusterState()
-    seen = [state.version]
+    seen = [state.changes.version]
     for event in everything():
         event(state)
-        seen.append(state.version)
+        seen.append(state.changes.version)
     for event in everything():
         event(state)
-        assert state.version == seen[-1]  # the same again is not
+        assert state.changes.version == seen[-1]  # the same again is not
     assert seen[0] < seen[-1]
 
 
@@ -293,9 +293,9 @@ def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> 
         elif known is None:
             continue
         elif verb == "assume" and state.waiting.pod(uid) is not None:
-            state.assume(place)
+            state.decisions.assume(place)
             continue
-        elif verb == "echo" and uid in state.assumed:
+        elif verb == "echo" and uid in state.decisions.assumed:
             objects[number] = make_pod(name, index=index, version=version, **held)
         elif verb == "fail":
             state.forget(uid, known)
@@ -313,7 +313,9 @@ def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> 
         else:
             continue
         state.pod_changed(objects[number])
-    for uid in list(state.assumed):  # what is in flight is settled before anybody compares
+    for uid in list(
+        state.decisions.assumed
+    ):  # what is in flight is settled before anybody compares
         state.forget(uid, objects[int(uid[-1])])
     assert facts(state) == facts(make_cluster_state(*objects.values()))
     assert max(0, *free(state)) <= 1000

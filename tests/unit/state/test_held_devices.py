@@ -160,7 +160,7 @@ class History(RuleBasedStateMachine):
             now=1_800_000_000.0,
         )
         for place in result.assignments:
-            self.state.assume(place)
+            self.state.decisions.assume(place)
             pod, job = self.waiting.pop(place.pod)
             cards = [(self.card(place.node, g.device), g) for g in place.grants]
             self.held[place.pod] = Held(pod, place, cards, job)

@@ -96,7 +96,7 @@ def test_a_place_that_came_to_nothing_does_not_begin_the_wait_anew() -> None:
     cluster.see(created=text(NOON))
     pod = cluster.state.waiting.pod(POD)
     assert pod is not None
-    cluster.state.assume(make_assignment())
+    cluster.state.decisions.assume(make_assignment())
     cluster.now += 30
     cluster.state.forget(POD, pod)
     assert cluster.waiting.pods[0].since == NOON

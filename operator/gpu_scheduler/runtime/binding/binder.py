@@ -123,7 +123,7 @@ class Binder:
         if gang:
             self._gangs.writes.begin(decision.job)
         self.idle.clear()
-        touch_job = partial(self._state.touch, decision.job)
+        touch_job = partial(self._state.changes.touch, decision.job)
         slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, touch_job)
         write = partial(self._write_soon, decision, pod, slow)
         if self._how.more is None or self._how.more.prepare(decision, write):
@@ -278,7 +278,7 @@ class Binder:
                 self._take_back(decision, None, "gone")
                 return None
             seen = self._state.pod_changed(now)
-            if decision.pod not in self._state.assumed:
+            if decision.pod not in self._state.decisions.assumed:
                 if self._state.pods[decision.pod].node:
                     self._placed(decision, pod)
                 else:

@@ -124,7 +124,7 @@ class GangGuard:
         self.writes.abort(key, why)
         released: list[PodRecord] = []
         for pod in list(self._state.records(key)):
-            if pod.uid in self._state.assumed and pod.uid not in bound:
+            if pod.uid in self._state.decisions.assumed and pod.uid not in bound:
                 self._state.set_leaving(pod.uid, True)  # until its write is settled
                 continue
             if pod.deleting or not (holds(pod) or pod.uid in bound):
@@ -142,4 +142,4 @@ class GangGuard:
     def _stays(self, uid: PodUID) -> None:
         """A pod stays where it is: its gang is looked at again by the loop."""
         self._state.set_leaving(uid, False)
-        self._state.replan()
+        self._state.changes.replan()

@@ -94,8 +94,8 @@ class PlaceholderPods:
     async def check(self) -> None:
         """Create and delete what is due."""
         now, state = self._clock(), self._state
-        if self._keeping.enabled and state.version != self._seen_version:
-            self._seen_version = state.version
+        if self._keeping.enabled and state.changes.version != self._seen_version:
+            self._seen_version = state.changes.version
             self._slots = needed(
                 state.snapshot(),
                 state.nodes.takes_pods,

@@ -151,7 +151,7 @@ class Starting:
         key = self._state.job_of(pod)
         if found is not None and found != slow.trouble and key is not None:
             slow.trouble = found
-            self._state.touch(key)
+            self._state.changes.touch(key)
 
     def _give_back(self, pod: PodRecord, slow: _Slow) -> None:
         job = self._state.work_of(pod)

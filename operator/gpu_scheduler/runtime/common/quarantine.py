@@ -135,10 +135,10 @@ class Quarantine:
     def _touch(self, ref: ObjectRef) -> None:
         """What is said of it may have changed."""
         state = self._state
-        state.replan(wake=False)
+        state.changes.replan(wake=False)
         key = JobKey(ref.name)
         if ref.type is ObjectType.JOB and state.work(key) is not None:
-            state.touch(key)
+            state.changes.touch(key)
 
 
 def _holds_without_a_job(state: ClusterState, key: str) -> bool:

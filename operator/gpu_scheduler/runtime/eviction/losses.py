@@ -25,7 +25,7 @@ class Losses:
             if len(self._of) > 2 * len(self._state.gpujobs):
                 self._of = {k: v for k, v in self._of.items() if k in self._state.gpujobs}
             self._of[job.key] = (job.uid, pod.uid, why)
-            self._state.touch(job.key)
+            self._state.changes.touch(job.key)
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""

@@ -78,7 +78,7 @@ class Preemptor:
                 unexpected("preemption", f"{decision.job}: pod {decision.pod}")
         for job, decision in gangs.items():
             for pod in list(self._state.records(job)):
-                if holds(pod) or pod.uid in self._state.assumed:
+                if holds(pod) or pod.uid in self._state.decisions.assumed:
                     try:
                         self._evict(pod, decision)
                     except Exception:

@@ -56,7 +56,7 @@ class Watches:
 def build(common: CommonParts, devices_changed: DevicesChanged) -> InformerParts:
     """Make what hears of our own kinds; ``devices_changed``: told of the devices of a GPUNode."""
     state, client, queue = common.state, common.client, common.queue
-    client.watches.need([*PATHS.values(), NODES, JOBS, PODS], [OPTIONAL], state.replan)
+    client.watches.need([*PATHS.values(), NODES, JOBS, PODS], [OPTIONAL], state.changes.replan)
     changed_nodes = ChangedNodes()
     custom_resources = CustomResources(
         state,

@@ -224,7 +224,9 @@ class CustomResources:
             return False
         shown = readable(GPUJobStatus, told)
         if (known.status, known.finalizers) != (shown, kept):
-            self._state.touch(known.key)  # somebody else's, or an old write that arrived late
+            self._state.changes.touch(
+                known.key
+            )  # somebody else's, or an old write that arrived late
         self._state.gpujob_changed(replace(known, deleting=deleting, finalizers=kept, shown=shown))
         return True
 
@@ -253,9 +255,9 @@ class CustomResources:
             return
         told = readable(GPUProjectStatus, body.get("status"))
         self._state.projects.told(record.project.name, told)
-        before = self._state.version
+        before = self._state.changes.version
         self._state.project_changed(record)
-        if self._state.version != before:
+        if self._state.changes.version != before:
             self._projects_changed()
 
     def project_gone(self, name: str, uid: str) -> None:

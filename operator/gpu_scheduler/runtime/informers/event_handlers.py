@@ -71,7 +71,7 @@ class PodHandler:
     def _leaves(self, pod: PodRecord) -> None:
         """A Job that was not to make pods before this one had left may have to make them now."""
         key = self._state.job_of(pod)
-        if key is not None and self._state.nominated.untold(key):
+        if key is not None and self._state.decisions.nominated.untold(key):
             self._look(key)
 
 
@@ -169,7 +169,7 @@ class JobHandler:
             unwanted = record.namespace in self._state.terminating
             if record.complete or record.failure or record.deleting or edited or unwanted:
                 self._changed(record.owner)
-            elif self._state.nominated.untold(record.owner):
+            elif self._state.decisions.nominated.untold(record.owner):
                 self._look(record.owner)  # it had to wait until its controller had done with others
 
     def gone(self, namespace: str, name: str, uid: str) -> None:

@@ -40,5 +40,5 @@ def build(
         statuses,
         seconds=common.settings.status_seconds,
         clock=clock,
-        hurried=lambda: bool(state.assumed),
+        hurried=lambda: bool(state.decisions.assumed),
     )

@@ -68,7 +68,7 @@ class ProjectStatuses(StoreStatuses):
 
     def touched(self) -> Iterable[str]:
         """All of them, if a plan may have changed; none before the first one."""
-        seen = (self._state.version, self._plan.shares_milli)
+        seen = (self._state.changes.version, self._plan.shares_milli)
         if not self._plan.cycles:
             return ()
         if seen != self._seen:

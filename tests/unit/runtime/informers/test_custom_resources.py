@@ -219,7 +219,7 @@ def test_a_gpujob_is_taken_in_and_looked_at() -> None:
     told = Told()
     told.custom_resources.gpujob(gpujob_body())
     assert told.changed == [KEY]
-    assert told.state.changed.is_set()
+    assert told.state.changes.some.is_set()
     assert told.state.gpujobs[KEY].uid == "gpujob-uid"
 
 
@@ -260,19 +260,19 @@ def test_our_own_status_is_compared_and_nothing_else_happens(
 
     monkeypatch.setattr("gpu_scheduler.runtime.informers.specs.read", counting)
     told.custom_resources.gpujob(gpujob_body(version=1))
-    assert (reads, len(told.changed), told.state.changed.is_set()) == (1, 1, True)
-    told.state.take_touched()
-    told.state.changed.clear()
+    assert (reads, len(told.changed), told.state.changes.some.is_set()) == (1, 1, True)
+    told.state.changes.take_touched()
+    told.state.changes.some.clear()
     known = told.state.gpujobs[KEY]
     for version in range(2, 1000):
         said = {"phase": "Pending", "message": f"{version}"}
         known.status = known.shown = said  # as the writer notes it
         told.custom_resources.gpujob(gpujob_body(version=version, status=dict(known.status)))
-    assert (reads, len(told.changed), told.state.changed.is_set()) == (1, 1, False)
-    assert told.state.gpujobs[KEY] is known and not told.state.touched
+    assert (reads, len(told.changed), told.state.changes.some.is_set()) == (1, 1, False)
+    assert told.state.gpujobs[KEY] is known and not told.state.changes.touched
     # A status that somebody else wrote is put right, still without another look at the spec.
     told.custom_resources.gpujob(gpujob_body(version=1000, status={"phase": "Running"}))
-    assert (reads, len(told.changed), told.state.touched) == (1, 2, {KEY})
+    assert (reads, len(told.changed), told.state.changes.touched) == (1, 2, {KEY})
     told.custom_resources.gpujob(gpujob_body(version=1001, generation=2, gpu=0.25))
     assert (reads, len(told.changed)) == (2, 3)
 
@@ -280,11 +280,11 @@ def test_our_own_status_is_compared_and_nothing_else_happens(
 def test_that_a_gpujob_is_being_deleted_is_news_of_the_same_generation() -> None:
     told = Told()
     told.custom_resources.gpujob(gpujob_body(version=1))
-    version = told.state.version
+    version = told.state.changes.version
     body = gpujob_body(version=2)
     body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     told.custom_resources.gpujob(body)
-    assert told.state.gpujobs[KEY].deleting and told.state.version > version
+    assert told.state.gpujobs[KEY].deleting and told.state.changes.version > version
     assert told.changed == [KEY, KEY]
 
 

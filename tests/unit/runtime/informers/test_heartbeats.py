@@ -26,12 +26,12 @@ class Case:
         self.state = make_cluster_state()
         self.state.gpunode_changed("a", devices())
         self.changed = ChangedNodes()
-        self.state.changed.clear()
+        self.state.changes.some.clear()
         self.beats = Heartbeats(self.state, self.changed, clock=clock)
 
     @property
     def woken(self) -> bool:
-        return self.state.changed.is_set()
+        return self.state.changes.some.is_set()
 
     @property
     def unschedulable(self) -> str:
@@ -53,7 +53,7 @@ async def test_a_lease_that_is_not_renewed_closes_the_node_and_a_renewal_opens_i
             case.unschedulable == "has an agent that has not reported for 40 s (Lease gpu-node-a)"
         )
         assert case.woken
-        case.state.changed.clear()
+        case.state.changes.some.clear()
         await asyncio.sleep(100)
         assert not case.woken  # the sentence stays as it is
         case.beats.changed(lease("in the future"))

@@ -36,7 +36,7 @@ def reported(*reports: SeenContainer, node: str = "a", **of_the_first: Any) -> C
     """A job with a pod on the first device of node a, and what node ``node``'s agent says."""
     state = make_cluster_state(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
     state.gpunode_changed("a", devices())
-    state.touched.clear()
+    state.changes.touched.clear()
     state.gpunode_changed(node, devices(**of_the_first), {POD: reports} if reports else {})
     return state
 
@@ -97,23 +97,25 @@ def test_a_share_of_time_that_cannot_be_is_not_known(odd: object) -> None:
 
 def test_news_of_a_pod_touch_its_job_once() -> None:
     state = reported(FINE)
-    assert state.touched == {KEY}
+    assert state.changes.touched == {KEY}
     assert state.agents.reports(state.pods[POD]) == (FINE,)
-    state.touched.clear()
+    state.changes.touched.clear()
     state.gpunode_changed("a", devices(), {POD: (FINE,)})
-    assert state.touched == set()
+    assert state.changes.touched == set()
     state.gpunode_changed("a", devices())
-    assert state.touched == {KEY}
+    assert state.changes.touched == {KEY}
 
 
 def test_nothing_is_planned_anew_for_a_report() -> None:
     state = reported()
-    before = state.version
+    before = state.changes.version
     state.gpunode_changed("a", devices(), {POD: (OVER,)})
-    assert state.version == before
-    state.touched.clear()
+    assert state.changes.version == before
+    state.changes.touched.clear()
     state.gpunode_changed("a", devices(), {POD: (replace(OVER, compute_percent=40),)})
-    assert (state.version, state.touched) == (before, {KEY}), "its status is written, no more"
+    assert (state.changes.version, state.changes.touched) == (before, {KEY}), (
+        "its status is written, no more"
+    )
 
 
 def test_an_agent_has_no_say_about_pods_of_other_nodes() -> None:
@@ -123,10 +125,10 @@ def test_an_agent_has_no_say_about_pods_of_other_nodes() -> None:
 
 def test_reports_of_a_silent_agent_do_not_count_until_it_is_heard_again() -> None:
     state = reported(OVER)
-    state.touched.clear()
+    state.changes.touched.clear()
     state.agent_silent("a", SILENT)
     assert state.agents.reports(state.pods[POD]) == ()
-    assert state.touched == {KEY}
+    assert state.changes.touched == {KEY}
     state.agent_silent("a", "")
     assert state.agents.reports(state.pods[POD]) == (OVER,)
 
@@ -140,14 +142,14 @@ def unschedulable(state: ClusterState) -> str:
 
 def test_a_silent_agent_closes_its_node_and_what_runs_there_stays() -> None:
     state = reported()
-    before = state.version
+    before = state.changes.version
     state.agent_silent("a", SILENT)
     assert unschedulable(state) == SILENT
     assert free(state) == [500, 1000]
-    assert state.version > before
-    again = state.version
+    assert state.changes.version > before
+    again = state.changes.version
     state.agent_silent("a", SILENT)
-    assert state.version == again
+    assert state.changes.version == again
     state.agent_silent("a", "")
     assert unschedulable(state) == ""
 
@@ -190,7 +192,7 @@ def test_a_device_with_a_trouble_takes_no_new_pods(state: dict[str, Any], troubl
 
 def test_illness_of_a_device_concerns_the_pods_that_hold_it() -> None:
     state = reported(healthy=False, illness="XID 79")
-    assert state.touched == {KEY}
+    assert state.changes.touched == {KEY}
     state.pod_changed(make_pod("job-1", node="a", grants=half("GPU-1"), phase="Running"))
     state.pod_changed(make_pod("job-2", node="a", grants=half("0"), phase="Running"))
     sick = {pod.name: [d.id for d in state.nodes.sick_devices(pod)] for pod in state.pods.values()}

@@ -73,14 +73,14 @@ def test_or_when_those_pods_are_gone(end: str) -> None:
     assert "but not those of 2 pods" in unschedulable(state)
     for name in ("job-0", "job-1"):
         assert unschedulable(state)
-        before = state.version
+        before = state.changes.version
         if end == "gone":
             state.pod_gone(PodUID(f"uid-{name}"))
         else:
             state.pod_changed(
                 make_pod(name, version=2, node="a", grants=half("GPU-0"), phase="Failed")
             )
-        assert state.version > before
+        assert state.changes.version > before
     assert (unschedulable(state), lost(state), free(state)) == ("", {}, [1000, 1000])
 
 
@@ -99,7 +99,7 @@ def test_a_leader_that_never_saw_the_gpunode_knows_it_by_the_allocations_alone()
 
 def test_a_decision_under_way_counts_as_what_is_held() -> None:
     state = with_agent(make_pod())
-    state.assume(make_assignment(grants=half("GPU-1")))
+    state.decisions.assume(make_assignment(grants=half("GPU-1")))
     state.gpunode_gone("a")
     assert "team-a/job-0 holds 0.5 of GPU-1" in unschedulable(state)
     state.forget(POD, make_pod())

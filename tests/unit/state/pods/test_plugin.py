@@ -56,12 +56,12 @@ def test_a_pod_that_asks_for_more_than_there_is_holds_nothing_once_it_is_rejecte
 
 def test_the_answer_follows_what_the_node_advertises() -> None:
     state = make_cluster_state(pause(WHOLE))
-    before = state.version
+    before = state.changes.version
     state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
-    assert unschedulable(state) and state.version > before
-    before = state.version
+    assert unschedulable(state) and state.changes.version > before
+    before = state.changes.version
     state.node_changed(make_node("a"))
-    assert unschedulable(state) == "" and state.version > before
+    assert unschedulable(state) == "" and state.changes.version > before
 
 
 def test_a_gpujobs_pod_that_asks_the_plugin_as_well_is_not_placed() -> None:
