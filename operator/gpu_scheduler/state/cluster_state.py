@@ -16,8 +16,8 @@ from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.jobs.projects import ProjectRecord
 from gpu_scheduler.state.nodes import devices
 from gpu_scheduler.state.nodes.agents import Reports
-from gpu_scheduler.state.nodes.charging import charge
 from gpu_scheduler.state.nodes.classes import ClassRecord, resolve_models
+from gpu_scheduler.state.nodes.ledger import charge
 from gpu_scheduler.state.pods.pod import PodRecord, Stage, without_stranger
 
 

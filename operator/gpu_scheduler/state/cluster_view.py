@@ -31,10 +31,9 @@ from gpu_scheduler.state.pods.pod_store import PodStore
 from gpu_scheduler.state.pods.shares import ShareGroups
 from gpu_scheduler.state.queue.gangs import gang_of
 from gpu_scheduler.state.queue.moves import Moves
-from gpu_scheduler.state.queue.prospective import ProspectivePod, prospective_pods
+from gpu_scheduler.state.queue.prospective import ProspectivePod, most_prospective, prospective_pods
 from gpu_scheduler.state.queue.running_pods import RunningPodStore
 from gpu_scheduler.state.queue.waiting import PendingPods
-from gpu_scheduler.state.queue.window import most_prospective
 
 
 class ClusterView:

@@ -17,14 +17,13 @@ import uvloop
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from tests.unit.generated.server import Server, _refusal, place_of
-from tests.unit.generated.stage import SETTINGS, handlers_of_kopf
+from tests.unit.generated.stage import SETTINGS, Unobserved, handlers_of_kopf
 from tests.unit.generated.values import Obj
 from tests.unit.generated.watches import NAMESPACE, OBJECTS, REFUSED, Event, Told, told_histories
 from tests.unit.parts import in_parts
 
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.common.observations import Unobserved
 from gpu_scheduler.runtime.operator import Operator
 
 ORDERS = int(os.environ.get("HISTORIES_ORDERS", "120"))

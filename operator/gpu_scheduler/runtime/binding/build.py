@@ -9,7 +9,6 @@ from gpu_scheduler.runtime.binding.arrivals import Arrivals
 from gpu_scheduler.runtime.binding.binder import Binder, More, Writing
 from gpu_scheduler.runtime.binding.failed_placements import FailedPlacements, Patience
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
-from gpu_scheduler.runtime.binding.gang_writes import GangWrites
 from gpu_scheduler.runtime.binding.leader_term import LeaderTerm
 from gpu_scheduler.runtime.binding.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.binding.placeholder_pods import PlaceholderPods, holder_pods
@@ -70,9 +69,7 @@ def build(
     state, client, settings = common.state, common.client, common.settings
     clock, now = common.clock.monotonic, common.clock.now
     stuck_seconds = settings.stuck_seconds
-    gangs = GangGuard(
-        state, evictor, GangWrites(), common.plan, patience_seconds=stuck_seconds, clock=clock
-    )
+    gangs = GangGuard(state, evictor, common.plan, patience_seconds=stuck_seconds, clock=clock)
     scheduled_events = ScheduledEvents(
         common.events, on=settings.scheduled_events, now=common.clock.stamp
     )
