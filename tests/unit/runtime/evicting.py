@@ -34,9 +34,7 @@ class Evicting:
         self.blind = False
         self.evictor = Evictor(state, client, events, self.losses, blind=lambda: self.blind)
         self.plan = last_plan(state)
-        self.gangs = GangGuard(
-            state, self.evictor, self.plan, patience_seconds=30.0, clock=clock
-        )
+        self.gangs = GangGuard(state, self.evictor, self.plan, patience_seconds=30.0, clock=clock)
         patience = Patience(stuck_seconds, avoid_seconds)
         self.placements = FailedPlacements(
             state, self.evictor, self.gangs, patience, clock=clock, now=Clock().now
