@@ -25,7 +25,7 @@ def crowd(projects: int) -> ClusterState:
     state = ClusterState()
     custom_resources = CustomResources(state, changed=lambda key: None)
     for n in range(NODES):
-        state.node_changed(make_node(f"n{n}", GPUS))
+        state.nodes.changed(make_node(f"n{n}", GPUS))
     for p in range(projects):
         for j in range(JOBS):
             job, uid = f"job-{j}", f"{p}-{j}"

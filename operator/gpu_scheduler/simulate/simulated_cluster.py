@@ -103,7 +103,7 @@ def scene_of(
         for body in objects.of(kind):
             changed(body)
     for node in _typed(objects.of("Node"), Node):
-        state.node_changed(node)
+        state.nodes.changed(node)
     simulated = SimulatedCluster(state)
     for body in objects.of("Job"):
         simulated.templates[body["metadata"]["uid"]] = body

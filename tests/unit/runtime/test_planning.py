@@ -104,7 +104,7 @@ async def test_a_decision_is_charged_and_handed_out_with_the_pod() -> None:
 @virtual
 async def test_waits_are_kept_and_their_jobs_touched_when_they_change() -> None:
     case = Case(make_cluster_state(make_pod()))
-    case.state.node_changed(make_node("a", cordoned=True))
+    case.state.nodes.changed(make_node("a", cordoned=True))
     case.planning.cycle()
     wait = case.last.waits[KEY]
     assert wait.reason is Reason.WAITING_FOR_RESOURCES
@@ -112,7 +112,7 @@ async def test_waits_are_kept_and_their_jobs_touched_when_they_change() -> None:
     case.state.changes.touched.clear()
     case.planning.cycle()
     assert case.state.changes.touched == set()
-    case.state.node_changed(make_node("a"))
+    case.state.nodes.changed(make_node("a"))
     case.planning.cycle()
     assert case.last.waits == {}
     assert case.state.changes.touched == {KEY}
@@ -325,7 +325,7 @@ async def test_freed_devices_stay_promised_until_the_pod_is_bound() -> None:
 @virtual
 async def test_time_alone_makes_it_plan_when_a_reservation_comes_due() -> None:
     case = Case(make_cluster_state(make_pod(created="2026-01-01T00:00:00Z")))
-    case.state.node_changed(make_node("a", gpus=1))
+    case.state.nodes.changed(make_node("a", gpus=1))
     case.state.pod_changed(
         make_pod(
             "busy", uid="busy", namespace="elsewhere", job=None, node="a", grants=half(milli=1000)

@@ -53,7 +53,7 @@ class Marked:
 def make_cluster_state(jobs: int = 4, nodes: int = 3) -> ClusterState:
     state = ClusterState()
     for n in range(nodes):
-        state.node_changed(make_node(f"n{n}", gpus=4))
+        state.nodes.changed(make_node(f"n{n}", gpus=4))
     for team in TEAMS:
         state.project_changed(make_project(team))
         for n in range(jobs):

@@ -169,7 +169,7 @@ async def test_what_came_after_a_write_of_a_project_whose_answer_is_slow_is_writ
     async with case.running():
         await asyncio.sleep(1)
         zero = dict(case.state.projects.statuses[ProjectName("team-a")])
-        case.state.node_changed(make_node("a"))
+        case.state.nodes.changed(make_node("a"))
         await asyncio.sleep(2 * INTERVAL)
         case.client.reply = lambda sent: slow_answer() if sent.path == PROJECT_PATH else {}
         case.pod(version=1)

@@ -74,7 +74,7 @@ async def test_a_reason_is_told_when_it_changes() -> None:
 @virtual
 async def test_a_project_shows_what_its_pods_hold() -> None:
     case = Case()
-    case.state.node_changed(make_node("a"))
+    case.state.nodes.changed(make_node("a"))
     async with case.running():
         await asyncio.sleep(1)
         case.pod(version=1)

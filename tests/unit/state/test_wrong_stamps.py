@@ -35,7 +35,7 @@ class Cluster:
         self.now = NOON
         self.state = ClusterState(now=lambda: self.now)
         self.state.beginnings.live = live
-        self.state.node_changed(make_node("a"))
+        self.state.nodes.changed(make_node("a"))
         self.state.project_changed(make_project())
         self.state.gpujob_changed(make_gpujob(created=job))
         self.state.job_changed(make_job(parallelism=4))

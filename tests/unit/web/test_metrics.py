@@ -90,7 +90,7 @@ def make(leader: bool = True) -> OperatorMetrics:
         )
         operator.informers.custom_resources.project(project_body(quota=2.5))
         operator.informers.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}))
-        operator.state.node_changed(make_node("a"))
+        operator.state.nodes.changed(make_node("a"))
         operator.state.job_changed(make_job(parallelism=2))
         operator.state.pod_changed(make_pod(node="a", grants=half("1"), phase="Running"))
         operator.state.pod_changed(make_pod("job-1", index=1, cpu="999"))

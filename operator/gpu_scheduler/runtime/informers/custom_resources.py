@@ -274,17 +274,17 @@ class CustomResources:
         if "devices" in status:
             found = devices.from_gpunode(status)
             before = self._state.agents.devices.get(meta["name"], found)
-            self._state.gpunode_changed(meta["name"], found, reports_from_gpunode(status))
+            self._state.nodes.reported(meta["name"], found, reports_from_gpunode(status))
             if before != found:
                 self._devices_changed(meta["name"], meta["uid"], before, found)
         else:  # just created: the node's labels are all that is known
-            self._state.gpunode_gone(meta["name"])
+            self._state.nodes.report_gone(meta["name"])
         self._node_changed(meta["name"])
 
     def node_gone(self, name: str, uid: str) -> None:
         """A GPUNode was deleted."""
         if self._forget((GPUNODES, "", name), uid):
-            self._state.gpunode_gone(name)
+            self._state.nodes.report_gone(name)
             self._node_changed(name)
 
     def gpuclass(self, body: Body) -> None:

@@ -83,11 +83,11 @@ class NodeHandler:
 
     def changed(self, obj: Node) -> None:
         """A node was added or changed."""
-        self._state.node_changed(obj)
+        self._state.nodes.changed(obj)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A node is gone."""
-        self._state.node_gone(name)
+        self._state.nodes.gone(name)
 
 
 class NamespaceHandler:
@@ -118,7 +118,9 @@ class NamespaceHandler:
         if before is not None and before != obj.metadata.labels:
             for tell in self._relabelled:
                 tell(name)
-        if self._state.namespace_changed(name, terminating=terminating) and terminating:
+        begun = terminating and name not in self._state.terminating
+        self._mark(name, terminating=terminating)
+        if begun:
             owners = {job.owner: job.namespace for job in self._state.jobs.values()}
             owners |= {key: job.namespace for key, job in self._state.gpujobs.items()}
             for key, namespace in owners.items():
@@ -128,7 +130,11 @@ class NamespaceHandler:
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A namespace is gone; one of its name may come."""
         self._labels.pop(name, None)
-        self._state.namespace_changed(name, terminating=False)
+        self._mark(name, terminating=False)
+
+    def _mark(self, name: str, *, terminating: bool) -> None:
+        known = self._state.terminating
+        (known.add if terminating else known.discard)(name)
 
 
 class JobHandler:

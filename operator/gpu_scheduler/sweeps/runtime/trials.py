@@ -205,7 +205,7 @@ class Trials:
         if seen.pod.phase == "Succeeded" and sweep.final(trial):
             # All that counts is in the table now, and a Job keeps its pods to its end: nobody
             # needs to remember thousands of them.
-            self._state.pod_dismissed(seen.pod.uid)
+            self._state.pod_gone(seen.pod.uid, for_good=False)
 
     def _judge(self, sweep: Sweep, trial: int, seen: TrialPod) -> None:
         pod = seen.pod

@@ -118,7 +118,7 @@ async def test_a_gated_pod_can_be_pinned_by_the_nodes_host_name() -> None:
     from tests.unit.state.builders import make_node
 
     case = Case(make_pod(path="gate"), pin=Pin.HOSTNAME)
-    case.state.node_changed(make_node("a", labels={"kubernetes.io/hostname": "a.example"}))
+    case.state.nodes.changed(make_node("a", labels={"kubernetes.io/hostname": "a.example"}))
     case.decide()
     await case.run()
     (patch,) = case.client.sent

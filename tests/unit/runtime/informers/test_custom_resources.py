@@ -179,9 +179,15 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
     monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     told = Told()
-    changed = {"gpujob": "gpujob", "project": "project", "node": "gpunode", "gpuclass": "class"}
-    method = f"{changed[kind]}_changed"
-    take = getattr(told.state, method)
+    state, nodes = told.state, told.state.nodes
+    target: object
+    target, method = {
+        "gpujob": (state, "gpujob_changed"),
+        "project": (state, "project_changed"),
+        "node": (nodes, "reported"),
+        "gpuclass": (state, "class_changed"),
+    }[kind]
+    take = getattr(target, method)
     broken: list[object] = []
 
     def breaks(*given: object) -> object:
@@ -190,7 +196,7 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
             raise KeyError("odd")
         return take(*given)
 
-    monkeypatch.setattr(told.state, method, breaks)
+    monkeypatch.setattr(target, method, breaks)
     second_class = gpuclass_body()
     second_class["metadata"] |= {"name": "b100", "uid": "b"}
     client = lists(
@@ -231,7 +237,7 @@ def test_old_news_are_ignored() -> None:
     told.custom_resources.project(project_body(version=5, quota=3))
     told.custom_resources.project(project_body(version=4, quota=1))
     assert told.state.projects.records[ProjectName("team-a")].project.quota_milli == 3000
-    told.state.node_changed(make_node("a"))
+    told.state.nodes.changed(make_node("a"))
     told.custom_resources.node(gpunode_body(version=5, count=2))
     told.custom_resources.node(gpunode_body(version=4, count=1))
     assert told.state.snapshot().dev_id == ["GPU-0", "GPU-1"]
@@ -308,7 +314,7 @@ def test_the_deletion_of_an_earlier_gpujob_does_not_delete_its_successor() -> No
 def test_old_news_of_an_object_do_not_displace_its_successor() -> None:
     """Objects of one name are told of side by side: what is old shows by its version."""
     told = Told()
-    told.state.node_changed(make_node("a", gpus=0))
+    told.state.nodes.changed(make_node("a", gpus=0))
     told.custom_resources.gpujob(gpujob_body(version=9, uid="second", gpu=0.25))
     told.custom_resources.project(project_body(version=9, uid="second", quota=3))
     told.custom_resources.node(gpunode_body(version=9, uid="second", count=2))
@@ -536,7 +542,7 @@ async def test_what_is_deleted_while_the_lists_are_read_stays_gone() -> None:
 
 def test_the_deletion_of_an_earlier_gpunode_leaves_its_successors_devices() -> None:
     told = Told()
-    told.state.node_changed(make_node("a", gpus=0))
+    told.state.nodes.changed(make_node("a", gpus=0))
     told.custom_resources.node(gpunode_body(uid="second"))
     told.custom_resources.node_gone("a", "first")
     assert told.state.snapshot().dev_id == ["GPU-0"]
@@ -571,7 +577,7 @@ def test_a_gpujob_may_come_after_its_job_and_pod() -> None:
 
 def test_a_gpunode_without_a_report_yet_leaves_the_nodes_labels_in_force() -> None:
     state = ClusterState()
-    state.node_changed(make_node("a", gpus=2))
+    state.nodes.changed(make_node("a", gpus=2))
     custom_resources = CustomResources(state, changed=lambda key: None)
     body = gpunode_body(count=1)
     custom_resources.node({"metadata": body["metadata"]})

@@ -24,7 +24,7 @@ def lease(renewed: str = "1", node: str = "a", **spec: Any) -> Lease:
 class Case:
     def __init__(self) -> None:
         self.state = make_cluster_state()
-        self.state.gpunode_changed("a", devices())
+        self.state.nodes.reported("a", devices())
         self.changed = ChangedNodes()
         self.state.changes.some.clear()
         self.beats = Heartbeats(self.state, self.changed, clock=clock)

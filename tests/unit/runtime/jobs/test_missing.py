@@ -204,7 +204,7 @@ class Placed(Case):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state.node_changed(make_node("a"))
+        self.state.nodes.changed(make_node("a"))
 
     async def begin(self, *, pods: int = 2) -> None:
         self.custom_resources.gpujob(

@@ -23,7 +23,7 @@ WEB = JobKey("team-a/pod web-1")
 
 def state() -> ClusterState:
     made = ClusterState()
-    made.node_changed(make_node())
+    made.nodes.changed(make_node())
     made.project_changed(make_project())
     return made
 

@@ -34,7 +34,7 @@ def make_gang(*pods: Pod, **spec: Any) -> ClusterState:
     state = ClusterState()
     state.project_changed(make_project())
     for name in "ab":
-        state.node_changed(make_node(name))
+        state.nodes.changed(make_node(name))
     state.gpujob_changed(make_gpujob(gpu=None, **{"roles": ROLES, **spec}))
     for role in ROLES:
         name = str(role["name"])

@@ -32,7 +32,7 @@ REPLACE = msgspec.structs.replace
 
 def make_cluster_state(consolidation: bool = True) -> ClusterState:
     state = ClusterState(consolidation=consolidation)
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     state.project_changed(make_project())
     return state
 

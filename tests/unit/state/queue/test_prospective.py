@@ -26,7 +26,7 @@ KEY = JobKey("team-a/job")
 def accepted(**spec: Any) -> ClusterState:
     """Node a with two GPUs, and a GPUJob that may be planned."""
     state = ClusterState()
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     state.project_changed(make_project())
     job = make_gpujob(**spec)
     state.gpujob_changed(job)
@@ -97,7 +97,7 @@ def test_pods_of_a_job_that_is_being_deleted_have_to_go_first() -> None:
 def test_a_job_of_a_hundred_thousand_does_not_make_the_planner_look_at_as_many() -> None:
     state = accepted(parallelism=100_000, gpu=1)
     assert pods(state) == 2 + 20
-    state.node_changed(make_node("b"))
+    state.nodes.changed(make_node("b"))
     assert pods(state) == 4 + 20
     state.project_changed(make_project(limit_milli=1000))
     assert pods(state) == 1 + 20
@@ -223,7 +223,7 @@ def test_places_go_with_what_they_were_planned_for() -> None:
         state.decisions.withhold(KEY, "refused", True)
 
     def node_closed(state: ClusterState) -> None:
-        state.node_changed(make_node("a", cordoned=True))
+        state.nodes.changed(make_node("a", cordoned=True))
 
     for happens in (changed, gone, job_gone, withheld, node_closed):
         state = accepted()
