@@ -118,11 +118,11 @@ async def _lead(
 ) -> int:
     kopf_ready, kopf_stop = asyncio.Event(), asyncio.Event()
     listening = handlers.listen(
-        leader.custom_resources,
+        leader.informers.custom_resources,
         client,
         ready=kopf_ready,
         stop=kopf_stop,
-        listed=leader.lists.version,
+        listed=leader.informers.lists.version,
     )
     holding = asyncio.create_task(elector.hold(), name="lease")
     working = asyncio.create_task(leader.run(), name="operator")
@@ -145,7 +145,11 @@ async def _lead(
     asyncio.get_running_loop().set_exception_handler(_at_the_end)
     lost = holding.done() and not holding.cancelled() and holding.exception() is None
     harmless = not lost and await drain(
-        leader.planning, leader.binder, leader.term, _DRAIN_SECONDS, running=not working.done()
+        leader.planning,
+        leader.binding.binder,
+        leader.binding.term,
+        _DRAIN_SECONDS,
+        running=not working.done(),
     )
     kopf_stop.set()
     working.cancel()

@@ -148,7 +148,7 @@ DEFECTS = (
         file=f"{_OURS}/runtime/planning.py",
         text="await asyncio.sleep(self._rest_seconds(self._clock() - started, placed))",
         slip="await asyncio.sleep(self._rest_seconds(self._clock() - started, placed))\n"
-        "            self._state.changed.clear()",
+        "            self._state.changes.some.clear()",
         harm="A job that comes within milliseconds of a plan waits until something else happens.",
         first=("tests/unit/runtime/test_planning.py", "tests/unit/runtime/test_set_aside.py"),
     ),

@@ -13,7 +13,7 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.status.overview import survey
-from gpu_scheduler.runtime.status.project_status import project_status
+from gpu_scheduler.runtime.status.project_status import ProjectFigures, project_status
 from gpu_scheduler.state.cluster_state import ClusterState
 
 NODES, GPUS, JOBS = 100, 8, 2  # jobs per project, of one GPU each
@@ -25,7 +25,7 @@ def crowd(projects: int) -> ClusterState:
     state = ClusterState()
     custom_resources = CustomResources(state, changed=lambda key: None)
     for n in range(NODES):
-        state.node_changed(make_node(f"n{n}", GPUS))
+        state.nodes.changed(make_node(f"n{n}", GPUS))
     for p in range(projects):
         for j in range(JOBS):
             job, uid = f"job-{j}", f"{p}-{j}"
@@ -65,10 +65,12 @@ def main(projects: int) -> None:
         for name, record in state.projects.records.items():
             project_status(
                 record,
-                allocated_milli=seen.allocated_milli.get(name, 0),
-                waiting=seen.waiting.get(name, ()),
-                running_jobs=seen.running.get(name, 0),
-                broken=seen.promise.broken(record.project),
+                ProjectFigures(
+                    allocated_milli=seen.allocated_milli.get(name, 0),
+                    waiting=seen.waiting.get(name, ()),
+                    running_jobs=seen.running.get(name, 0),
+                    broken=seen.promise.broken(record.project),
+                ),
                 conflicts=state.projects.conflicts(name),
                 before={},
                 now=CREATED,

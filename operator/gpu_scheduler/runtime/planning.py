@@ -127,9 +127,9 @@ class Planning:
         """Plan for ever."""
         while True:
             await self._sleep()
-            self._state.changed.clear()
+            self._state.changes.some.clear()
             changed = expire(self._state, self._clock())
-            changed |= self._state.version != self._planned_version
+            changed |= self._state.changes.version != self._planned_version
             changed |= self._again_at is not None and self._again_at <= self._now()
             started = self._clock()
             changed |= self._is_due(self._quarantine.next_trial())
@@ -152,10 +152,10 @@ class Planning:
         """
         started = self._clock()
         self._rules.take_places()
-        self._planned_version = self._state.version
+        self._planned_version = self._state.changes.version
         if self._above_capacity():
             self._planned_version = -1
-            self._state.changed.set()
+            self._state.changes.some.set()
             return 0
         gone = self._quarantine.gone()
         given, error = self._input(gone), None
@@ -252,7 +252,7 @@ class Planning:
                 if pod is None:
                     raise RuntimeError(f"planned a pod that does not wait: {decision.pod}")
                 prospective = state.waiting.prospective(decision.pod) is not None
-                state.assume(decision)
+                state.decisions.assume(decision)
                 if prospective:
                     self._rules.make(decision.job)
                 else:
@@ -261,7 +261,7 @@ class Planning:
                 failed.add(decision.job)
                 if state.waiting.prospective(decision.pod) is None:
                     state.forget(decision.pod, pod)
-                state.give_back(decision.job)
+                state.decisions.give_back(decision.job)
                 self._put_in_quarantine(ObjectRef(ObjectType.JOB, decision.job), error, set())
         try:
             self._preemption.carry_out(result.evicts)
@@ -292,14 +292,14 @@ class Planning:
             log.error("no object found that makes planning raise; planning again")
             await self._pause()
         self._planned_version = -1
-        self._state.changed.set()
+        self._state.changes.some.set()
 
     async def _pause(self) -> None:
         """No object is to blame: begin anew, in a while."""
         self._session = PlannerCache(self._rules.packing)
         self._planned_version = -1
         await asyncio.sleep(_NONE_FAULTY_SECONDS)
-        self._state.changed.set()
+        self._state.changes.some.set()
 
     def _raises(self, given: PlanInput) -> Exception | None:
         try:
@@ -314,7 +314,7 @@ class Planning:
         return max(least, min(_REST_FACTOR * took_seconds, _MAX_REST_SECONDS))
 
     def _take_over(self, result: Plan, given: PlanInput, gone: set[ObjectRef]) -> None:
-        last, assumed = self._last, self._state.assumed
+        last, assumed = self._last, self._state.decisions.assumed
         # Until a pod is bound its room stays promised: the write may still fail.
         kept = {uid: each for uid, each in last.reservations.items() if uid in assumed}
         last.reservations = kept | {each.pod: each for each in result.reservations}
@@ -324,7 +324,7 @@ class Planning:
         last.shares_by_model_milli = result.shares_by_model_milli
         own = self._waits_in_quarantine(given, gone)
         for job in last.take(result.waits, own, self._quarantine.nodes()):
-            self._state.touch(job)
+            self._state.changes.touch(job)
 
     def _waits_in_quarantine(self, given: PlanInput, gone: set[ObjectRef]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""
@@ -345,6 +345,6 @@ class Planning:
             waits.append(self._again_at - self._now())
         try:
             async with asyncio.timeout(max(0.0, min(waits)) + 0.01 if waits else None):
-                await self._state.changed.wait()
+                await self._state.changes.some.wait()
         except TimeoutError:
             pass

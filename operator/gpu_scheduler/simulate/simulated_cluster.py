@@ -89,7 +89,10 @@ def scene_of(
     Raises:
         SimulationError: an object is not what the API server would have stored.
     """
-    state = ClusterState(holders_in, consolidation=consolidation)
+    # What makes such a pod ours depends on the installation; the operator has said what it lacks.
+    state = ClusterState(
+        holders_in, consolidation=consolidation, lacks=lambda pod, asked: _refused(pod)
+    )
     custom_resources = CustomResources(state, changed=lambda key: None)
     for kind, changed in (
         ("GPUClass", custom_resources.gpuclass),
@@ -100,9 +103,7 @@ def scene_of(
         for body in objects.of(kind):
             changed(body)
     for node in _typed(objects.of("Node"), Node):
-        state.node_changed(node)
-    # What makes such a pod ours depends on the installation; the operator has said what it lacks.
-    state.lacks = lambda pod, asked: _refused(pod)
+        state.nodes.changed(node)
     simulated = SimulatedCluster(state)
     for body in objects.of("Job"):
         simulated.templates[body["metadata"]["uid"]] = body
@@ -223,7 +224,7 @@ def _complete(simulated: SimulatedCluster, job: GPUJobRecord) -> None:
     for own in job.own(state.jobs_of(job.key)):
         if own.role not in job.requests or own.ended or own.uid not in simulated.templates:
             continue
-        state.widening[own.uid] = job.requests[
+        state.decisions.widening[own.uid] = job.requests[
             own.role
         ].at_once  # as wide as its pods would have it
         live = {pod.index for pod in state.pods_of(own.uid) if pod.stage is not Stage.ENDED}

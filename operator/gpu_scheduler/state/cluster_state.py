@@ -1,33 +1,230 @@
 """Everything the operator knows, kept up to date by watch events and by its own decisions.
 
-Between a decision and its echo in the watch an assumed allocation counts: ``assume`` charges it,
+Between a decision and its echo in the watch an assumed allocation counts: ``decisions`` charges it,
 the pod's next event with a node confirms it, ``forget`` takes it back. An event older than what is
-known of a pod is ignored. ``version`` grows with every change that could alter a plan; ``touched``
-collects the jobs whose status may have changed. Single-threaded: called from one event loop.
+known of a pod is ignored. Single-threaded: called from one event loop.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
-from gpu_scheduler.core.model.decision import Assignment
-from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
-from gpu_scheduler.kube.objects import Job, Node, Pod
+from gpu_scheduler.api.gpujob import Phase
+from gpu_scheduler.api.parts import is_gang
+from gpu_scheduler.api.share_request import ShareRequest
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.quota import ceiling_milli
+from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
+from gpu_scheduler.kube.objects import Job, Pod
+from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore
 from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
-from gpu_scheduler.state.cluster_view import ClusterView
+from gpu_scheduler.state.changes import Changes
+from gpu_scheduler.state.decisions import Decisions
+from gpu_scheduler.state.jobs.beginnings import Beginnings
 from gpu_scheduler.state.jobs.doubts import About
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, job_record
-from gpu_scheduler.state.jobs.projects import ProjectRecord
-from gpu_scheduler.state.nodes import devices
-from gpu_scheduler.state.nodes.agents import Reports
-from gpu_scheduler.state.nodes.charging import charge
-from gpu_scheduler.state.nodes.classes import ClassRecord, resolve_models
+from gpu_scheduler.state.jobs.own_jobs import JobStore
+from gpu_scheduler.state.jobs.projects import ProjectRecord, ProjectStore
+from gpu_scheduler.state.nodes.classes import ClassRecord, ClassStore, resolve_models
+from gpu_scheduler.state.nodes.ledger import Ledger, charge
+from gpu_scheduler.state.nodes.node_store import NodeStore
+from gpu_scheduler.state.pods.bereft import BereftPods
+from gpu_scheduler.state.pods.counting import PodCount, counted, parallelism_of, shrinks
 from gpu_scheduler.state.pods.pod import PodRecord, Stage, without_stranger
-from gpu_scheduler.state.queue.nominated import NominatedPod
+from gpu_scheduler.state.pods.pod_store import PodStore
+from gpu_scheduler.state.pods.shares import ShareGroups
+from gpu_scheduler.state.queue.gangs import gang_of
+from gpu_scheduler.state.queue.moves import Moves
+from gpu_scheduler.state.queue.prospective import ProspectivePod, most_prospective, prospective_pods
+from gpu_scheduler.state.queue.running_pods import RunningPodStore
+from gpu_scheduler.state.queue.waiting import PendingPods
 
 
-class ClusterState(ClusterView):
-    """The view, and all that changes it."""
+class ClusterState:
+    """Pods, nodes, jobs and projects, and what follows from them."""
 
-    # --- watch events ---
+    def __init__(
+        self,
+        holders_in: str = "",
+        *,
+        consolidation: bool = False,
+        now: Callable[[], float] | None = None,
+        lacks: Callable[[Pod, ShareRequest], str] = lambda pod, asked: "",
+    ) -> None:
+        """Start knowing nothing.
+
+        Args:
+            holders_in: see ``state.pods.pod.record``.
+            consolidation: pods may move.
+            now: epoch seconds, only ever more; None: what is shown is no cluster of this moment,
+                and its stamps are right.
+            lacks: what a pod that asks by itself lacks of what makes it ours; empty = nothing.
+        """
+        self._pods = PodStore(holders_in)
+        self._gpujobs: dict[JobKey, GPUJobRecord] = {}
+        # For others to read. What they write goes through the methods below.
+        self.pods: Mapping[PodUID, PodRecord] = self._pods.known
+        self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
+        self.gpujobs: Mapping[JobKey, GPUJobRecord] = self._gpujobs
+        self._shares = ShareGroups()
+        self.groups: Mapping[JobKey, GPUJobRecord] = self._shares.records  # of pods without GPUJob
+        self.leaving: set[PodUID] = set()  # their eviction was decided here
+        self.terminating: set[str] = set()  # namespaces: nothing can be made there
+        self.job_store = JobStore()
+        self.jobs: Mapping[str, JobRecord] = self.job_store.believed  # by uid
+        self.ledger = Ledger()
+        self.projects = ProjectStore()
+        self.classes = ClassStore()
+        self.nodes = NodeStore(self.ledger, self.pods, self._node_refreshed, self._touch_pods)
+        self.agents = self.nodes.agents
+        self.beginnings = Beginnings(now)
+        self.waiting = PendingPods(self.beginnings)
+        self.changes = Changes(self.waiting)
+        self.running_pods = RunningPodStore(Moves(on=consolidation), self.beginnings)
+        self.bereft = BereftPods(
+            self.job_store, self._gpujobs, self.running_pods.set_following, self.agents.note_news
+        )
+        self._placed_pods = PlacedPodStore(self.projects.owner)
+        self.decisions = Decisions(
+            self.ledger, self._placed_pods, self.waiting, self.changes, self._gpujobs
+        )
+        self.vanished: dict[JobKey, list[JobRecord]] = {}  # Jobs that the watch shows no more
+        self.trials_left: Callable[[GPUJobRecord], int | None] = lambda job: None
+        self.lacks = lacks
+
+    def snapshot(self) -> Cluster:
+        """The cluster as it stands, assumed allocations included. Not a copy: read only."""
+        cluster = self.ledger.cluster
+        cluster.allocated_milli = self.projects.holdings(self.ledger.held_milli)
+        cluster.catalogue = self.classes.catalogue
+        self._placed_pods.begin()
+        cluster.placed_pods = self._placed_pods
+        cluster.names = self._shares.names
+        cluster.held_by_model = self.projects.holdings_by_model(self.ledger.held_by_model)
+        return cluster
+
+    def planner_projects(self) -> dict[ProjectName, Project]:
+        """Quotas by project."""
+        found = ((name, self.planner_project(name)) for name in self.projects.records)
+        return {name: project for name, project in found if project is not None}
+
+    def planner_project(self, name: ProjectName) -> Project | None:
+        """The quota of one project; None where it cannot be used."""
+        record = self.projects.records[name]
+        return None if record.problem else self.classes.resolve_quota(record.project)
+
+    def waiting_jobs(self) -> list[WaitingJob]:
+        """Jobs with pods that need a decision."""
+        found = (self.waiting_job(key) for key in self.waiting.keys())
+        return [job for job in found if job is not None]
+
+    def waiting_job(self, key: JobKey) -> WaitingJob | None:
+        """One of them; None when none of its pods needs a decision."""
+        job = self.work(key)
+        if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
+            return None
+        project = self.projects.owner(job.namespace)
+        if project is None or (key in self.decisions.nominated and is_gang(job.spec)):
+            return None  # a gang is placed in one piece: it has its places, and its pods come
+        if self.waiting.has_pods(key) and any(map(self.shrinks, self.jobs_of(key))):
+            return None  # what got a place now might be deleted with what has none
+        prospective = partial(self._prospective, job, project)
+        return self.waiting.job(job, project, lambda: self.gang(job), prospective)
+
+    def work(self, key: JobKey) -> GPUJobRecord | None:
+        """A GPUJob, or a group of pods without one."""
+        return self._gpujobs.get(key) or self.groups.get(key)
+
+    def name_of(self, key: JobKey) -> str:
+        """What a GPUJob, or a group of pods without one, is called in sentences."""
+        return self._shares.names.get(key, key)
+
+    def _member_changed(self, pod: PodRecord | None) -> bool:
+        """Whether it is one of a GPUJob, or of a group."""
+        key = self.job_of(pod) if pod is not None else None
+        if key is not None:
+            self.changes.members_changed(key)
+        return key is not None
+
+    def _touch_pods(self, pods: Iterable[PodUID]) -> None:
+        known = [self.pods[uid] for uid in pods if uid in self.pods]
+        self.changes.touch_statuses(key for key in map(self.job_of, known) if key is not None)
+        self.agents.note_news(pod.uid for pod in known)
+
+    def job_of(self, pod: PodRecord) -> JobKey | None:
+        """The GPUJob that a pod belongs to, or its group, as far as known."""
+        job = self.jobs.get(pod.job_uid)
+        return job.owner if job else None
+
+    def gpujob_of(self, pod: PodRecord) -> GPUJobRecord | None:
+        """The GPUJob of a pod; None where that is not known, or there is none."""
+        return self.work_of(pod) if pod.share is None else None
+
+    def work_of(self, pod: PodRecord) -> GPUJobRecord | None:
+        """The GPUJob of a pod, or its group; not a later GPUJob of that name."""
+        own = self.jobs.get(pod.job_uid)
+        work = self.work(own.owner) if own is not None else None
+        return work if own is not None and work is not None and work.uid == own.owner_uid else None
+
+    def records(self, key: JobKey) -> Iterator[PodRecord]:
+        """The pods of a GPUJob."""
+        for job in self.jobs_of(key):
+            yield from self._pods.of_job(job.uid)
+
+    def pods_of(self, job_uid: str) -> Iterator[PodRecord]:
+        """The pods of a Job."""
+        return self._pods.of_job(job_uid)
+
+    def count(self, job_uid: str) -> PodCount:
+        """The pods of a Job, as they count for its controller."""
+        return counted(self._pods.of_job(job_uid), self.decisions.assumed)
+
+    def shrinks(self, own: JobRecord) -> bool:
+        """Whether the controller of a Job may yet delete pods of it: none of them gets a place."""
+        if own.owner not in self._gpujobs:
+            return False  # pods that ask by themselves: nobody's width says how many there are
+        asked, decided = self.decisions.widening.get(own.uid, 0), own.uid in self.decisions.narrowed
+        known = max(self._pods.number_of(own.uid), own.active)
+        if not (own.narrowed or decided) and known <= parallelism_of(own):
+            return False  # without a look at each pod
+        count = self.count(own.uid)
+        return shrinks(own, count, asked) or (decided and count.unplaced > 0)
+
+    def gang(self, job: GPUJobRecord) -> Gang | None:
+        """The gang that a GPUJob is, as its pods stand; None when they start one by one."""
+        jobs, pods = self.jobs_of(job.key), self.records(job.key)
+        return gang_of(
+            job.spec, jobs, pods, self.decisions.assumed.keys(), self.leaving, self.ledger
+        )
+
+    def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
+        """The Jobs of a GPUJob; not those of an earlier one of the same name."""
+        owner = self.work(key)
+        known = self.job_store.of(key)
+        return [job for job in known if owner is None or job.owner_uid == owner.uid]
+
+    def _is_over(self, job: GPUJobRecord) -> bool:
+        """Whether it makes no more pods; a sweep that has ended may get more trials."""
+        if not job.finished or job.status.get("phase") == Phase.FAILED:
+            return job.finished
+        return not self.trials_left(job)
+
+    def _prospective(self, job: GPUJobRecord, project: ProjectName) -> list[ProspectivePod]:
+        if job.templates is None or job.key in self.decisions.withheld or self._is_over(job):
+            return []
+        record = self.projects.records[project]
+        return prospective_pods(
+            job,
+            self.jobs_of(job.key),
+            self.records(job.key),
+            self.decisions.nominated.of(job.key),
+            left=self.trials_left(job),
+            most=partial(most_prospective, self.ledger.cluster, ceiling_milli(record.project)),
+        )
+
+    def _makes_room(self, old: PodRecord | None) -> bool:
+        """Whether a pod that is no more had kept its GPUJob from having another one planned."""
+        key = self.job_of(old) if old is not None and old.stage is not Stage.ENDED else None
+        return key is not None and self.waiting.is_open(key)
 
     def pod_changed(self, pod: Pod) -> PodRecord | None:
         """Take over a pod's news; None when it is older than what is known, or the pod is gone."""
@@ -39,55 +236,33 @@ class ClusterState(ClusterView):
         new = without_stranger(new, self.jobs.get(new.job_uid))
         self._left(self._pods.upsert(new))
         if new.stage is Stage.ENDED or new.node:
-            self._assumed.pop(new.uid, None)
-        self.replan(charge(self.ledger, new, pod) | self._seat(new, pod))
+            self.decisions.assumed.pop(new.uid, None)
+        self.changes.replan(charge(self.ledger, new, pod) | self._seat(new, pod))
         self.running_pods.moves.see(new, pod)
         self._occupy(new)
-        if new.stage is Stage.WAITING and new.uid not in self._assumed:
-            self.replan(self.waiting.put(new, pod, self.jobs.get(new.job_uid)))
+        if new.stage is Stage.WAITING and new.uid not in self.decisions.assumed:
+            self.changes.replan(self.waiting.put(new, pod, self.jobs.get(new.job_uid)))
         else:
-            self.replan(self.waiting.drop(new.uid))
+            self.changes.replan(self.waiting.drop(new.uid))
         self._member_changed(new)
-        self.replan(new.stage is Stage.ENDED and self._makes_room(old))
+        self.changes.replan(new.stage is Stage.ENDED and self._makes_room(old))
         return new
 
-    def pod_gone(self, uid: PodUID) -> None:
-        """Forget a pod that is gone; what is said of it later is old."""
-        self._drop_pod(uid, gone=True)
+    def pod_gone(self, uid: PodUID, *, for_good: bool = True) -> None:
+        """Forget a pod that is gone; what is said of it later is old.
 
-    def pod_dismissed(self, uid: PodUID) -> None:
-        """Forget a pod that has ended and of which nothing need be known."""
-        self._drop_pod(uid, gone=False)
-
-    def node_changed(self, node: Node) -> None:
-        """Take over a node's news."""
-        self._node_refreshed(node.metadata.name, self.nodes.put(node))
-
-    def node_gone(self, name: str) -> None:
-        """Forget a node."""
-        self._node_refreshed(name, self.nodes.drop(name))
-
-    def gpunode_changed(
-        self, name: str, found: tuple[devices.NodeDevice, ...], reports: Reports | None = None
-    ) -> None:
-        """Take over what the agent reports of a node: devices, and containers by pod."""
-        changed, pods = self.agents.put(name, found, reports or {})
-        if changed:
-            self._node_refreshed(name, self.nodes.refresh(name))
-            pods |= {pod.uid for pod in self.pods.values() if pod.node == name}
-        self._touch_pods(pods)
-
-    def gpunode_gone(self, name: str) -> None:
-        """Fall back to the node's labels; what is held by UUID is on none of their devices."""
-        pods = self.agents.drop(name)
-        self._node_refreshed(name, self.nodes.refresh(name))
-        self._touch_pods(pods)
-
-    def agent_silent(self, node: str, why: str) -> None:
-        """Note that a node's agent is not heard of (``why``), or that it is again (empty)."""
-        if self.agents.set_silent(node, why):
-            self._node_refreshed(node, self.nodes.refresh(node))
-            self._touch_pods(pod.uid for pod in self.pods.values() if pod.node == node)
+        Not ``for_good``: it has ended, and nothing of it need be known.
+        """
+        old = self._pods.drop(uid, gone=for_good)
+        self.decisions.assumed.pop(uid, None)
+        self.leaving.discard(uid)
+        self.running_pods.forget(uid)
+        self.bereft.forget(uid)
+        self.beginnings.forget(uid)
+        waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
+        self.changes.replan(waited | held | self._placed_pods.drop(uid))
+        self._left(old)
+        self.changes.replan(self._makes_room(old))
 
     def job_changed(self, job: Job) -> JobRecord | None:
         """Take over a Job's news; None when it is not a GPUJob's, or old."""
@@ -105,13 +280,13 @@ class ClusterState(ClusterView):
         self._occupy_by(uid)
         if old is None:
             return None
-        self.let_be(uid)
+        self.decisions.let_be(uid)
         if self._gpujobs.get(old.owner) is not None and not old.ended:
             self.vanished.setdefault(old.owner, []).append(old)
-        self.give_back(old.owner)
-        self._members_changed(old.owner)
-        self.replan(self.waiting.disown(uid))
-        self.touch(old.owner)
+        self.decisions.give_back(old.owner)
+        self.changes.members_changed(old.owner)
+        self.changes.replan(self.waiting.disown(uid))
+        self.changes.touch(old.owner)
         return old.owner
 
     def gpujob_changed(self, job: GPUJobRecord) -> None:
@@ -129,9 +304,9 @@ class ClusterState(ClusterView):
         self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
         if old is None or old.judged != job.judged:
             self.waiting.forget_job(job.key)
-            self.give_back(job.key)
-            self.replan()
-            self.touch(job.key)
+            self.decisions.give_back(job.key)
+            self.changes.replan()
+            self.changes.touch(job.key)
             for own in self.job_store.claims(job.key):
                 self._judge_job(own)
                 self._occupy_by(own.uid)
@@ -139,12 +314,12 @@ class ClusterState(ClusterView):
     def gpujob_gone(self, key: JobKey) -> None:
         """Forget a GPUJob."""
         self.job_store.forget(key)
-        self.withheld.pop(key, None)
+        self.decisions.withheld.pop(key, None)
         self.vanished.pop(key, None)
         self.waiting.set_open(key, False)
-        self.give_back(key)
+        self.decisions.give_back(key)
         if self._gpujobs.pop(key, None) is not None:
-            self.replan()
+            self.changes.replan()
             for own in self.job_store.of(key):
                 self._occupy_by(own.uid)
 
@@ -164,73 +339,20 @@ class ClusterState(ClusterView):
         """Forget a GPUClass; the jobs that now mean something else."""
         return self._classes_settled() if self.classes.drop(name) else ()
 
-    # --- our own decisions ---
-
     def accept(self, job: GPUJobRecord, templates: Mapping[str, Pod] | None) -> None:
         """Plan pods of a GPUJob before they exist; ``templates``: by role, None = not any more."""
         job.templates = templates
         self.waiting.set_open(job.key, templates is not None and not self._is_over(job))
-        self.touch(job.key)
-        self.replan()
-
-    def withhold(self, key: JobKey, why: str, withheld: bool) -> None:
-        """Plan no pod of a GPUJob before it exists, as long as there is a reason not to.
-
-        ``why``: who says so; what is awaited is given back.
-        """
-        reasons = self.withheld.get(key, frozenset())
-        after = reasons | {why} if withheld else reasons - {why}
-        if after == reasons:
-            return
-        if after:
-            self.withheld[key] = after
-        else:
-            del self.withheld[key]
-        self.give_back(key)
-        self._members_changed(key)
-        self.replan()
-
-    def narrow(self, job: JobRecord, parallelism: int) -> None:
-        """Make a Job as narrow as this, once that is safe; what is awaited is given back."""
-        self.narrowed[job.uid] = parallelism
-        self.give_back(job.owner)
-        self.replan()
-
-    def let_be(self, job_uid: str) -> None:
-        """A Job has become as narrow as it was to be, or need not."""
-        if self.narrowed.pop(job_uid, None) is not None:
-            self.replan()
-
-    def assume(self, place: Assignment) -> None:
-        """Charge a decision before its write; the pod no longer waits."""
-        self.replan(self._decisions.assume(place, self._gpujobs.get(place.job)))
-        self._members_changed(place.job)
-
-    def take_place(self, nominated: NominatedPod, pod: PodUID) -> Assignment | None:
-        """A waiting pod takes the place of an awaited one; None where it does not fit there."""
-        job = self._gpujobs[nominated.place.job]
-        place = self._decisions.take_place(nominated, pod, job)
-        self.replan()
-        self._members_changed(job.key)
-        return place
-
-    def give_back(self, key: JobKey) -> bool:
-        """Give the places of a GPUJob's awaited pods back; False when it had none."""
-        nominated = self._decisions.of(key)
-        for uid in nominated:
-            self._decisions.take_back(uid)
-        if nominated:
-            self._members_changed(key)
-            self.replan()
-        return bool(nominated)
+        self.changes.touch(job.key)
+        self.changes.replan()
 
     def forget(self, uid: PodUID, pod: Pod | None) -> None:
         """Take back a decision whose write failed; ``pod`` as just read, None = gone."""
-        if uid not in self._assumed:
+        if uid not in self.decisions.assumed:
             return
-        self._decisions.take_back(uid)
-        self._leaving.discard(uid)
-        self.replan()
+        self.decisions.take_back(uid)
+        self.leaving.discard(uid)
+        self.changes.replan()
         if pod is None:
             self.pod_gone(uid)
             return
@@ -239,27 +361,21 @@ class ClusterState(ClusterView):
             return
         if known.version == version and known.stage is Stage.WAITING:
             # It may be slim, so that nothing else is to be read off it: the record stands.
-            self.replan(self.waiting.put(known, pod, self.jobs.get(known.job_uid)))
+            self.changes.replan(self.waiting.put(known, pod, self.jobs.get(known.job_uid)))
             self._member_changed(known)
         else:
             self.pod_changed(pod)
 
     def set_leaving(self, uid: PodUID, leaving: bool) -> None:
         """Note that a pod's eviction was decided, or given up: what it holds will be free."""
-        (self._leaving.add if leaving else self._leaving.discard)(uid)
+        (self.leaving.add if leaving else self.leaving.discard)(uid)
         self.running_pods.set_evicting(uid, leaving)
-        self.replan(self._member_changed(self.pods.get(uid)))
-
-    def replan(self, changes: int = 1, *, wake: bool = True) -> None:
-        """The next plan may be another one; ``wake``: False while a plan is under way."""
-        self._version += changes
-        if changes and wake:
-            self.changed.set()
+        self.changes.replan(self._member_changed(self.pods.get(uid)))
 
     def spare(self, uid: PodUID, spared: bool) -> None:
         """Choose this pod for no eviction, until further notice."""
         self.running_pods.set_spared(uid, spared)
-        self.replan(spared)
+        self.changes.replan(spared)
 
     def give_up_on(self, uid: PodUID) -> None:
         """A pod that leaves, or was to go with its owner, does not: its room is not counted on."""
@@ -267,35 +383,29 @@ class ClusterState(ClusterView):
             self._occupy(self.pods[uid])
         else:
             self.running_pods.give_up_on(uid)
-        self.replan()
-
-    def namespace_changed(self, name: str, *, terminating: bool) -> bool:
-        """Note whether nothing can be made in a namespace any more; True when that is news."""
-        news = terminating != (name in self._terminating)
-        self._terminating ^= {name} if news else set()
-        return news
+        self.changes.replan()
 
     def _judge_job(self, new: JobRecord) -> JobRecord | None:
         """Believe a Job, or not (None)."""
         old = self.jobs.get(new.uid)
         for lost in self.job_store.judge(new, self._gpujobs.get(new.owner)):
-            self.replan(1 + self.waiting.disown(lost.uid))
+            self.changes.replan(1 + self.waiting.disown(lost.uid))
             self._occupy_by(lost.uid)
-        self._members_changed(new.owner)
+        self.changes.members_changed(new.owner)
         if new.uid not in self.jobs:
             return None
         if old is None:
             for pod in self._pods.part_strangers(new):
                 self._member_changed(pod)
-                self.replan(self.waiting.drop(pod.uid))
+                self.changes.replan(self.waiting.drop(pod.uid))
         if self.waiting.is_open(new.owner):
-            self.replan(old is None or old.makes != new.makes)
+            self.changes.replan(old is None or old.makes != new.makes)
         if self.waiting.has_pods(new.owner):
-            self.replan(old is None or old.shrinking != new.shrinking)
-        self.replan(self.waiting.adopt(new))
+            self.changes.replan(old is None or old.shrinking != new.shrinking)
+        self.changes.replan(self.waiting.adopt(new))
         if old is None or old.moves != new.moves:
             self._occupy_by(new.uid)
-            self.replan(bool(new.moves or old is not None))  # who may move now is another
+            self.changes.replan(bool(new.moves or old is not None))  # who may move now is another
         return new
 
     def _join(self, new: PodRecord, pod: Pod) -> None:
@@ -320,7 +430,7 @@ class ClusterState(ClusterView):
                 group.began = self.beginnings.order(group.created_seconds)
             self.job_store.enter(own)
             self.waiting.forget_job(own.owner)
-            self.replan()
+            self.changes.replan()
 
     def _left(self, old: PodRecord | None) -> None:
         """A pod is gone, or is another Job's now."""
@@ -331,40 +441,27 @@ class ClusterState(ClusterView):
         if group is not None:
             self.job_store.leave(group.uid)
 
-    def _drop_pod(self, uid: PodUID, *, gone: bool) -> None:
-        old = self._pods.drop(uid, gone=gone)
-        self._assumed.pop(uid, None)
-        self._leaving.discard(uid)
-        self.running_pods.forget(uid)
-        self.bereft.forget(uid)
-        self.beginnings.forget(uid)
-        waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
-        self.replan(waited | held | self._placed_pods.drop(uid))
-        self._left(old)
-        self.replan(self._makes_room(old))
-
-    def _node_refreshed(self, name: str, changed: bool) -> None:
+    def _node_refreshed(self, name: str) -> None:
         """Its devices may have other names now, and what is held on them with them."""
-        if changed:
-            self.replan()
-            self.waiting.all_changed()
-            for key in self.nominated.on(name):
-                self.give_back(key)
-            for held in tuple(self.running_pods.on(name)):
-                self._occupy(self.pods[held.uid])
+        self.changes.replan()
+        self.waiting.all_changed()
+        for key in self.decisions.nominated.on(name):
+            self.decisions.give_back(key)
+        for held in tuple(self.running_pods.on(name)):
+            self._occupy(self.pods[held.uid])
 
     def _seat(self, new: PodRecord, pod: Pod) -> bool:
         """Count a pod for rules about others; True when somebody has any about it."""
         if new.stage is not Stage.ENDED and new.node:
             affinity = pod_affinity_of(pod)
             return self._placed_pods.put(new.uid, affinity, new.node, ending=new.deleting)
-        return new.uid not in self._assumed and self._placed_pods.drop(new.uid)
+        return new.uid not in self.decisions.assumed and self._placed_pods.drop(new.uid)
 
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""
         held = self.ledger.held(pod.uid)
         job, project = self.work_of(pod), self.projects.owner(pod.namespace)
-        holds = held is not None and bool(held.grants) and pod.uid not in self._assumed
+        holds = held is not None and bool(held.grants) and pod.uid not in self.decisions.assumed
         self.bereft.see(pod, holds=holds, owned=job is not None)
         if held is None or not holds:
             self.running_pods.drop(pod.uid)
@@ -378,23 +475,23 @@ class ClusterState(ClusterView):
             self._occupy(pod)
 
     def _classes_settled(self) -> tuple[JobKey, ...]:
-        self.replan()
+        self.changes.replan()
         jobs = self._gpujobs.values()
         changed = tuple(job.key for job in jobs if resolve_models(job, self.classes))
         for key in changed:
             self.waiting.forget_job(key)
-            self.give_back(key)
+            self.decisions.give_back(key)
             for own in self.jobs_of(key):
                 self._occupy_by(own.uid)
-        self._touched.update(changed)
+        self.changes.touch_statuses(changed)
         return changed
 
     def _projects_settled(self, changed: bool) -> None:
         if not changed:
             return
-        self.replan()
+        self.changes.replan()
         self.waiting.all_changed()
         for pod in self.pods.values():
             if pod.allocation is not None:
                 self._occupy(pod)
-        self._touched.update(self._gpujobs)
+        self.changes.touch_statuses(self._gpujobs)

@@ -2,34 +2,112 @@
 
 A decision is about a pod that exists, or about an unmade one, which is awaited from then on. It
 stays charged until the watch shows the pod on its node, the pod takes the place of an awaited one,
-or it is taken back. Kept by ``state.cluster_state``.
+or it is taken back. Beside them: of which GPUJobs no unmade pod is planned, and how narrow or wide
+Jobs are to become.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.fit import matches
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore
-from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.changes import Changes
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.nodes.ledger import Charge, Ledger
 from gpu_scheduler.state.queue.nominated import NominatedPod, NominatedPods
 from gpu_scheduler.state.queue.waiting import PendingPods
 
 
 class Decisions:
-    """Those under way. What returns a bool says whether rules about other pods are concerned."""
+    """Those under way."""
 
-    def __init__(self, ledger: Ledger, placed_pods: PlacedPodStore, waiting: PendingPods) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        placed_pods: PlacedPodStore,
+        waiting: PendingPods,
+        changes: Changes,
+        gpujobs: Mapping[JobKey, GPUJobRecord],
+    ) -> None:
         """Nothing was decided yet."""
         self._ledger = ledger
         self._placed_pods = placed_pods
         self._waiting = waiting
+        self._changes = changes
+        self._gpujobs = gpujobs
         self.assumed: dict[PodUID, Assignment] = {}
         self.nominated = NominatedPods()
+        self.withheld: dict[JobKey, frozenset[str]] = {}  # no unmade pod of these is planned: why
+        self.narrowed: dict[str, int] = {}  # by uid: Jobs that are to become as narrow as this
+        self.widening: dict[str, int] = {}  # by uid: Jobs of which this width is being written
 
-    def assume(self, place: Assignment, job: GPUJobRecord | None) -> bool:
-        """Charge a decision; ``job``: its GPUJob, if that is known."""
+    def assume(self, place: Assignment) -> None:
+        """Charge a decision before its write; the pod no longer waits."""
+        self._changes.replan(self._charge(place))
+        self._changes.members_changed(place.job)
+
+    def take_place(self, nominated: NominatedPod, pod: PodUID) -> Assignment | None:
+        """A pod that waits takes the place of an awaited one; None where it does not fit there.
+
+        The place is nobody's then: the pod waits like any other.
+        """
+        key = nominated.place.job
+        place = self._moved(nominated, pod, self._gpujobs[key])
+        self._changes.replan()
+        self._changes.members_changed(key)
+        return place
+
+    def give_back(self, key: JobKey) -> bool:
+        """Give the places of a GPUJob's awaited pods back; False when it had none."""
+        nominated = self.nominated.of(key)
+        for each in nominated:
+            self.take_back(each.uid)
+        if nominated:
+            self._changes.members_changed(key)
+            self._changes.replan()
+        return bool(nominated)
+
+    def take_back(self, uid: PodUID) -> None:
+        """A decision is none any more: nothing is charged for it."""
+        place = self.assumed.pop(uid, None)
+        if place is not None:
+            self.nominated.drop(place.job, uid)
+        self._ledger.release_pod(uid)
+        self._placed_pods.drop(uid)
+
+    def withhold(self, key: JobKey, why: str, withheld: bool) -> None:
+        """Plan no pod of a GPUJob before it exists, as long as there is a reason not to.
+
+        ``why``: who says so; what is awaited is given back.
+        """
+        reasons = self.withheld.get(key, frozenset())
+        after = reasons | {why} if withheld else reasons - {why}
+        if after == reasons:
+            return
+        if after:
+            self.withheld[key] = after
+        else:
+            del self.withheld[key]
+        self.give_back(key)
+        self._changes.members_changed(key)
+        self._changes.replan()
+
+    def narrow(self, job: JobRecord, parallelism: int) -> None:
+        """Make a Job as narrow as this, once that is safe; what is awaited is given back."""
+        self.narrowed[job.uid] = parallelism
+        self.give_back(job.owner)
+        self._changes.replan()
+
+    def let_be(self, job_uid: str) -> None:
+        """A Job has become as narrow as it was to be, or need not."""
+        if self.narrowed.pop(job_uid, None) is not None:
+            self._changes.replan()
+
+    def _charge(self, place: Assignment) -> bool:
+        """Charge a decision; True when rules about other pods are concerned."""
+        job = self._gpujobs.get(place.job)
         entry, prospective = self._waiting.entry(place.pod), self._waiting.prospective(place.pod)
         if prospective is not None and job is not None:
             parallelism = 1 + max(
@@ -48,21 +126,7 @@ class Decisions:
         self._waiting.drop(place.pod)
         return asked
 
-    def take_back(self, uid: PodUID) -> bool:
-        """A decision is none any more: nothing is charged for it."""
-        place = self.assumed.pop(uid, None)
-        if place is not None:
-            self.nominated.drop(place.job, uid)
-        self._ledger.release_pod(uid)
-        return self._placed_pods.drop(uid)
-
-    def take_place(
-        self, nominated: NominatedPod, pod: PodUID, job: GPUJobRecord
-    ) -> Assignment | None:
-        """A pod that waits takes the place of an awaited one; None where it does not fit there.
-
-        The place is nobody's then: the pod waits like any other.
-        """
+    def _moved(self, nominated: NominatedPod, pod: PodUID, job: GPUJobRecord) -> Assignment | None:
         self._waiting.learn(job.namespace, nominated.pod_shape, self._waiting.kind(pod, job))
         self.take_back(nominated.uid)
         place, known = replace(nominated.place, pod=pod), self._ledger.node(nominated.place.node)
@@ -72,9 +136,5 @@ class Decisions:
             return None
         if not self._ledger.has_room(place.node, need, place.grants):
             return None
-        self.assume(place, job)
+        self._charge(place)
         return place
-
-    def of(self, key: JobKey) -> list[PodUID]:
-        """The awaited pods of a GPUJob, by the uids under which they are charged."""
-        return [each.uid for each in self.nominated.of(key)]

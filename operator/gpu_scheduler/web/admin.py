@@ -1,8 +1,7 @@
 """The admin port: ``/healthz``, ``/readyz`` and ``/metrics``.
 
 Healthy: the event loop turns. Ready: the replica sees all that it looks at, and a stand-by looks at
-nothing. No request changes anything, and nothing here shows a tenant's objects. Used by operator
-and agent.
+nothing. No request changes anything, and nothing here shows a tenant's objects.
 """
 
 import asyncio

@@ -2,7 +2,7 @@
 
 The figures are read on the event loop, where the state may be read; the text is made of that copy
 in a thread, which takes five times as long. So the loop is held up by the reading alone, once a
-second at most, however many ask. Used by ``admin``.
+second at most, however many ask.
 """
 
 import asyncio

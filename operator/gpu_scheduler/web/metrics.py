@@ -78,7 +78,7 @@ class OperatorMetrics(Collector):
             "gpusched_api_requests", "Requests to the API server.", labels=["method", "outcome"]
         )
         yield filled(requests, sorted(self._client.requests.items()))
-        waiting = self.operator is not None and self.operator.term.waiting_for != ""
+        waiting = self.operator is not None and self.operator.binding.term.waiting_for != ""
         yield GaugeMetricFamily(
             "gpusched_waiting_for_term",
             "1 while this leader places nothing, because the API server refuses its term.",
@@ -125,7 +125,7 @@ def _cluster(operator: Operator) -> Iterable[Metric]:
         ((node, sum(held.values())) for node, held in strange),
     )
     projects = sorted(state.projects.records.items())
-    shares, held = operator.plan.shares_milli, cluster.allocated_milli
+    shares, held = operator.common.plan.shares_milli, cluster.allocated_milli
     for name, text, milli in (
         ("fair_share", "Due.", {name: shares.get(name, 0) for name, _ in projects}),
         ("quota", "Guaranteed.", {name: record.project.quota_milli for name, record in projects}),
@@ -155,7 +155,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
     yield GaugeMetricFamily(
         "gpusched_jobs_without_reason",
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
-        value=without_reason(operator.state.gpujobs.values(), operator.clock.now()),
+        value=without_reason(operator.state.gpujobs.values(), operator.common.clock.now()),
     )
     stages = Counter(pod.stage for pod in operator.state.pods.values() if pod.share is not None)
     live = (stage for stage in Stage if stage is not Stage.ENDED)
@@ -166,7 +166,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "state",
         ((stage.value, stages[stage]) for stage in live),
     )
-    reasons = Counter(str(reason) for reason, _ in operator.plan.verdicts().values())
+    reasons = Counter(str(reason) for reason, _ in operator.common.plan.verdicts().values())
     yield labelled(
         GaugeMetricFamily,
         "gpusched_pending_jobs",
@@ -179,7 +179,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "gpusched_set_aside",
         "Objects that the planner cannot work with and leaves out: above 0 there is a defect.",
         "kind",
-        operator.plan.quarantine.counts().items(),
+        operator.common.plan.quarantine.counts().items(),
     )
     yield GaugeMetricFamily(
         "gpusched_waiting_pods", "Pods that need a decision.", value=len(operator.state.waiting)
@@ -204,9 +204,9 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "gpusched_scheduling_attempts",
         "Placing writes by result.",
         "result",
-        sorted(operator.binder.results.items()),
+        sorted(operator.binding.binder.results.items()),
     )
-    counts = operator.evictor.counts
+    counts = operator.eviction.evictor.counts
     for name, key, text in (
         ("rejected_pods", "rejected", "Pods that a kubelet rejected, marked in time."),
         ("budgets_overruled", "budget_overruled", "Deleted for a guarantee against a budget."),
@@ -217,7 +217,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         ("overbooked_pods", "overbooked", "Pods evicted from a device above capacity: stays 0."),
     ):
         yield CounterMetricFamily(f"gpusched_{name}", text, value=counts[key])
-    evicted = operator.preemption.counts
+    evicted = operator.eviction.preemption.counts
     yield labelled(
         CounterMetricFamily,
         "gpusched_preemptions",
@@ -225,7 +225,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "reason",
         ((reason, evicted[reason]) for reason in EvictReason),
     )
-    seconds = operator.preemption.costs.lost_gpu_seconds
+    seconds = operator.eviction.preemption.costs.lost_gpu_seconds
     yield labelled(
         CounterMetricFamily,
         "gpusched_lost_gpu_seconds",
@@ -239,7 +239,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "Gangs that gave back what they had: a member found no place in time (incomplete), could "
         "not be placed (placement), or could not start there (member).",
         "cause",
-        ((cause, operator.gangs.counts[cause]) for cause in CAUSES),
+        ((cause, operator.binding.gangs.counts[cause]) for cause in CAUSES),
     )
     yield labelled(
         CounterMetricFamily,
@@ -253,9 +253,9 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "gpusched_checkpoint_reports",
         "Reports of checkpoints by HTTP status.",
         "code",
-        sorted(operator.checkpoints.answers.items()),
+        sorted(operator.reports.checkpoints.answers.items()),
     )
-    results = operator.token_reviews.results
+    results = operator.reports.token_reviews.results
     yield labelled(
         CounterMetricFamily,
         "gpusched_token_reviews",
@@ -274,20 +274,20 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "Containers that went above their memory cap, as their agents reported.",
         labels=["project", "policy"],
     )
-    yield filled(violations, sorted(operator.overcap.violations.items()))
+    yield filled(violations, sorted(operator.eviction.overcap.violations.items()))
 
 
 def _holders(operator: Operator) -> Iterable[Metric]:
-    if operator.settings.holders == "off":
+    if operator.common.settings.holders == "off":
         return
     yield labelled(
         GaugeMetricFamily,
         "gpusched_holders",
         "GPUs that need a holder pod: held, waiting for the stock scheduler, or missing.",
         "state",
-        operator.holders.states().items(),
+        operator.binding.holders.states().items(),
     )
-    counts = operator.holders.counts
+    counts = operator.binding.holders.counts
     yield labelled(
         CounterMetricFamily,
         "gpusched_holder_failures",

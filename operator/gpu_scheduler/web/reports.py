@@ -66,7 +66,8 @@ def app(leading: Callable[[], Operator | None]) -> web.Application:
                 "/reports/trials/{pod}", partial(report, lambda leader: leader.sweeping.reports)
             ),
             web.post(
-                "/reports/checkpoints/{pod}", partial(report, lambda leader: leader.checkpoints)
+                "/reports/checkpoints/{pod}",
+                partial(report, lambda leader: leader.reports.checkpoints),
             ),
             web.post("/reports/{sweep}/{trial}/{token}", of_before),
         ]

@@ -143,7 +143,7 @@ class InVain:
         self._number = 0
 
     def _watch(self, operator: Operator) -> None:
-        carry_out, cycle = operator.preemption.carry_out, operator.planning.cycle
+        carry_out, cycle = operator.eviction.preemption.carry_out, operator.planning.cycle
 
         def counted(evicts: Iterable[Evict]) -> None:
             evicts = list(evicts)
@@ -158,7 +158,7 @@ class InVain:
             self.plans += 1
             return cycle()
 
-        operator.preemption.carry_out = counted  # type: ignore[method-assign]
+        operator.eviction.preemption.carry_out = counted  # type: ignore[method-assign]
         operator.planning.cycle = planned  # type: ignore[method-assign]
 
     def _owner(self, key: str) -> str:

@@ -171,7 +171,7 @@ class Judge:
         """What the operator has given to a project by writes that are not answered yet."""
         return sum(
             sum(grant.milli for grant in place.grants)
-            for uid, place in self.stage.operator.state.assumed.items()
+            for uid, place in self.stage.operator.state.decisions.assumed.items()
             if uid not in self.server.granted and place.job.startswith(f"{project}/")
         )
 
@@ -179,7 +179,7 @@ class Judge:
         """What a project gets once those have gone who were asked for it."""
         return sum(
             sum(grant.milli for grant in hold.grants)
-            for hold in self.stage.operator.plan.reservations.values()
+            for hold in self.stage.operator.common.plan.reservations.values()
             if hold.reason is ReservationReason.FREED and hold.job.startswith(f"{project}/")
         )
 

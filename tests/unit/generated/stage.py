@@ -23,7 +23,6 @@ from gpu_scheduler.api.names import GROUP, LABEL_SHARE, VERSION
 from gpu_scheduler.controllers import handlers
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.common.observations import Unobserved
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
@@ -51,6 +50,16 @@ AT_THE_BORDER = {
     "status",
 }
 EPOCH = 1_767_229_200.0  # of the virtual clock's zero: 2026-01-01T01:00:00Z
+
+
+class Unobserved:
+    """Throws observations away."""
+
+    def bind_seconds(self, seconds: float) -> None:
+        pass
+
+    def cycle_seconds(self, seconds: float) -> None:
+        pass
 
 
 class Stage:
@@ -251,7 +260,11 @@ class Stage:
 
 def handlers_of_kopf(operator: Operator) -> dict[str, Callable[[str, Obj], None]]:
     """By collection: what kopf would call with the type of an event and its object."""
-    registry = handlers.registry(operator.custom_resources, operator.client, operator.lists.version)
+    registry = handlers.registry(
+        operator.informers.custom_resources,
+        operator.common.client,
+        operator.informers.lists.version,
+    )
 
     def tell(handler: Any, kind: str, obj: Obj) -> None:
         # As kopf has it: decoded from the wire, so nobody changes what a server keeps.

@@ -17,14 +17,13 @@ import uvloop
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from tests.unit.generated.server import Server, _refusal, place_of
-from tests.unit.generated.stage import SETTINGS, handlers_of_kopf
+from tests.unit.generated.stage import SETTINGS, Unobserved, handlers_of_kopf
 from tests.unit.generated.values import Obj
 from tests.unit.generated.watches import NAMESPACE, OBJECTS, REFUSED, Event, Told, told_histories
 from tests.unit.parts import in_parts
 
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.common.observations import Unobserved
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 
@@ -102,7 +101,7 @@ class Leading:
         """All keys have been worked on that are in line, and others have had their turns."""
         for _ in range(3):
             await self._planned()
-            await self.operator.queue.emptied(10)
+            await self.operator.common.queue.emptied(10)
         if self._task.done():
             self._task.result()
         met = {loop for loop, count in counts.items() if count > self._before[loop]}
@@ -114,7 +113,7 @@ class Leading:
         planning, state = self.operator.planning, self.operator.state
         for _ in range(_MOST_LOOKS):
             await asyncio.sleep(0.001 * self._plans)
-            if planning.paused or planning._planned_version == state.version:
+            if planning.paused or planning._planned_version == state.changes.version:
                 return
 
 

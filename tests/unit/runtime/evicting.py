@@ -7,7 +7,6 @@ from tests.unit.runtime.virtual_loop import Running, clock
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.runtime.binding.failed_placements import FailedPlacements, Patience
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
-from gpu_scheduler.runtime.binding.gang_writes import GangWrites
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.common.quarantine import Quarantine
 from gpu_scheduler.runtime.eviction.evictor import Evictor
@@ -35,9 +34,7 @@ class Evicting:
         self.blind = False
         self.evictor = Evictor(state, client, events, self.losses, blind=lambda: self.blind)
         self.plan = last_plan(state)
-        self.gangs = GangGuard(
-            state, self.evictor, GangWrites(), self.plan, patience_seconds=30.0, clock=clock
-        )
+        self.gangs = GangGuard(state, self.evictor, self.plan, patience_seconds=30.0, clock=clock)
         patience = Patience(stuck_seconds, avoid_seconds)
         self.placements = FailedPlacements(
             state, self.evictor, self.gangs, patience, clock=clock, now=Clock().now

@@ -51,5 +51,5 @@ def place_unmade(state: ClusterState, node: str = "a") -> list[JobKey]:
     found = [(j.key, p.uid) for j in state.waiting_jobs() for p in j.pods]
     prospective = [each for each in found if state.waiting.prospective(each[1]) is not None]
     for key, uid in prospective:
-        state.assume(Assignment(key, uid, node, ()))
+        state.decisions.assume(Assignment(key, uid, node, ()))
     return [key for key, _ in prospective]

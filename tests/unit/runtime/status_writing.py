@@ -32,7 +32,7 @@ def status_writer(
         return JobContext(
             wait=plan.waits.get(job.key),
             preempted=preemption.of(job.key),
-            assumed=state.assumed,
+            assumed=state.decisions.assumed,
             quarantine=plan.quarantine.job(job.key),
         )
 

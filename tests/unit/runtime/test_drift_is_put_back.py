@@ -87,13 +87,13 @@ def test_what_an_editor_changed_is_put_back(change: dict[str, Any], written: lis
 @virtual
 async def test_that_a_job_was_narrowed_stands_on_it_and_nowhere_else() -> None:
     case = Server()
-    case.state.narrow(case.state.jobs["job-uid"], 0)
+    case.state.decisions.narrow(case.state.jobs["job-uid"], 0)
     await case.handle()
     narrower, wider = (sent.body for sent in case.client.of("PATCH"))
     assert narrower["spec"] == {"parallelism": 0}
     assert narrower["metadata"]["annotations"] == {NARROWED: "true"}
     assert narrower["metadata"]["resourceVersion"] == "1", "as it was when that was decided"
-    assert case.state.narrowed == {}
+    assert case.state.decisions.narrowed == {}
     assert wider["spec"] == {"parallelism": 2}, "its pods have places again"
 
 
@@ -104,14 +104,14 @@ async def test_only_a_job_that_becomes_wider_counts_by_what_is_being_written() -
 
     def take(sent: Sent) -> Any:
         if sent.method == "PATCH":
-            seen.append((sent.body["spec"], dict(case.state.widening)))
+            seen.append((sent.body["spec"], dict(case.state.decisions.widening)))
         return takes(sent)
 
     case.client.reply = take
-    case.state.narrow(case.state.jobs["job-uid"], 1)
+    case.state.decisions.narrow(case.state.jobs["job-uid"], 1)
     await case.handle()
     assert seen == [({"parallelism": 1}, {}), ({"parallelism": 2}, {"job-uid": 2})]
-    assert case.state.widening == {}
+    assert case.state.decisions.widening == {}
 
 
 @pytest.mark.parametrize("change", [{"parallelism": 4}, {"completions": 3}, {"suspend": True}])

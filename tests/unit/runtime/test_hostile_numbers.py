@@ -26,7 +26,7 @@ def healthy(*more: Pod, nodes: tuple[Node, ...] = ()) -> ClusterState:
     """Nodes a and b with two GPUs each; three pods of team-a wait, and what is ``more``."""
     state = ClusterState()
     for node in (make_node("a"), make_node("b"), *nodes):
-        state.node_changed(node)
+        state.nodes.changed(node)
     state.project_changed(make_project())
     state.gpujob_changed(make_gpujob(parallelism=3))
     state.job_changed(make_job(parallelism=4, completions=3))
@@ -92,7 +92,7 @@ def test_allocatable_that_was_lowered_under_running_pods(packing: Packing) -> No
     state = healthy(make_pod("runs", node="a", grants=half(), phase="Running", cpu="32"))
     planned(state, packing, session)
     for change in ({"cpu": "16"}, {"memory": "1Mi"}, {"pods": "0"}):
-        state.node_changed(make_node("a", **change))
+        state.nodes.changed(make_node("a", **change))
         result = planned(state, packing, session)
         assert {place.node for place in result.assignments} == {"b"}
         check_capacity(state, result)
@@ -126,7 +126,7 @@ def test_a_pod_without_a_gpu_that_is_bound_by_hand_and_asks_for_too_much(
 @POLICIES
 def test_what_saturates_does_not_fit_on_what_saturates(packing: Packing) -> None:
     state = ClusterState()
-    state.node_changed(make_node("a", cpu="9E", memory="16Ei"))
+    state.nodes.changed(make_node("a", cpu="9E", memory="16Ei"))
     state.project_changed(make_project())
     state.gpujob_changed(make_gpujob())
     state.job_changed(make_job())
@@ -187,9 +187,9 @@ def test_whatever_numbers_say_healthy_jobs_start_as_if_they_were_not_there(
     state.gpujob_changed(make_gpujob("bad", uid="bad", parallelism=3))
     state.job_changed(make_job("bad", uid="bad-job", owner_uid="bad", completions=3))
     for step in range(2):  # made anew, and kept from the cycle before
-        state.node_changed(data.draw(nodes()))
+        state.nodes.changed(data.draw(nodes()))
         if data.draw(st.booleans()):
-            state.gpunode_changed("x", from_gpunode(data.draw(reports())))
+            state.nodes.reported("x", from_gpunode(data.draw(reports())))
         for n in range(2):
             state.pod_changed(data.draw(pods(f"bad-{step}-{n}")))
         result = planned(state, packing, session)

@@ -144,20 +144,20 @@ async def test_events_go_on_after_one_that_cannot_be_written() -> None:
 @virtual
 async def test_agents_that_fall_silent_are_told_whatever_happens_with_one() -> None:
     state, before = make_cluster_state(), counts["heartbeats"]
-    state.node_changed(make_node("bad"))
+    state.nodes.changed(make_node("bad"))
     for node in ("bad", "a"):
-        state.gpunode_changed(node, (NodeDevice("GPU-1", 0, "A100", 40000),))
+        state.nodes.reported(node, (NodeDevice("GPU-1", 0, "A100", 40000),))
     beats = Heartbeats(state, ChangedNodes(), clock=clock)
     for node in ("bad", "a"):
         beats.changed(Lease(Meta(name=f"gpu-node-{node}"), LeaseSpec("me", 40, "now")))
-    silent = state.agent_silent
+    silent = state.nodes.agent_silent
 
     def failing_silent(node: str, why: str) -> None:
         if node == "bad":
             raise OverflowError
         silent(node, why)
 
-    state.agent_silent = failing_silent  # type: ignore[method-assign]
+    state.nodes.agent_silent = failing_silent  # type: ignore[method-assign]
     async with Running(beats.run()):
         await asyncio.sleep(60)
     assert "has not reported" in state.snapshot().nodes[0].unschedulable

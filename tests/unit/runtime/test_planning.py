@@ -104,18 +104,18 @@ async def test_a_decision_is_charged_and_handed_out_with_the_pod() -> None:
 @virtual
 async def test_waits_are_kept_and_their_jobs_touched_when_they_change() -> None:
     case = Case(make_cluster_state(make_pod()))
-    case.state.node_changed(make_node("a", cordoned=True))
+    case.state.nodes.changed(make_node("a", cordoned=True))
     case.planning.cycle()
     wait = case.last.waits[KEY]
     assert wait.reason is Reason.WAITING_FOR_RESOURCES
     assert "cordoned" in wait.message
-    case.state.touched.clear()
+    case.state.changes.touched.clear()
     case.planning.cycle()
-    assert case.state.touched == set()
-    case.state.node_changed(make_node("a"))
+    assert case.state.changes.touched == set()
+    case.state.nodes.changed(make_node("a"))
     case.planning.cycle()
     assert case.last.waits == {}
-    assert case.state.touched == {KEY}
+    assert case.state.changes.touched == {KEY}
 
 
 @virtual
@@ -134,7 +134,7 @@ async def test_what_waited_for_evictions_is_planned_next_without_any_news() -> N
     case = Case(make_cluster_state(make_pod()))
     case.overbooked = True
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(0.1)
         assert case.binder.given == []
         case.overbooked = False
@@ -147,7 +147,7 @@ async def test_a_wake_without_a_change_does_not_plan() -> None:
     case = Case(make_cluster_state())
     async with Running(case.planning.run()):
         for _ in range(10):
-            case.state.changed.set()
+            case.state.changes.some.set()
             await asyncio.sleep(1)
     assert case.last.cycles == 1
 
@@ -207,7 +207,7 @@ async def test_the_first_pod_of_a_burst_does_not_wait_and_the_others_are_planned
     async with Running(case.planning.run()):
         for index in range(4):
             case.state.pod_changed(make_pod(f"job-{index}", index=index))
-            case.state.changed.set()
+            case.state.changes.some.set()
             await asyncio.sleep(0.1)
             assert len(case.binder.given) == 1
         await asyncio.sleep(5)
@@ -218,11 +218,11 @@ async def test_the_first_pod_of_a_burst_does_not_wait_and_the_others_are_planned
 async def test_a_cycle_that_placed_nothing_does_not_make_the_next_one_wait() -> None:
     case = Case(make_cluster_state(), cycle_seconds=1.0)
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(0.1)
         assert case.last.cycles == 1
         case.state.pod_changed(make_pod())
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(0.1)
     assert case.binder.nodes == ["a"]
 
@@ -232,7 +232,7 @@ async def test_a_node_that_was_avoided_is_used_again_without_any_news() -> None:
     case = Case(make_cluster_state(make_pod()))
     case.state.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(59)
         assert case.binder.nodes == []
         assert "failed there" in case.last.waits[KEY].message
@@ -246,7 +246,7 @@ async def test_what_was_said_on_an_avoided_node_is_told_to_who_waits() -> None:
     said = "kube-scheduler could not bind job-0: 0/1 nodes are available: 1 had no free port."
     case.state.waiting.avoid(KEY, "a", clock(), 60, said)
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(1)
     assert case.last.waits[KEY].message.endswith(f"; refused on a: {said}")
 
@@ -256,7 +256,7 @@ async def test_it_rests_when_an_avoided_node_runs_out_and_nothing_waits() -> Non
     case = Case(make_cluster_state())
     case.state.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(3600)
     assert case.last.cycles <= 2
 
@@ -266,7 +266,7 @@ async def test_a_paused_planner_places_nothing_more() -> None:
     case = Case(make_cluster_state(make_pod()))
     case.planning.paused = True
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(10)
     assert case.binder.given == []
 
@@ -276,11 +276,11 @@ async def test_nothing_is_planned_with_what_cannot_be_seen_and_all_of_it_afterwa
     blind = True
     case = Case(make_cluster_state(make_pod()), rules=PlanningRules(blind=lambda: blind))
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(10)
         assert case.binder.given == []
         blind = False
-        case.state.replan()
+        case.state.changes.replan()
         await asyncio.sleep(1)
     assert len(case.binder.given) == 1
 
@@ -325,7 +325,7 @@ async def test_freed_devices_stay_promised_until_the_pod_is_bound() -> None:
 @virtual
 async def test_time_alone_makes_it_plan_when_a_reservation_comes_due() -> None:
     case = Case(make_cluster_state(make_pod(created="2026-01-01T00:00:00Z")))
-    case.state.node_changed(make_node("a", gpus=1))
+    case.state.nodes.changed(make_node("a", gpus=1))
     case.state.pod_changed(
         make_pod(
             "busy", uid="busy", namespace="elsewhere", job=None, node="a", grants=half(milli=1000)
@@ -333,7 +333,7 @@ async def test_time_alone_makes_it_plan_when_a_reservation_comes_due() -> None:
     )
     case.epoch = epoch_seconds("2026-01-01T00:00:00Z") - clock()
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(59)
         assert case.last.cycles == 1
         await asyncio.sleep(2)

@@ -53,7 +53,7 @@ class Marked:
 def make_cluster_state(jobs: int = 4, nodes: int = 3) -> ClusterState:
     state = ClusterState()
     for n in range(nodes):
-        state.node_changed(make_node(f"n{n}", gpus=4))
+        state.nodes.changed(make_node(f"n{n}", gpus=4))
     for team in TEAMS:
         state.project_changed(make_project(team))
         for n in range(jobs):
@@ -96,7 +96,7 @@ class Case:
 
     async def settle(self, seconds: float = 20) -> None:
         async with Running(self.planning.run()):
-            self.state.changed.set()
+            self.state.changes.some.set()
             await asyncio.sleep(seconds)
 
 
@@ -188,7 +188,7 @@ async def test_what_is_set_aside_is_tried_again_when_it_changes() -> None:
         case.state.gpujob_changed(
             make_gpujob("j2", namespace="team-b", uid="team-b-j2", generation=2)
         )
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(5)
     assert case.placed == ALL
     assert case.last.quarantine.counts() == {"job": 0, "node": 0, "project": 0}
@@ -199,7 +199,7 @@ async def test_what_is_set_aside_is_tried_again_when_it_changes() -> None:
 async def test_it_is_tried_again_after_a_growing_time_which_costs_the_others_one_plan() -> None:
     case = Case(make_cluster_state(), "team-b/j2")
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(50)
         trials = []
         for _ in range(4000):
@@ -228,7 +228,7 @@ async def test_planning_that_raises_on_nothing_at_all_goes_on_trying() -> None:
     case.decide = decide  # type: ignore[assignment]
     case.planning = case.leader()
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(10)
         broken = False
         await asyncio.sleep(5)
@@ -247,7 +247,7 @@ async def test_others_run_between_two_questions() -> None:
             most, calls = max(most, case.decide.calls - calls), case.decide.calls
             await asyncio.sleep(0)
 
-    case.state.changed.set()
+    case.state.changes.some.set()
     task = asyncio.ensure_future(case.planning.run())
     other = asyncio.ensure_future(beside())
     for _ in range(300):
@@ -307,7 +307,7 @@ async def test_a_cycle_that_fails_outside_of_any_object_does_not_end_the_leader(
 
     case.state.snapshot = failing  # type: ignore[method-assign]
     async with Running(case.planning.run()):
-        case.state.changed.set()
+        case.state.changes.some.set()
         await asyncio.sleep(5)
         case.state.snapshot = snapshot  # type: ignore[method-assign]
         await asyncio.sleep(5)

@@ -75,7 +75,7 @@ def test_keys_stay_those_of_single_pods_and_names_go_with_them() -> None:
 
 def test_several_of_one_deployment_are_said_once_in_a_list_of_who_holds() -> None:
     known = state()
-    known.node_changed(make_node("a", 4))
+    known.nodes.changed(make_node("a", 4))
     for number in range(3):
         at = {"node": "a", "grants": half(str(number), 1000), "phase": "Running", "labels": HASH}
         known.pod_changed(owned("ReplicaSet", "web-5d4f8", f"web-{number}", **at))

@@ -169,7 +169,7 @@ async def test_what_came_after_a_write_of_a_project_whose_answer_is_slow_is_writ
     async with case.running():
         await asyncio.sleep(1)
         zero = dict(case.state.projects.statuses[ProjectName("team-a")])
-        case.state.node_changed(make_node("a"))
+        case.state.nodes.changed(make_node("a"))
         await asyncio.sleep(2 * INTERVAL)
         case.client.reply = lambda sent: slow_answer() if sent.path == PROJECT_PATH else {}
         case.pod(version=1)
@@ -222,7 +222,7 @@ def test_an_end_that_was_found_is_believed_unless_a_job_says_otherwise(
         assert job.finished == believed
         assert job.shown == status, "what is there is put right by the writer"
         if not believed:
-            assert KEY in case.state.touched and "ProgramFailed" not in str(job.status)
+            assert KEY in case.state.changes.touched and "ProgramFailed" not in str(job.status)
             assert "Complete" not in str(job.status)
             suspends = [s.body["spec"].get("suspend") for s in case.client.of("PATCH")]
             assert True not in suspends, "nobody but its user suspends it"

@@ -32,9 +32,9 @@ async def test_a_project_counts_a_job_that_began_to_run_although_no_share_change
     case.state.pod_changed(make_pod("job-0", version=2, node="a", grants=half(), phase="Pending"))
     async with case.running():
         await asyncio.sleep(2 * INTERVAL)
-        version = case.state.version
+        version = case.state.changes.version
         case.pod(version=3)  # it holds what it held: no plan would be another
-        assert case.state.version == version
+        assert case.state.changes.version == version
         await asyncio.sleep(3 * INTERVAL)
         assert case.written(PROJECT_PATH)[-1].body["status"]["jobs"]["running"] == 1
         # A watch that lags may show the job as it was, and then as it is.
@@ -65,7 +65,7 @@ async def test_a_reason_is_told_when_it_changes() -> None:
         case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 2)
         await asyncio.sleep(1)
         case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "one GPU is free", 1)
-        case.state.touched.add(KEY)
+        case.state.changes.touched.add(KEY)
         await asyncio.sleep(INTERVAL + 1)
     assert len(case.written()) == 2
     assert case.events.said == [("job", "WaitingForGPU", "no GPU is free")]
@@ -74,7 +74,7 @@ async def test_a_reason_is_told_when_it_changes() -> None:
 @virtual
 async def test_a_project_shows_what_its_pods_hold() -> None:
     case = Case()
-    case.state.node_changed(make_node("a"))
+    case.state.nodes.changed(make_node("a"))
     async with case.running():
         await asyncio.sleep(1)
         case.pod(version=1)

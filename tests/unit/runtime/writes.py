@@ -142,7 +142,9 @@ def _reconciling(
         every(look_seconds, narrow),
     ]
     told = lambda: case.state.gpujobs[KEY].complaint  # noqa: E731
-    return Scene(case.client, works, is_it, told, lambda: bool(case.state.nominated.of(KEY)))
+    return Scene(
+        case.client, works, is_it, told, lambda: bool(case.state.decisions.nominated.of(KEY))
+    )
 
 
 def creating_a_job(answer: Any) -> Scene:
@@ -228,7 +230,7 @@ def placing_a_pod(answer: Any) -> Scene:
     def plan() -> None:
         avoided = waiting.avoided(KEY) or waiting.doubts.held_back(KEY)
         waiting.expire(clock())
-        if test_binder.POD not in case.state.assumed and not avoided:
+        if test_binder.POD not in case.state.decisions.assumed and not avoided:
             case.decide()
 
     works = [case.binder.run(), every(0.1, plan)]
@@ -271,7 +273,7 @@ def writing_a_status(answer: Any) -> Scene:
     case = StatusCase()
     is_it = to("PATCH", "/gpujobs/job/status")
     case.client.reply = lambda sent: answer if is_it(sent) else {}
-    touch = partial(case.state.touch, KEY)
+    touch = partial(case.state.changes.touch, KEY)
     return Scene(case.client, [case.writer.run(), every(0.2, touch)], is_it)
 
 

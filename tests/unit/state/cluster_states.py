@@ -11,7 +11,7 @@ from gpu_scheduler.state.cluster_state import ClusterState
 def make_cluster_state(*pods: Pod) -> ClusterState:
     """Node a with two GPUs, project team-a, GPUJob job with its Job, and these pods."""
     state = ClusterState()
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     state.project_changed(make_project())
     state.gpujob_changed(make_gpujob())
     state.job_changed(make_job(parallelism=4))

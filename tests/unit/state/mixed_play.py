@@ -72,7 +72,7 @@ class MixedPlay(Play):
         self.state = ClusterState(now=lambda: self.now)
         for number, gpus in enumerate(self.gpus):
             zone = {"zone": f"z{number % 2}"}
-            self.state.node_changed(make_node(f"n{number}", gpus, cpu="128", labels=zone))
+            self.state.nodes.changed(make_node(f"n{number}", gpus, cpu="128", labels=zone))
         for name, each in self.projects.items():
             record = ProjectRecord(each, (name,), "", 1, f"uid-{name}")
             self.state.project_changed(record)

@@ -71,9 +71,9 @@ def everything() -> list[Callable[[ClusterState], object]]:
         lambda w: w.job_changed(make_job(parallelism=4)),
         lambda w: w.gpujob_changed(make_gpujob()),
         lambda w: w.project_changed(make_project()),
-        lambda w: w.node_changed(make_node("a")),
-        lambda w: w.node_changed(make_node("b", allocatable={"nvidia.com/gpu": "1"})),
-        lambda w: w.gpunode_changed("b", agent),
+        lambda w: w.nodes.changed(make_node("a")),
+        lambda w: w.nodes.changed(make_node("b", allocatable={"nvidia.com/gpu": "1"})),
+        lambda w: w.nodes.reported("b", agent),
     ]
 
 
@@ -102,10 +102,10 @@ def test_a_pod_that_is_gone_stays_gone_whatever_is_read_of_it_later() -> None:
     state = make_cluster_state(make_pod(version=1, node="a", grants=half()))
     before = facts(make_cluster_state())
     state.pod_gone(POD)
-    version = state.version
+    version = state.changes.version
     for late in (1, 2, 9):  # the watch may have missed what the read shows
         assert state.pod_changed(make_pod(version=late, node="a", grants=half())) is None
-    assert (facts(state), state.pods, state.version) == (before, {}, version)
+    assert (facts(state), state.pods, state.changes.version) == (before, {}, version)
 
 
 def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
@@ -117,7 +117,7 @@ def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
 
 def test_a_decision_about_a_pod_that_comes_late_is_not_revived_by_it() -> None:
     state = make_cluster_state(make_pod())
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     state.pod_gone(POD)
     state.forget(POD, make_pod(version=2))
     state.pod_changed(make_pod(version=3, node="a", grants=half()))
@@ -127,7 +127,7 @@ def test_a_decision_about_a_pod_that_comes_late_is_not_revived_by_it() -> None:
 def test_an_ended_pod_of_which_nothing_is_kept_can_be_looked_at_again() -> None:
     ended = make_pod(version=2, node="a", grants=half(), phase="Succeeded")
     state = make_cluster_state(ended)
-    state.pod_dismissed(POD)
+    state.pod_gone(POD, for_good=False)
     assert state.pods == {}
     assert state.pod_changed(ended) is not None
 
@@ -145,13 +145,13 @@ def test_a_job_of_nobody_is_not_taken_in() -> None:
 
 def test_every_change_that_could_alter_a_plan_is_a_new_version() -> None:
     state = ClusterState()
-    seen = [state.version]
+    seen = [state.changes.version]
     for event in everything():
         event(state)
-        seen.append(state.version)
+        seen.append(state.changes.version)
     for event in everything():
         event(state)
-        assert state.version == seen[-1]  # the same again is not
+        assert state.changes.version == seen[-1]  # the same again is not
     assert seen[0] < seen[-1]
 
 
@@ -200,7 +200,7 @@ def test_pods_of_other_schedulers_take_cpu_memory_and_a_slot() -> None:
 def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_has_ended() -> None:
     stranger = {"name": "x", "path": "other", "job": None, "node": "a", "containers": NVIDIA}
     state = make_cluster_state(make_pod(version=1, **stranger))
-    state.node_changed(SERVED)
+    state.nodes.changed(SERVED)
     assert "team-a/x" in state.snapshot().nodes[0].unschedulable
     state.pod_changed(make_pod(version=2, phase="Running", **stranger))
     assert state.snapshot().nodes[0].unschedulable
@@ -210,7 +210,7 @@ def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_has_ended() -> Non
 
 def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_is_gone() -> None:
     state = make_cluster_state(make_pod("x", path="other", job=None, node="a", containers=NVIDIA))
-    state.node_changed(SERVED)
+    state.nodes.changed(SERVED)
     assert state.snapshot().nodes[0].unschedulable
     state.pod_gone(PodUID("uid-x"))
     assert not state.snapshot().nodes[0].unschedulable
@@ -219,10 +219,10 @@ def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_is_gone() -> None:
 def test_a_node_reopens_after_a_stranger_that_was_given_an_allocation() -> None:
     stranger = {"name": "x", "path": "other", "job": None, "node": "a", "containers": NVIDIA}
     state = make_cluster_state(make_pod(version=1, **stranger))
-    state.node_changed(SERVED)
+    state.nodes.changed(SERVED)
     state.pod_changed(make_pod(version=2, annotations_=forged(), **stranger))
     expected = make_cluster_state(make_pod(annotations_=forged(), **stranger))
-    expected.node_changed(SERVED)
+    expected.nodes.changed(SERVED)
     assert facts(state) == facts(expected)
     state.pod_gone(PodUID("uid-x"))
     assert facts(state) == facts(make_cluster_state())
@@ -241,19 +241,19 @@ def test_gpus_held_count_for_the_project_of_the_namespace() -> None:
 
 def test_a_charge_finds_its_device_when_the_agent_names_it_by_uuid() -> None:
     state = make_cluster_state(make_pod(node="a", grants=half("1")))
-    state.gpunode_changed(
+    state.nodes.reported(
         "a", (NodeDevice("GPU-0", 0, "A", 40960), NodeDevice("GPU-1", 1, "A", 40960))
     )
     assert (state.snapshot().dev_id, free(state)) == (["GPU-0", "GPU-1"], [1000, 500])
-    state.gpunode_gone("a")
+    state.nodes.report_gone("a")
     assert (state.snapshot().dev_id, free(state)) == (["0", "1"], [1000, 500])
 
 
 def test_a_node_that_comes_back_has_its_pods_charged() -> None:
     state = make_cluster_state(make_pod(node="a", grants=half()))
-    state.node_gone("a")
+    state.nodes.gone("a")
     assert free(state) == []
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     assert free(state) == [500, 1000]
 
 
@@ -293,9 +293,9 @@ def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> 
         elif known is None:
             continue
         elif verb == "assume" and state.waiting.pod(uid) is not None:
-            state.assume(place)
+            state.decisions.assume(place)
             continue
-        elif verb == "echo" and uid in state.assumed:
+        elif verb == "echo" and uid in state.decisions.assumed:
             objects[number] = make_pod(name, index=index, version=version, **held)
         elif verb == "fail":
             state.forget(uid, known)
@@ -313,7 +313,9 @@ def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> 
         else:
             continue
         state.pod_changed(objects[number])
-    for uid in list(state.assumed):  # what is in flight is settled before anybody compares
+    for uid in list(
+        state.decisions.assumed
+    ):  # what is in flight is settled before anybody compares
         state.forget(uid, objects[int(uid[-1])])
     assert facts(state) == facts(make_cluster_state(*objects.values()))
     assert max(0, *free(state)) <= 1000

@@ -20,7 +20,7 @@ NVIDIA = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]
 
 def test_an_assumed_pod_counts_at_once_and_waits_no_more() -> None:
     state = make_cluster_state(make_pod())
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     assert (free(state), waiting(state)) == ([500, 1000], {})
     assert state.snapshot().free_cpu_milli == [63_000]
     assert state.snapshot().allocated_milli == {"team-a": 500}
@@ -29,19 +29,19 @@ def test_an_assumed_pod_counts_at_once_and_waits_no_more() -> None:
 def test_the_echo_of_a_decision_is_charged_once_and_is_no_news_to_the_planner() -> None:
     for path in ("bind", "gate"):
         state = make_cluster_state(make_pod(path=path))
-        state.assume(make_assignment())
-        version = state.version
+        state.decisions.assume(make_assignment())
+        version = state.changes.version
         after = "bind" if path == "bind" else "other"
         node = "a" if path == "bind" else ""
         echo = make_pod(version=2, path=after, node=node, allocated_node="a", grants=half())
         state.pod_changed(echo)
-        assert (free(state), waiting(state), state.assumed) == ([500, 1000], {}, {})
-        assert state.version == version
+        assert (free(state), waiting(state), state.decisions.assumed) == ([500, 1000], {}, {})
+        assert state.changes.version == version
 
 
 def test_other_news_of_an_assumed_pod_do_not_make_it_wait_again() -> None:
     state = make_cluster_state(make_pod())
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     state.pod_changed(make_pod(version=2))
     assert (free(state), waiting(state)) == ([500, 1000], {})
 
@@ -49,16 +49,16 @@ def test_other_news_of_an_assumed_pod_do_not_make_it_wait_again() -> None:
 def test_a_decision_that_failed_is_taken_back() -> None:
     state = make_cluster_state(make_pod())
     before = facts(state)
-    version = state.version
-    state.assume(make_assignment())
+    version = state.changes.version
+    state.decisions.assume(make_assignment())
     state.forget(POD, make_pod())
     assert facts(state) == before
-    assert state.version > version
+    assert state.changes.version > version
 
 
 def test_a_pod_that_changed_while_it_was_assumed_waits_as_it_is_now() -> None:
     state = make_cluster_state(make_pod(version=1))
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     state.pod_changed(make_pod(version=2, cpu="3"))
     state.forget(POD, make_pod(version=2, cpu="3"))
     (job,) = state.waiting_jobs()
@@ -69,7 +69,7 @@ def test_a_decision_about_a_pod_that_is_gone_is_taken_back() -> None:
     state = make_cluster_state()
     before = facts(state)
     state.pod_changed(make_pod())
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     state.forget(POD, None)
     assert facts(state) == before
 
@@ -78,7 +78,7 @@ def test_an_assumed_pod_that_is_deleted_gives_back_and_forgetting_it_is_harmless
     state = make_cluster_state()
     before = facts(state)
     state.pod_changed(make_pod())
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     state.pod_gone(POD)
     assert facts(state) == before
     state.forget(POD, make_pod())
@@ -87,14 +87,14 @@ def test_an_assumed_pod_that_is_deleted_gives_back_and_forgetting_it_is_harmless
 
 def test_an_assumed_pod_that_has_ended_gives_back() -> None:
     state = make_cluster_state(make_pod())
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     state.pod_changed(make_pod(version=2, phase="Failed"))
-    assert (free(state), state.assumed, waiting(state)) == ([1000, 1000], {}, {})
+    assert (free(state), state.decisions.assumed, waiting(state)) == ([1000, 1000], {}, {})
 
 
 def test_a_confirmed_decision_cannot_be_taken_back() -> None:
     state = make_cluster_state(make_pod())
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     state.pod_changed(make_pod(version=2, node="a", grants=half()))
     state.forget(POD, make_pod())
     assert free(state) == [500, 1000]
@@ -169,6 +169,6 @@ def test_whose_status_may_have_changed() -> None:
         lambda: state.gpujob_changed(make_gpujob(generation=2)),
         lambda: state.project_gone(ProjectName("team-a")),
     ):
-        state.touched.clear()
+        state.changes.touched.clear()
         change()
-        assert key in state.touched
+        assert key in state.changes.touched

@@ -18,13 +18,13 @@ def test_a_pod_that_comes_has_its_place_only_where_the_node_may_have_one_more(
 ) -> None:
     state = accepted()
     (job,) = state.waiting_jobs()
-    state.assume(Assignment(KEY, job.pods[0].uid, "a", half("0")))
+    state.decisions.assume(Assignment(KEY, job.pods[0].uid, "a", half("0")))
     state.job_changed(make_job())
     for i in range(others):  # others placed them meanwhile
         state.pod_changed(make_pod(f"other-{i}", path="other", job=None, node="a", cpu="1m"))
     state.pod_changed(make_pod("job-0"))
-    (nominated,) = state.nominated.of(KEY)
-    place = state.take_place(nominated, PodUID("uid-job-0"))
+    (nominated,) = state.decisions.nominated.of(KEY)
+    place = state.decisions.take_place(nominated, PodUID("uid-job-0"))
     assert (place is not None) == fits
     assert state.snapshot().free_pods == [0]
 

@@ -105,7 +105,7 @@ class History(RuleBasedStateMachine):
         self.custom_resources.node({"metadata": meta, "status": node.status})
 
     def tell_node(self, node: Machine) -> None:
-        self.state.node_changed(make_node(node.name, gpus=node.labelled))
+        self.state.nodes.changed(make_node(node.name, gpus=node.labelled))
 
     def tell_jobs(self) -> None:
         self.state.project_changed(make_project(quota_milli=100_000))
@@ -131,7 +131,7 @@ class History(RuleBasedStateMachine):
                 tell.append(lambda node=node: self.tell_node(node))
             if node.gpunode:
                 tell.append(lambda node=node: self.tell_gpunode(node))
-            tell.append(lambda node=node: self.state.agent_silent(node.name, node.silent))
+            tell.append(lambda node=node: self.state.nodes.agent_silent(node.name, node.silent))
         tell += [lambda p=pod: self.state.pod_changed(p) for pod, _ in self.waiting.values()]
         tell += [lambda held=held: self.echo(held) for held in self.held.values()]
         for number in order:
@@ -160,7 +160,7 @@ class History(RuleBasedStateMachine):
             now=1_800_000_000.0,
         )
         for place in result.assignments:
-            self.state.assume(place)
+            self.state.decisions.assume(place)
             pod, job = self.waiting.pop(place.pod)
             cards = [(self.card(place.node, g.device), g) for g in place.grants]
             self.held[place.pod] = Held(pod, place, cards, job)
@@ -216,7 +216,7 @@ class History(RuleBasedStateMachine):
     @rule(name=nodes)
     def unregister(self, name: str) -> None:
         self.nodes[name].registered = False
-        self.state.node_gone(name)
+        self.state.nodes.gone(name)
 
     @rule(name=nodes, labelled=st.sampled_from([SLOTS, SLOTS, 0, 1]))
     def register(self, name: str, labelled: int) -> None:
@@ -260,7 +260,7 @@ class History(RuleBasedStateMachine):
     @rule(name=nodes, why=st.sampled_from(["", "has an agent that has not reported"]))
     def fall_silent(self, name: str, why: str) -> None:
         self.nodes[name].silent = why
-        self.state.agent_silent(name, why)
+        self.state.nodes.agent_silent(name, why)
 
     # --- what always holds ---
 

@@ -35,7 +35,7 @@ class Cluster:
         self.now = NOON
         self.state = ClusterState(now=lambda: self.now)
         self.state.beginnings.live = live
-        self.state.node_changed(make_node("a"))
+        self.state.nodes.changed(make_node("a"))
         self.state.project_changed(make_project())
         self.state.gpujob_changed(make_gpujob(created=job))
         self.state.job_changed(make_job(parallelism=4))
@@ -96,7 +96,7 @@ def test_a_place_that_came_to_nothing_does_not_begin_the_wait_anew() -> None:
     cluster.see(created=text(NOON))
     pod = cluster.state.waiting.pod(POD)
     assert pod is not None
-    cluster.state.assume(make_assignment())
+    cluster.state.decisions.assume(make_assignment())
     cluster.now += 30
     cluster.state.forget(POD, pod)
     assert cluster.waiting.pods[0].since == NOON

@@ -89,20 +89,20 @@ def make(leader: bool = True) -> OperatorMetrics:
         operator = metrics.operator = Operator(
             client, OperatorSettings(identity="me"), metrics, "me", Sweeping
         )
-        operator.custom_resources.project(project_body(quota=2.5))
-        operator.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}))
-        operator.state.node_changed(make_node("a"))
+        operator.informers.custom_resources.project(project_body(quota=2.5))
+        operator.informers.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}))
+        operator.state.nodes.changed(make_node("a"))
         operator.state.job_changed(make_job(parallelism=2))
         operator.state.pod_changed(make_pod(node="a", grants=half("1"), phase="Running"))
         operator.state.pod_changed(make_pod("job-1", index=1, cpu="999"))
         operator.planning.cycle()
-        operator.binder.results["placed"] += 2
-        operator.evictor.counts["charged_by_race"] += 1
-        operator.gangs.counts["member"] += 1
-        operator.overcap.violations["team-a", "evict"] += 2
+        operator.binding.binder.results["placed"] += 2
+        operator.eviction.evictor.counts["charged_by_race"] += 1
+        operator.binding.gangs.counts["member"] += 1
+        operator.eviction.overcap.violations["team-a", "evict"] += 2
         operator.sweeping.reports.answers[403] += 2
-        operator.checkpoints.answers[200] += 1
-        operator.token_reviews.results["refused"] += 3
+        operator.reports.checkpoints.answers[200] += 1
+        operator.reports.token_reviews.results["refused"] += 3
         assert isinstance(operator.sweeping, Sweeping)
         operator.sweeping.pruning.ended += 1
         metrics.bind_seconds(0.003)
@@ -139,7 +139,7 @@ def test_a_wall_clock_that_is_set_is_told_with_its_size_and_direction() -> None:
 
 def test_a_leader_says_which_watch_is_lost_and_is_not_ready_meanwhile() -> None:
     metrics = make()
-    watches = metrics.operator.client.watches  # type: ignore[union-attr]
+    watches = metrics.operator.common.client.watches  # type: ignore[union-attr]
     assert metrics.missing() == ""
     for path in PATHS.values():
         watches.followed(path)

@@ -50,11 +50,10 @@ class Judge:
 
 def leader(judge: Judge | None) -> Any:
     """A leader whose reports of every kind this one judges."""
-    return (
-        SimpleNamespace(sweeping=SimpleNamespace(reports=judge), checkpoints=judge)
-        if judge is not None
-        else None
-    )
+    if judge is None:
+        return None
+    sweeping, reports = SimpleNamespace(reports=judge), SimpleNamespace(checkpoints=judge)
+    return SimpleNamespace(sweeping=sweeping, reports=reports)
 
 
 @asynccontextmanager

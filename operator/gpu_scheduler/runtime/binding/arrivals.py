@@ -2,7 +2,7 @@
 
 A pod takes the place of the awaited one of its index, or of any other of its role. Where it is not
 what was planned, and does not fit there, it waits like any other. The members of a gang take theirs
-together, once all have come. Fed by every pod event.
+together, once all have come.
 """
 
 from gpu_scheduler.api.parts import is_gang
@@ -24,13 +24,18 @@ class Arrivals:
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""
-        if pod.stage not in (Stage.WAITING, Stage.BLOCKED) or pod.uid in self._state.assumed:
+        if (
+            pod.stage not in (Stage.WAITING, Stage.BLOCKED)
+            or pod.uid in self._state.decisions.assumed
+        ):
             return
         job = self._state.gpujob_of(pod)
-        if job is None or pod.deleting or job.key not in self._state.nominated:
+        if job is None or pod.deleting or job.key not in self._state.decisions.nominated:
             return
         if pod.stage is Stage.BLOCKED or self._state.shrinks(self._state.jobs[pod.job_uid]):
-            self._state.give_back(job.key)  # it is not to start now, and who knows for how long
+            self._state.decisions.give_back(
+                job.key
+            )  # it is not to start now, and who knows for how long
         elif job.spec is not None and is_gang(job.spec):
             self._gang_comes(job.key)
         elif (placed := self._placed(job.key, pod)) is not None:
@@ -48,14 +53,16 @@ class Arrivals:
             self.observe(obj, pod)
 
     def _placed(self, key: JobKey, pod: PodRecord) -> Assignment | None:
-        nominated = self._state.nominated.whose_place(key, self._role(pod), pod.index)
-        return self._state.take_place(nominated, pod.uid) if nominated is not None else None
+        nominated = self._state.decisions.nominated.whose_place(key, self._role(pod), pod.index)
+        return (
+            self._state.decisions.take_place(nominated, pod.uid) if nominated is not None else None
+        )
 
     def _gang_comes(self, key: JobKey) -> None:
         """Place the members of a gang, if all have come; none of them, if one does not fit."""
         state = self._state
         here = [pod for pod in state.records(key) if pod.stage is Stage.WAITING]
-        if len(here) < len(state.nominated.of(key)):
+        if len(here) < len(state.decisions.nominated.of(key)):
             return
         found: list[tuple[Assignment, Pod]] = []
         for pod in here:
@@ -69,7 +76,7 @@ class Arrivals:
             return
         for place, obj in found:
             state.forget(place.pod, obj)
-        state.give_back(key)
+        state.decisions.give_back(key)
 
     def _role(self, pod: PodRecord) -> str:
         return self._state.jobs[pod.job_uid].role

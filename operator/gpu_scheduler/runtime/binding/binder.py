@@ -1,11 +1,11 @@
 """Carrying out placements: one write per pod, many in flight, no answer left unresolved.
 
-A decision is charged (``ClusterState.assume``) before its write and stays charged until the watch
+A decision is charged (``Decisions.assume``) before its write and stays charged until the watch
 shows the pod or it is certain that the write neither happened nor will: after a failure the pod is
 read; where the answer is not known it is touched first, so that a write still under way is refused.
 A pod of which only metadata changed gets its write again at once. The places of a gang are one
 decision: when one fails, those not written yet are dropped and those written are released. Every
-write carries the leader's term. Fed by the planning loop.
+write carries the leader's term.
 """
 
 import asyncio
@@ -85,6 +85,26 @@ class Writing:
     recheck_seconds: float = FIRST_SECONDS
 
 
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Of a placing write.
+
+    Attributes:
+        result: for the counter.
+        refused: why the same write would fail again, so the node is left alone for a while.
+        later: why it may fail again just now: the second time in a row the node is left alone
+            for a moment, then for longer.
+        unknown: the write may have happened, or may still.
+        again: try again at once, when nothing of the pod but its metadata changed.
+    """
+
+    result: str
+    refused: str = ""
+    later: errors.ApiError | None = None
+    unknown: bool = False
+    again: bool = False
+
+
 class Binder:
     """Writes placements with a bounded number of requests in flight."""
 
@@ -123,7 +143,7 @@ class Binder:
         if gang:
             self._gangs.writes.begin(decision.job)
         self.idle.clear()
-        touch_job = partial(self._state.touch, decision.job)
+        touch_job = partial(self._state.changes.touch, decision.job)
         slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, touch_job)
         write = partial(self._write_soon, decision, pod, slow)
         if self._how.more is None or self._how.more.prepare(decision, write):
@@ -172,16 +192,18 @@ class Binder:
         """One write and what became of it; the pod as it is now when that is to be tried again."""
         gang = self._gangs.writes.of(decision.job)
         if gang is not None and gang.failure:
-            return await self._resolve(decision, pod, "released")
+            return await self._resolve(decision, pod, _Failure("released"))
         try:
             write = self._write(decision, pod)
         except NotPlaceableError as error:
             log.info("not placed: %s", error)
-            return await self._resolve(decision, pod, "not_placeable", refused=str(error))
+            failure = _Failure("not_placeable", refused=str(error))
+            return await self._resolve(decision, pod, failure)
         except Exception as error:  # nothing was written: it is tried again, elsewhere or later
             name = f"{pod.metadata.namespace}/{pod.metadata.name}"
             unexpected("binder", f"{name} on {decision.node}")
-            return await self._resolve(decision, pod, "unexpected", refused=repr(error))
+            failure = _Failure("unexpected", refused=repr(error))
+            return await self._resolve(decision, pod, failure)
         try:
             await send(self._client, write)
         except errors.NotLeader:
@@ -203,15 +225,14 @@ class Binder:
                     decision.node,
                     error,
                 )
-            return await self._resolve(
-                decision,
-                pod,
+            failure = _Failure(
                 "fenced" if fenced else "raced" if raced else "failed",
                 refused=str(error) if refused else "",
                 later=None if refused or fenced or again else error,
                 unknown=error.maybe_applied,
                 again=again,
             )
+            return await self._resolve(decision, pod, failure)
         self._placed(decision, pod)
         return None
 
@@ -230,33 +251,19 @@ class Binder:
             pod, decision.node, decision.grants, pin=self._how.pin, hostname=hostname, more=more
         )
 
-    async def _resolve(
-        self,
-        decision: Assignment,
-        pod: Pod,
-        result: str,
-        *,
-        refused: str = "",
-        later: errors.ApiError | None = None,
-        unknown: bool = False,
-        again: bool = False,
-    ) -> Pod | None:
+    async def _resolve(self, decision: Assignment, pod: Pod, failure: _Failure) -> Pod | None:
         """Find out what became of a decision whose write failed, and act on that.
 
         Args:
             decision: what was to be carried out.
             pod: the pod that the write was made for.
-            result: for the counter.
-            refused: why the same write would fail again, so the node is left alone for a while.
-            later: why it may fail again just now: the second time in a row the node is left alone
-                for a moment, then for longer.
-            unknown: the write may have happened, or may still.
-            again: try again at once, when nothing of the pod but its metadata changed.
+            failure: of the write.
 
         Returns:
             The pod as it is now, if its write is to be tried again.
         """
-        meta = pod.metadata
+        meta, later = pod.metadata, failure.later
+        result, unknown = failure.result, failure.unknown
         times = 0 if result in ("failed", "fenced") else -1  # … at once
         while True:
             await asyncio.sleep(_LOOK_AGAIN.delay_seconds(times) if times >= 0 else 0.0)
@@ -278,7 +285,7 @@ class Binder:
                 self._take_back(decision, None, "gone")
                 return None
             seen = self._state.pod_changed(now)
-            if decision.pod not in self._state.assumed:
+            if decision.pod not in self._state.decisions.assumed:
                 if self._state.pods[decision.pod].node:
                     self._placed(decision, pod)
                 else:
@@ -287,11 +294,11 @@ class Binder:
                 return None
             if seen is None:
                 continue  # older than what the watch has shown: too old to go by
-            if again and slim(now).spec == slim(pod).spec and not obstacle(now):
+            if failure.again and slim(now).spec == slim(pod).spec and not obstacle(now):
                 self.results[result] += 1
                 return now
-            if refused and seen.stage is Stage.WAITING:
-                self._refused(decision, seen.name, refused)
+            if failure.refused and seen.stage is Stage.WAITING:
+                self._refused(decision, seen.name, failure.refused)
             elif later is not None and seen.stage is Stage.WAITING:
                 self._failures.note(decision.pod, later)
                 if not self._failures.may_try(decision.pod):

@@ -9,13 +9,13 @@ charged, and every index is started again. Told by the binder and by those who w
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
 
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.binding.gang_writes import GangWrites
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.eviction.evictor import Eviction, Evictor
@@ -29,6 +29,47 @@ _CHECK_SECONDS = 1.0
 CAUSES = ("incomplete", "placement", "member")  # no place in time, write failed, member lost
 
 
+@dataclass(slots=True)
+class GangWrite:
+    """Placements of one gang."""
+
+    unsettled: int = 0
+    failure: str = ""
+    placed: list[PodUID] = field(default_factory=list)
+
+
+class GangWrites:
+    """Those of all gangs, by job: the places of a gang are one decision.
+
+    When one fails, those not written yet are dropped and those written are released.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[JobKey, GangWrite] = {}
+
+    def begin(self, job: JobKey) -> None:
+        """One more placement of a gang is to be written."""
+        self._of.setdefault(job, GangWrite()).unsettled += 1
+
+    def settle(self, job: JobKey) -> None:
+        """One of them has been written, or never will be."""
+        gang = self._of.get(job)
+        if gang is not None:
+            gang.unsettled -= 1
+            if not gang.unsettled:
+                del self._of[job]
+
+    def of(self, job: JobKey) -> GangWrite | None:
+        """What is under way of a gang; None: nothing, or it is none."""
+        return self._of.get(job)
+
+    def abort(self, job: JobKey, why: str) -> None:
+        """Place no more members of a gang, and say so of those whose write is under way."""
+        gang = self._of.get(job)
+        if gang is not None:
+            gang.failure = gang.failure or why
+
+
 class GangGuard:
     """Releases gangs."""
 
@@ -36,7 +77,6 @@ class GangGuard:
         self,
         state: ClusterState,
         evictor: Evictor,
-        writes: GangWrites,
         plan: LastPlan,
         *,
         patience_seconds: float,
@@ -47,7 +87,6 @@ class GangGuard:
         Args:
             state: what is known.
             evictor: evicts, and tells of each release.
-            writes: placements that are under way.
             plan: jobs that wait, and those for which room is being made.
             patience_seconds: how long a gang may be placed in part.
             clock: monotonic seconds.
@@ -55,7 +94,7 @@ class GangGuard:
         self._state = state
         self._evictor = evictor
         self._plan = plan
-        self.writes = writes
+        self.writes = GangWrites()  # placements that are under way
         self._patience = patience_seconds
         self._clock = clock
         self._since: dict[JobKey, float] = {}  # placed in part, first seen so
@@ -124,7 +163,7 @@ class GangGuard:
         self.writes.abort(key, why)
         released: list[PodRecord] = []
         for pod in list(self._state.records(key)):
-            if pod.uid in self._state.assumed and pod.uid not in bound:
+            if pod.uid in self._state.decisions.assumed and pod.uid not in bound:
                 self._state.set_leaving(pod.uid, True)  # until its write is settled
                 continue
             if pod.deleting or not (holds(pod) or pod.uid in bound):
@@ -142,4 +181,4 @@ class GangGuard:
     def _stays(self, uid: PodUID) -> None:
         """A pod stays where it is: its gang is looked at again by the loop."""
         self._state.set_leaving(uid, False)
-        self._state.replan()
+        self._state.changes.replan()

@@ -6,7 +6,6 @@ of an earlier leader lands, and what did land is in the lists that are read next
 learnt is asked by a dry run of a Binding for a pod that does not exist: admission comes first, so
 "not found" means that the term is known, or that there is no such policy; a term of nobody's tells
 these apart.
-Called by ``operator``.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """Holder pods: what shows the device plugin's other customers how much of a node we use.
 
-A courtesy to others that never costs a user anything: a holder that cannot be created, does not
-fit or is evicted is tried again later, the metrics say so, and GPUJobs go on. Switched off, it
-removes what an earlier setting has left behind. Run by the operator.
+A courtesy to others that never costs a user anything: a holder that cannot be created, does not fit
+or is evicted is tried again later, the metrics say so, and GPUJobs go on. Switched off, it removes
+what an earlier setting has left behind.
 """
 
 import logging
@@ -94,8 +94,8 @@ class PlaceholderPods:
     async def check(self) -> None:
         """Create and delete what is due."""
         now, state = self._clock(), self._state
-        if self._keeping.enabled and state.version != self._seen_version:
-            self._seen_version = state.version
+        if self._keeping.enabled and state.changes.version != self._seen_version:
+            self._seen_version = state.changes.version
             self._slots = needed(
                 state.snapshot(),
                 state.nodes.takes_pods,

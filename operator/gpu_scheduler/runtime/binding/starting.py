@@ -4,7 +4,7 @@ Why not, is read off their Events where the pod itself does not say; one that ha
 the time that its project allows gives its GPUs back, uncharged, and its job is in doubt
 (``state.jobs.doubts``): it is tried again after a back-off, so that others go first. Whose init
 container runs is not late. A new leader counts from the pod's own start time, and tries a job again
-at once. Fed by every pod event; asked by the status.
+at once.
 """
 
 import logging
@@ -151,7 +151,7 @@ class Starting:
         key = self._state.job_of(pod)
         if found is not None and found != slow.trouble and key is not None:
             slow.trouble = found
-            self._state.touch(key)
+            self._state.changes.touch(key)
 
     def _give_back(self, pod: PodRecord, slow: _Slow) -> None:
         job = self._state.work_of(pod)

@@ -63,8 +63,8 @@ class WaitsByJob(Mapping[JobKey, Wait]):
         message = wait.message
         if wait.reason is Reason.WAITING_FOR_TOPOLOGY:
             pods = [p for p in self._state.records(wait.job) if p.stage is not Stage.ENDED]
-            nominated = len(self._state.nominated.of(wait.job))
-            placed = sum(bool(pod.node) or pod.uid in self._state.assumed for pod in pods)
+            nominated = len(self._state.decisions.nominated.of(wait.job))
+            placed = sum(bool(pod.node) or pod.uid in self._state.decisions.assumed for pod in pods)
             total = self._wanted(wait.job, len(pods)) + nominated
             message = f"{placed + nominated} of {total} pods placed; {message}"
         said = {node: why for node, why in self._state.waiting.avoided(wait.job).items() if why}

@@ -1,8 +1,7 @@
 """What others said of one object in Events: of volumes and sandboxes a pod itself says nothing.
 
 Asked only of pods that hang, one object at a time, because the API server walks all Events of a
-namespace for an answer. Where the operator may not read Events, it stops asking. Called by
-``starting``.
+namespace for an answer. Where the operator may not read Events, it stops asking.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What the runtime reports of itself as it goes; metrics implement it, tests need not."""
+"""What the runtime reports of itself as it goes; metrics implement it."""
 
 from typing import Protocol
 
@@ -11,13 +11,3 @@ class Observations(Protocol):
 
     def cycle_seconds(self, seconds: float) -> None:
         """One planning cycle."""
-
-
-class Unobserved:
-    """Throws observations away."""
-
-    def bind_seconds(self, seconds: float) -> None:
-        """See ``Observations``."""
-
-    def cycle_seconds(self, seconds: float) -> None:
-        """See ``Observations``."""

@@ -2,8 +2,7 @@
 
 One that changed is tried again at once, any other after a time that doubles from one minute to
 thirty. What failed in the trial goes aside again without another search, so a trial costs the
-others one plan. Kept in memory: a new leader finds the same culprits in its first cycle. Filled by
-``planning``; the status says so on the object.
+others one plan. Kept in memory: a new leader finds the same culprits in its first cycle.
 """
 
 from collections.abc import Callable, Collection
@@ -136,10 +135,10 @@ class Quarantine:
     def _touch(self, ref: ObjectRef) -> None:
         """What is said of it may have changed."""
         state = self._state
-        state.replan(wake=False)
+        state.changes.replan(wake=False)
         key = JobKey(ref.name)
         if ref.type is ObjectType.JOB and state.work(key) is not None:
-            state.touch(key)
+            state.changes.touch(key)
 
 
 def _holds_without_a_job(state: ClusterState, key: str) -> bool:

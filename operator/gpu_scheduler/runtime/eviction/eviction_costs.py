@@ -128,7 +128,7 @@ class EvictionCosts:
         cost = self.of(job)
         more = EvictionCost(cost.evictions + evictions, cost.lost_gpu_seconds + lost_gpu_seconds)
         self._costs[job.key] = job.uid, more
-        self._state.touch(job.key)
+        self._state.changes.touch(job.key)
 
     def _lives(self, key: JobKey, uid: str) -> bool:
         job = self._state.gpujobs.get(key)

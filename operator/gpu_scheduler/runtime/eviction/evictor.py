@@ -4,7 +4,7 @@ The one place that sends evictions: each pod once, tried again while a disruptio
 server says no, told in one Event and to whoever asks why the job lost its pod. Who has to go, and
 when, is for the policies to say (``preemption``, ``gang_guard``, ``failed_placements``,
 ``overbooked``, ``overcap``, ``starting``, pruning). An eviction that fails is forgotten after a
-while: whoever decided on it decides again. Run by the operator.
+while: whoever decided on it decides again.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
 The garbage collector takes them, a few in a second where thousands of GPUJobs are deleted at once.
 Who has not begun to go a minute after it was last seen to take one, or ten minutes after the pod
 was found so, stays where it is: the pod says so, and gives back what its project borrows as others
-do. Run by the operator.
+do.
 """
 
 from collections.abc import Callable

@@ -2,8 +2,7 @@
 
 An eviction is over in a moment, and the Job makes the next pod ten seconds later: meanwhile nothing
 that exists says what happened. Told by whoever evicts here; who was drained, or lost with its node,
-says so itself (DisruptionTarget). Pods that make room for others are ``preemption``'s. Fed by every
-pod event; asked by the status.
+says so itself (DisruptionTarget). Pods that make room for others are ``preemption``'s.
 """
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -26,7 +25,7 @@ class Losses:
             if len(self._of) > 2 * len(self._state.gpujobs):
                 self._of = {k: v for k, v in self._of.items() if k in self._state.gpujobs}
             self._of[job.key] = (job.uid, pod.uid, why)
-            self._state.touch(job.key)
+            self._state.changes.touch(job.key)
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""

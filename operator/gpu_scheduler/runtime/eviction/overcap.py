@@ -4,7 +4,7 @@ Under warn and kill the pod is left alone here: the status says what is wrong, a
 agent's. Under evict it goes at once; a project that says nothing gets a warning first, and an
 eviction if the excess goes on for a minute. An eviction charges no retry. Nobody is evicted on an
 old report: the agent must have been seen to renew its Lease, and the minute starts anew when it is
-heard of again. Run by the operator.
+heard of again.
 """
 
 from collections import Counter

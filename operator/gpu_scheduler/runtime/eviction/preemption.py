@@ -5,7 +5,7 @@ same index again; the pod keeps its own grace period. From the decision on the p
 leaving, so nobody else is evicted for the same room. Of a gang all members go, also those that hold
 no GPU. A pod whose disruption budget says no for too long goes all the same where a guarantee is
 owed its devices (ADR 0032), and is else spared for a while. That a pod moves is written on its Job
-first. Called by the planning loop; asked by the status.
+first.
 """
 
 import logging
@@ -78,7 +78,7 @@ class Preemptor:
                 unexpected("preemption", f"{decision.job}: pod {decision.pod}")
         for job, decision in gangs.items():
             for pod in list(self._state.records(job)):
-                if holds(pod) or pod.uid in self._state.assumed:
+                if holds(pod) or pod.uid in self._state.decisions.assumed:
                     try:
                         self._evict(pod, decision)
                     except Exception:

@@ -1,7 +1,4 @@
-"""Nodes of which something is other than it was when their agents were told last.
-
-Filled by all who hear of nodes (``heartbeats``, ``custom_resources``), emptied by ``node_orders``.
-"""
+"""Nodes of which something is other than it was when their agents were told last."""
 
 import asyncio
 

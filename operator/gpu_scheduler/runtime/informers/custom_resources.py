@@ -1,8 +1,7 @@
 """From custom resources as JSON to the records of the state.
 
 Whatever is in the object, a record comes out: a spec that cannot be read becomes a record with a
-``problem``, which the status tells the user. Called by the kopf handlers, and by ``OurLists``:
-a watch that lost its place can miss a deletion.
+``problem``, which the status tells the user.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -225,7 +224,9 @@ class CustomResources:
             return False
         shown = readable(GPUJobStatus, told)
         if (known.status, known.finalizers) != (shown, kept):
-            self._state.touch(known.key)  # somebody else's, or an old write that arrived late
+            self._state.changes.touch(
+                known.key
+            )  # somebody else's, or an old write that arrived late
         self._state.gpujob_changed(replace(known, deleting=deleting, finalizers=kept, shown=shown))
         return True
 
@@ -254,9 +255,9 @@ class CustomResources:
             return
         told = readable(GPUProjectStatus, body.get("status"))
         self._state.projects.told(record.project.name, told)
-        before = self._state.version
+        before = self._state.changes.version
         self._state.project_changed(record)
-        if self._state.version != before:
+        if self._state.changes.version != before:
             self._projects_changed()
 
     def project_gone(self, name: str, uid: str) -> None:
@@ -273,17 +274,17 @@ class CustomResources:
         if "devices" in status:
             found = devices.from_gpunode(status)
             before = self._state.agents.devices.get(meta["name"], found)
-            self._state.gpunode_changed(meta["name"], found, reports_from_gpunode(status))
+            self._state.nodes.reported(meta["name"], found, reports_from_gpunode(status))
             if before != found:
                 self._devices_changed(meta["name"], meta["uid"], before, found)
         else:  # just created: the node's labels are all that is known
-            self._state.gpunode_gone(meta["name"])
+            self._state.nodes.report_gone(meta["name"])
         self._node_changed(meta["name"])
 
     def node_gone(self, name: str, uid: str) -> None:
         """A GPUNode was deleted."""
         if self._forget((GPUNODES, "", name), uid):
-            self._state.gpunode_gone(name)
+            self._state.nodes.report_gone(name)
             self._node_changed(name)
 
     def gpuclass(self, body: Body) -> None:

@@ -80,7 +80,7 @@ class PodHandler:
     def _leaves(self, pod: PodRecord) -> None:
         """A Job that was not to make pods before this one had left may have to make them now."""
         key = self._state.job_of(pod)
-        if key is not None and self._state.nominated.untold(key):
+        if key is not None and self._state.decisions.nominated.untold(key):
             self._look(key)
 
 
@@ -92,11 +92,11 @@ class NodeHandler:
 
     def changed(self, obj: Node) -> None:
         """A node was added or changed."""
-        self._state.node_changed(obj)
+        self._state.nodes.changed(obj)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A node is gone."""
-        self._state.node_gone(name)
+        self._state.nodes.gone(name)
 
 
 class NamespaceHandler:
@@ -127,7 +127,9 @@ class NamespaceHandler:
         if before is not None and before != obj.metadata.labels:
             for tell in self._relabelled:
                 tell(name)
-        if self._state.namespace_changed(name, terminating=terminating) and terminating:
+        begun = terminating and name not in self._state.terminating
+        self._mark(name, terminating=terminating)
+        if begun:
             owners = {job.owner: job.namespace for job in self._state.jobs.values()}
             owners |= {key: job.namespace for key, job in self._state.gpujobs.items()}
             for key, namespace in owners.items():
@@ -137,7 +139,11 @@ class NamespaceHandler:
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A namespace is gone; one of its name may come."""
         self._labels.pop(name, None)
-        self._state.namespace_changed(name, terminating=False)
+        self._mark(name, terminating=False)
+
+    def _mark(self, name: str, *, terminating: bool) -> None:
+        known = self._state.terminating
+        (known.add if terminating else known.discard)(name)
 
 
 class JobHandler:
@@ -178,7 +184,7 @@ class JobHandler:
             unwanted = record.namespace in self._state.terminating
             if record.complete or record.failure or record.deleting or edited or unwanted:
                 self._changed(record.owner)
-            elif self._state.nominated.untold(record.owner):
+            elif self._state.decisions.nominated.untold(record.owner):
                 self._look(record.owner)  # it had to wait until its controller had done with others
 
     def gone(self, namespace: str, name: str, uid: str) -> None:

@@ -11,7 +11,7 @@ earlier leader has written. Nothing is placed before these are complete:
 
 All else comes when it comes and counts from then on: Namespaces, ResourceQuotas, Leases of agents,
 stored results of sweeps (no trial starts before those are read). kopf lists nothing: it watches
-from where our lists ended. Called by ``operator``.
+from where our lists ended.
 """
 
 import asyncio

@@ -102,7 +102,7 @@ class Heartbeats:
 
     def _tell(self, node: str, why: str, *, alive: bool) -> None:
         self._state.agents.set_alive(node, alive)
-        self._state.agent_silent(node, why)
+        self._state.nodes.agent_silent(node, why)
 
 
 def _is_overdue(beat: _Beat, now: float) -> bool:

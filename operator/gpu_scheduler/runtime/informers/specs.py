@@ -2,8 +2,7 @@
 
 A spec is never changed once it is read: models are frozen, and whoever needs another one makes a
 copy (``ClassBook.resolve``, rendering). So one object serves all jobs that say the same, for as
-long as one of them is there: nothing is kept here, and nothing of what is refused. Called by
-``custom_resources``.
+long as one of them is there: nothing is kept here, and nothing of what is refused.
 """
 
 import hashlib

@@ -3,8 +3,7 @@
 Has the pod template judged (``template_judge``), looks up what it refers to, chooses the write
 path, and, in a namespace in which pods were refused of late, lets the API server judge a pod by a
 dry run, so that a mistake is a sentence in the GPUJob's status and not a Job that never creates a
-pod. Roles are judged one by one. Called by ``accepting``, by ``missing``, and for Jobs that are
-made.
+pod. Roles are judged one by one.
 """
 
 import time

@@ -3,7 +3,7 @@
 From then on they wait in the planner's queue, with no object made for them. What the API server
 refuses for a quota or a policy is heard when the Job is made, or when its pods do not come.
 Thousands of jobs that are made from one template share their spec, and are rendered once in a
-while, in whichever namespaces they are. Called by the Jobs of roles and of sweeps.
+while, in whichever namespaces they are.
 """
 
 import weakref

@@ -1,7 +1,7 @@
 """Creating what a GPUJob consists of, once: a Job for each role, and a Service for their names.
 
 Creating again what exists is no error, so whoever was killed in between simply begins anew. What
-bears the name already and belongs to somebody else is left alone. Called by the reconciler.
+bears the name already and belongs to somebody else is left alone.
 """
 
 from collections.abc import Mapping

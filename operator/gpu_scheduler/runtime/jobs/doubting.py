@@ -135,8 +135,8 @@ def _alike(job: GPUJobRecord) -> str:
 
 def _tell(state: ClusterState, key: JobKey) -> None:
     state.waiting.know_better(key)
-    state.touch(key)
-    state.replan()
+    state.changes.touch(key)
+    state.changes.replan()
 
 
 def _has_started(pod: PodRecord) -> bool:

@@ -4,7 +4,7 @@ What somebody else has changed is put back at once. Whoever writes it again and 
 answered as often: after the third time the delay grows to a minute, and the GPUJob says so, until
 the other has let it be for a while. It says so, too, where a Job was edited while it was suspended,
 or where a change is refused: the same one is then asked for ever more seldom, whoever looks at the
-GPUJob in between. Shared by the Jobs of roles and the segments of sweeps.
+GPUJob in between.
 """
 
 import logging
@@ -108,7 +108,7 @@ class JobWrites:
             why = await self._refused(job, fields)
         self._stays.pop(job.uid, None)
         if why:
-            self._state.let_be(job.uid)
+            self._state.decisions.let_be(job.uid)
             same = before is not None and before.fields.keys() == fields.keys()
             times = before.times + 1 if before is not None and same else 0
             delay = self._recheck.delay_seconds(times)
@@ -176,16 +176,18 @@ class JobWrites:
             path = job_path(job.namespace, job.name)
             wide = spec.get("parallelism", at.parallelism)
             if not spec.get("suspend", at.suspend) and wide > parallelism_of(at):
-                self._state.widening[job.uid] = wide
+                self._state.decisions.widening[job.uid] = wide
             try:
                 patched = await self._client.merge_patch(path, body, Job)
                 if job.uid not in self._state.jobs:
                     return  # the watch has told its end before the answer
                 at = self._state.job_changed(patched) or at
                 if "parallelism" in spec:
-                    self._state.let_be(job.uid)  # what is to be done stands on the Job from now on
+                    self._state.decisions.let_be(
+                        job.uid
+                    )  # what is to be done stands on the Job from now on
             finally:
-                self._state.widening.pop(job.uid, None)
+                self._state.decisions.widening.pop(job.uid, None)
         self._note(job.uid, fields)
 
     def _narrows(self, job: JobRecord, spec: Mapping[str, Any]) -> dict[str, Any]:

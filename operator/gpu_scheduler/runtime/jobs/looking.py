@@ -78,7 +78,7 @@ class Looking:
         async with asyncio.TaskGroup() as group:
             for key in taken:
                 group.create_task(self._look_at(key))
-        self._state.replan()
+        self._state.changes.replan()
 
     async def _look_at(self, key: JobKey) -> None:
         job = self._state.work(key)
@@ -103,7 +103,7 @@ class Looking:
         else:
             self._times.pop(key, None)
         if self._state.waiting.looked.note(key, about, missing, self._clock() + delay):
-            self._state.touch(key)
+            self._state.changes.touch(key)
         self._state.waiting.know_better(key)
 
     async def _missing(self, job: GPUJobRecord) -> str:

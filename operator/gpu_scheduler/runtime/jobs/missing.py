@@ -5,8 +5,7 @@ for a second, the API server is asked by a dry run, which says what is so now: i
 job's message. What has a place and does not come gives it back, its Jobs become as narrow as their
 pods, and nothing more is planned of the job. It is asked again by the rules for refused jobs, and
 at once when a ResourceQuota of the namespace changes; when it says yes the job waits for its turn.
-A job that never had a pod and whose template is refused is judged like a new one. Fed by the status
-writer.
+A job that never had a pod and whose template is refused is judged like a new one.
 """
 
 import logging
@@ -153,15 +152,17 @@ class MissingPods:
             return self._refusals.refused(key, about)  # nor is it asked about sooner
         if self.refused(job) != refused.message:
             self._refused[key] = (job.uid, refused.message, self._live(key))
-            self._state.touch(key)
+            self._state.changes.touch(key)
         self._hold_back(key)
-        self._state.withhold(key, _REFUSED, True)
+        self._state.decisions.withhold(key, _REFUSED, True)
         self._follow(key)
         return self._refusals.refused(key, about)
 
     def _doubt(self, namespace: str, *keys: JobKey) -> None:
         """Judge these jobs anew, and all of their namespace that have no pod either."""
-        beside = (k for k in self._state.nominated.keys() if k.partition("/")[0] == namespace)
+        beside = (
+            k for k in self._state.decisions.nominated.keys() if k.partition("/")[0] == namespace
+        )
         for key in dict.fromkeys((*keys, *beside)):
             job = self._state.gpujobs.get(key)
             if job is not None and not any(self._state.records(key)):
@@ -185,30 +186,30 @@ class MissingPods:
         if self._refused.pop(key, None) is None:
             return self._again(key, _ASK_AGAIN.delay_seconds(self._asked[key]))
         self._found(key)
-        return self._state.withhold(key, _REFUSED, False)
+        return self._state.decisions.withhold(key, _REFUSED, False)
 
     def _hold_back(self, key: JobKey) -> None:
         """Nothing is awaited of a job any more: its Jobs are not to try in vain."""
-        self._state.give_back(key)
+        self._state.decisions.give_back(key)
         for own in self._state.jobs_of(key):
             count = self._state.count(own.uid)
             if (
                 parallelism_of(own) > count.live and not count.unplaced
             ):  # else it shrinks by ``narrowing``
-                self._state.narrow(own, count.live)
+                self._state.decisions.narrow(own, count.live)
 
     def _give_up(self, now: float) -> None:
         """Places of pods that do not come, nobody knows why, are given back."""
         before, self._nominated = self._nominated, {}
-        for key in self._state.nominated.keys():
-            count = len(self._state.nominated.of(key))
+        for key in self._state.decisions.nominated.keys():
+            count = len(self._state.decisions.nominated.of(key))
             known, since = before.get(key, (count, now))
             self._nominated[key] = count, now if count < known else since
         for key, (_, since) in tuple(self._nominated.items()):
             if now - since >= PATIENCE_SECONDS:
                 log.info("%s: its pods do not come; it waits for its turn again", key)
                 del self._nominated[key]  # the next place has its own time
-                self._state.give_back(key)
+                self._state.decisions.give_back(key)
                 self._given_up = {
                     k: n for k, n in self._given_up.items() if k in self._state.gpujobs
                 }
@@ -228,7 +229,7 @@ class MissingPods:
         self._asked.pop(key, None)
         self._refusals.forget(key)
         if self._refused.pop(key, None) is not None:
-            self._state.withhold(key, _REFUSED, False)
+            self._state.decisions.withhold(key, _REFUSED, False)
 
 
 class QuotaHandler:

@@ -73,17 +73,17 @@ class Narrowing:
         """Bring a Job down to its pods that have a place."""
         placed = self._state.count(own.uid).placed
         if own.parallelism > placed and not (own.suspend or own.ended or self._stays(own.uid)):
-            if self._state.narrowed.get(own.uid) != placed:
-                self._state.narrow(own, placed)
+            if self._state.decisions.narrowed.get(own.uid) != placed:
+                self._state.decisions.narrow(own, placed)
 
     def _let_be(self) -> None:
         """Have those written whose controller knows what runs; those that are done are let be."""
-        for uid, wanted in tuple(self._state.narrowed.items()):
+        for uid, wanted in tuple(self._state.decisions.narrowed.items()):
             own, count = self._state.jobs.get(uid), self._state.count(uid)
             if own is None or own.ended or own.suspend or own.parallelism <= wanted:
-                self._state.let_be(uid)
+                self._state.decisions.let_be(uid)
             elif knows_what_runs(own, count) and own.parallelism > count.placed:
                 self._again(own.owner)
 
     def _waits(self, pod: PodRecord) -> bool:
-        return pod.stage is Stage.WAITING and pod.uid not in self._state.assumed
+        return pod.stage is Stage.WAITING and pod.uid not in self._state.decisions.assumed

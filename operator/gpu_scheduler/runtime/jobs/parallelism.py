@@ -3,7 +3,7 @@
 A Job grows by the pods that are awaited. It becomes narrower only where pods of it wait for their
 place (``narrowing``) or are refused (``missing``), never below its pods with places, and only while
 its controller knows that these run (ADR 0054): a pod that ends is followed by the next without a
-write of ours. Called by the Jobs of roles and of sweeps.
+write of ours.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,9 @@ def sizes_of(
 def parallelism_of(state: ClusterState, own: JobRecord) -> int:
     """How wide a Job is to be for the pods that it has."""
     count, parallelism = state.count(own.uid), 0 if own.suspend else own.parallelism
-    least = state.narrowed.get(own.uid, count.placed if state.shrinks(own) else parallelism)
+    least = state.decisions.narrowed.get(
+        own.uid, count.placed if state.shrinks(own) else parallelism
+    )
     if least < parallelism and knows_what_runs(own, count):
         parallelism = least
     return max(parallelism, count.placed)
@@ -47,14 +49,16 @@ def parallelism_of(state: ClusterState, own: JobRecord) -> int:
 
 def narrows(state: ClusterState, own: JobRecord) -> bool:
     """Whether a Job is to become narrower, or its controller has not done with that."""
-    return own.uid in state.narrowed or state.shrinks(own)
+    return own.uid in state.decisions.narrowed or state.shrinks(own)
 
 
 def pods_at_once(state: ClusterState, job: GPUJobRecord) -> int:
     """Pods that all Jobs of a sweep are to have at once, together."""
     if job.spec is None:
         return 0
-    return min(job.spec.parallelism, max(now(state, job), widest(state.nominated.of(job.key))))
+    return min(
+        job.spec.parallelism, max(now(state, job), widest(state.decisions.nominated.of(job.key)))
+    )
 
 
 def now(state: ClusterState, job: GPUJobRecord) -> int:

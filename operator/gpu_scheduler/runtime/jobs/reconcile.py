@@ -163,7 +163,7 @@ class Reconciler:
         job = self._judged(judged)
         if job is not None and job.unfollowed != why:
             job.unfollowed = why
-            self._state.touch(job.key)
+            self._state.changes.touch(job.key)
 
     def _about(self, job: GPUJobRecord, project: ProjectName) -> Hashable:
         """What a verdict is about; it says nothing once this is another."""
@@ -183,9 +183,9 @@ class Reconciler:
         job = self._judged(judged)
         if job is not None and job.problem != problem:
             job.problem = problem
-            self._state.give_back(job.key)
-            self._state.touch(job.key)
-            self._state.replan()
+            self._state.decisions.give_back(job.key)
+            self._state.changes.touch(job.key)
+            self._state.changes.replan()
 
 
 def _final(error: Exception) -> bool:

@@ -7,7 +7,7 @@ accepted, all of its namespace are tried again. Of a namespace at most ten are t
 refused jobs never keep workers from others. A change of the job or of its project counts as never
 tried. On news of what may refuse it a job is tried at once, and again after 1, 2, 4 … 30 s: the API
 server itself may take as long to know of a quota that is gone, and a quota changes with each pod
-that it counts. Called by the reconciler, and for jobs whose pods are refused.
+that it counts.
 """
 
 from collections.abc import Callable, Hashable

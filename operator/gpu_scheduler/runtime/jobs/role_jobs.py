@@ -1,4 +1,4 @@
-"""The Jobs of GPUJobs that are no sweeps: one, or one for each role. Called by the reconciler.
+"""The Jobs of GPUJobs that are no sweeps: one, or one for each role.
 
 A Job is made when a pod of it has a place, and is as wide as its pods have places
 (``parallelism``).
@@ -68,7 +68,7 @@ class RoleJobs:
         """See ``Jobs``."""
         if job.spec is None:
             return ""
-        self._state.withhold(
+        self._state.decisions.withhold(
             job.key, STAYS, self._writes.stay(job.own(self._state.jobs_of(job.key)))
         )
         refused = await self._accepting.refused(job, project)
@@ -78,7 +78,7 @@ class RoleJobs:
                 await kept_by_somebody(self._client, job, going.name)
         own = {each.role: each for each in job.own(self._state.jobs_of(job.key))}
         missing = {
-            r: widest(self._state.nominated.of_role(job.key, r))
+            r: widest(self._state.decisions.nominated.of_role(job.key, r))
             for r in job.requests.keys() - own.keys()
         }
         if any(missing.values()) and not refused:
@@ -86,13 +86,13 @@ class RoleJobs:
         for role, each in own.items():
             if role not in job.requests or each.complete:
                 continue
-            nominated = self._state.nominated.of_role(job.key, role)
+            nominated = self._state.decisions.nominated.of_role(job.key, role)
             wanted = sizes_of(self._state, job, each, nominated)
             rendered = partial(self._rendered, job, project, role)
             if await self._writes.change(each, changes(each, wanted), rendered):
                 told(nominated, {role: wanted.get("parallelism", 0)})
             else:
-                self._state.withhold(job.key, STAYS, True)
+                self._state.decisions.withhold(job.key, STAYS, True)
                 if nominated:
                     cannot_be_made(self._state, job.key, self.complaint(job))
         return refused
@@ -120,7 +120,7 @@ class RoleJobs:
         for accepted in await self._acceptance.rendered(job, project):
             parallelism = widths.get(accepted.role, 0)
             if parallelism:
-                nominated = self._state.nominated.of_role(job.key, accepted.role)
+                nominated = self._state.decisions.nominated.of_role(job.key, accepted.role)
                 body = {**accepted.job, "spec": accepted.job["spec"] | {"parallelism": parallelism}}
                 self._state.job_changed(await create_job(self._client, job, body))
                 told(nominated, {accepted.role: parallelism})

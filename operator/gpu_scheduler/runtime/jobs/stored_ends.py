@@ -30,8 +30,8 @@ def judge(state: ClusterState, job: GPUJobRecord) -> None:
     kept = {name: told for name, told in job.status.items() if name not in _OF_AN_END}
     conditions = [c for c in kept.get("conditions") or () if c.get("type") not in _ENDS]
     job.status = {**kept, "conditions": conditions}
-    state.touch(job.key)
-    state.replan()
+    state.changes.touch(job.key)
+    state.changes.replan()
 
 
 def _going_on(state: ClusterState, job: GPUJobRecord) -> JobRecord | None:

@@ -3,7 +3,7 @@
 The Service for reports selects it, so that they go to the leader alone. A replica takes the label
 off when it starts and puts it on when it leads: losing the Lease ends the process, and a pod whose
 container starts again is not ready before. A label that cannot be written is tried again; nothing
-but reports depends on it. Called by ``replica``.
+but reports depends on it.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What a program is answered that reports over HTTP. Made by those who judge reports."""
+"""What a program is answered that reports over HTTP."""
 
 from dataclasses import dataclass
 

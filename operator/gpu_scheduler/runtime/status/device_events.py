@@ -2,7 +2,7 @@
 
 Jobs, and pods without one, learn of illness by their condition; strangers on a device are no fault
 of theirs and no condition, but whoever sits beside one should know. Each change is told once; what
-an operator finds when it starts is no change. Called by the intake.
+an operator finds when it starts is no change.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Reasons of the Events that the operator writes beside those of ``api.states``.
 
 An Event that tells of a state has the state's word, and stands there. One row for each other word;
-a test finds the words in the code. Read by the reference.
+a test finds the words in the code.
 """
 
 from typing import NamedTuple

@@ -2,7 +2,7 @@
 
 Which state it is in is decided in ``states``; what is over is counted in ``counting``. Times come
 from the previous status while a condition has not changed, so equal knowledge gives an equal status
-and nothing is written. Called by the status writer.
+and nothing is written.
 """
 
 from collections.abc import Iterable

@@ -82,7 +82,7 @@ class JobStatuses:
 
     def touched(self) -> Iterable[str]:
         """See ``Statuses``."""
-        return self._state.take_touched()
+        return self._state.changes.take_touched()
 
     def minor(self, most: int) -> Iterable[str]:
         """See ``Statuses``."""
@@ -162,7 +162,7 @@ class JobStatuses:
         if job.shown is before:
             job.shown = after
         elif job.shown != after:
-            self._state.touch(job.key)
+            self._state.changes.touch(job.key)
         self._report(InvolvedObject.of_job(job), said, after)
         if after.get("phase") != said.get("phase"):
             self._state.projects.touch(job.namespace)  # it counts the jobs that run

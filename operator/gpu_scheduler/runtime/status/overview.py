@@ -1,7 +1,7 @@
 """What all projects hold and wait for, from one pass over the jobs.
 
 Statuses of a thousand projects cost one look and not a thousand. Invariant: a value of the moment,
-never kept across a change of the state. Called by the status writer, once for all that are due.
+never kept across a change of the state.
 """
 
 from collections import Counter, defaultdict

@@ -59,7 +59,7 @@ class PodConditions:
     def touched(self) -> Iterable[str]:
         """See ``Statuses``: those that still wait after a while."""
         now = self._clock()
-        for key in self._state.take_touched_pods():
+        for key in self._state.changes.take_touched_pods():
             for waiting in self._state.waiting.uids(key):
                 self._due.setdefault(waiting, now + WAITS_SECONDS)
         due: list[str] = []
@@ -79,7 +79,7 @@ class PodConditions:
         """See ``Statuses``."""
         pod = self._state.pods.get(PodUID(key))
         waits = pod is not None and pod.stage is Stage.WAITING
-        return key if waits and key not in self._state.assumed else None
+        return key if waits and key not in self._state.decisions.assumed else None
 
     def namespace(self, key: str) -> str:
         """See ``Statuses``."""

@@ -5,6 +5,7 @@ that the state keeps, and one pass over all waiting jobs.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from gpu_scheduler.api.condition import ConditionType, StatusCondition, Told, condition
 from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
@@ -19,36 +20,49 @@ from gpu_scheduler.state.jobs.owners import Claim
 from gpu_scheduler.state.jobs.projects import ProjectRecord
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectFigures:
+    """What is known of a project beside its object.
+
+    Attributes:
+        allocated_milli: what it holds.
+        fair_share_milli: what it should hold.
+        waiting: jobs that wait and can start.
+        running_jobs: how many run.
+        by_model: what it holds of models that its quota names.
+        broken: why it may not get its quota although it asks for it.
+        quarantine: why the planner has set it aside.
+    """
+
+    allocated_milli: int
+    fair_share_milli: int = 0
+    waiting: Sequence[WaitingJob] = ()
+    running_jobs: int = 0
+    by_model: Sequence[ModelHoldings] = ()
+    broken: str = ""
+    quarantine: str = ""
+
+
 def project_status(
     record: ProjectRecord,
+    figures: ProjectFigures,
     *,
-    allocated_milli: int,
-    fair_share_milli: int = 0,
-    waiting: Iterable[WaitingJob],
-    running_jobs: int,
     conflicts: tuple[Claim, ...],
-    broken: str = "",
-    quarantine: str = "",
-    by_model: Sequence[ModelHoldings] = (),
     before: Told,
     now: str,
 ) -> GPUProjectStatus:
-    """The status that a project should have (``before``: the one it has, as JSON).
-
-    ``broken``: why it may not get its quota although it asks for it. ``by_model``: what it holds of
-    models that its quota names. ``quarantine``: why the planner has set it aside.
-    """
-    jobs = list(waiting)
+    """The status that a project should have (``before``: the one it has, as JSON)."""
+    jobs, allocated_milli = figures.waiting, figures.allocated_milli
     pending = sum(pod.pod_shape.nominal_milli for job in jobs for pod in job.pods)
     return GPUProjectStatus(
         observed_generation=record.generation,
         allocated_gpu=gpu_from_milli(allocated_milli),
         borrowed_gpu=gpu_from_milli(max(0, allocated_milli - record.project.quota_milli)),
-        fair_share_gpu=gpu_from_milli(fair_share_milli),
-        by_model=list(by_model),
+        fair_share_gpu=gpu_from_milli(figures.fair_share_milli),
+        by_model=list(figures.by_model),
         pending_gpu=gpu_from_milli(pending),
-        jobs=JobCounts(running=running_jobs, pending=len(jobs)),
-        conditions=_conditions(record, conflicts, broken, quarantine, before, now),
+        jobs=JobCounts(running=figures.running_jobs, pending=len(jobs)),
+        conditions=_conditions(record, figures, conflicts, before, now),
     )
 
 
@@ -68,7 +82,7 @@ class ProjectStatuses(StoreStatuses):
 
     def touched(self) -> Iterable[str]:
         """All of them, if a plan may have changed; none before the first one."""
-        seen = (self._state.version, self._plan.shares_milli)
+        seen = (self._state.changes.version, self._plan.shares_milli)
         if not self._plan.cycles:
             return ()
         if seen != self._seen:
@@ -87,14 +101,16 @@ class ProjectStatuses(StoreStatuses):
         overview = self._overview or survey(self._state)
         status = project_status(
             record,
-            allocated_milli=overview.allocated_milli.get(name, 0),
-            fair_share_milli=self._plan.shares_milli.get(name, 0),
-            waiting=overview.waiting.get(name, ()),
-            running_jobs=overview.running.get(name, 0),
-            broken=overview.promise.broken(record.project),
-            by_model=overview.by_model.get(name, ()),
+            ProjectFigures(
+                allocated_milli=overview.allocated_milli.get(name, 0),
+                fair_share_milli=self._plan.shares_milli.get(name, 0),
+                waiting=overview.waiting.get(name, ()),
+                running_jobs=overview.running.get(name, 0),
+                broken=overview.promise.broken(record.project),
+                by_model=overview.by_model.get(name, ()),
+                quarantine=self._plan.quarantine.project(name),
+            ),
             conflicts=self.store.conflicts(name),
-            quarantine=self._plan.quarantine.project(name),
             before=before,
             now=self._now(),
         )
@@ -103,9 +119,8 @@ class ProjectStatuses(StoreStatuses):
 
 def _conditions(
     record: ProjectRecord,
+    figures: ProjectFigures,
     conflicts: tuple[Claim, ...],
-    broken: str,
-    quarantine: str,
     before: Told,
     now: str,
 ) -> list[StatusCondition]:
@@ -114,11 +129,11 @@ def _conditions(
         "or there"
         for c in conflicts[:5]
     )
-    broken = "" if record.problem else broken
+    broken = "" if record.problem else figures.broken
     wanted = [
         ("Accepted", not problem, "Invalid" if problem else "Accepted", problem),
         (ConditionType.QUOTA_COVERED, not broken, "Overcommitted" if broken else "Covered", broken),
     ]
-    if quarantine:
-        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", quarantine))
+    if figures.quarantine:
+        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", figures.quarantine))
     return [condition(*w, judged=(record.generation, now), before=before) for w in wanted]

@@ -2,7 +2,7 @@
 
 Every scheduler leaves one. It is the least important write of all: it waits while placements are on
 their way, one after the other goes out, so many a second, and what is too much is dropped. Of a pod
-behind our gate kube-scheduler says it, of a GPUJob's pods their job does. Fed by the binder.
+behind our gate kube-scheduler says it, of a GPUJob's pods their job does.
 """
 
 import asyncio
@@ -30,14 +30,12 @@ class ScheduledEvents:
     def __init__(
         self,
         events: Events,
-        idle: Callable[[], asyncio.Event],
         *,
         on: bool = True,
         now: Callable[[], str],
     ) -> None:
-        """``idle``: set while no placement is on its way; ``on``: False = nothing is written."""
+        """``on``: False = nothing is written."""
         self._events = events
-        self._idle = idle
         self._on = on
         self._now = now
         self._todo: deque[tuple[InvolvedObject, str, str, str]] = deque()  # reason, message, when
@@ -60,11 +58,15 @@ class ScheduledEvents:
         if self._todo:
             self._some.set()
 
-    async def run(self) -> NoReturn:
-        """Write for ever; ends with NotLeader when the fence closes."""
+    async def run(self, idle: asyncio.Event) -> NoReturn:
+        """Write for ever while ``idle`` is set: no placement is on its way.
+
+        Raises:
+            NotLeader: the fence has closed.
+        """
         while True:
             await self._some.wait()
-            await self._idle().wait()
+            await idle.wait()
             subject, reason, message, at = self._todo.popleft()
             if not self._todo:
                 self._some.clear()

@@ -2,8 +2,7 @@
 
 Pods of a signature (``AffinityInfo``) are counted together, by node. A selector is looked up among
 the signatures when it is first asked about, and its count is then kept up to date; looking up much
-at once is spread over cycles. Invariant: a count is what counting all pods anew would give. Kept by
-``state``, read by ``core.affinity.masks``.
+at once is spread over cycles. Invariant: a count is what counting all pods anew would give.
 """
 
 from collections.abc import Callable, Iterable, Mapping

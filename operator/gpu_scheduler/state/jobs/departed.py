@@ -1,9 +1,8 @@
 """Objects that are gone, so that late news do not bring them back.
 
 The answer to a read, a list or a write may come after the watch has told of the end of its object,
-and what was held would be held for ever: nobody tells of that end twice. A uid never comes back,
-so most are gone for good. Only what is watched by label may be seen again, in a later version.
-Kept by ``state`` for pods and Jobs and by the intake for our own kinds.
+and what was held would be held for ever: nobody tells of that end twice. A uid never comes back, so
+most are gone for good. Only what is watched by label may be seen again, in a later version.
 """
 
 FOR_GOOD = 1 << 64  # above every resourceVersion

@@ -4,7 +4,7 @@ Nobody gives way to them (``WaitingJob.doubtful``) until one of their pods has s
 free, and they are tried again after a time that grows, if anything but a node may be to blame. What
 was said stays until then, or until their spec is another. It counts for all jobs that are alike
 (ADR 0064): those that wait, and those that come later, which wait as long. A new leader takes it
-from the condition in their status. Kept by ``waiting``.
+from the condition in their status.
 """
 
 from collections.abc import Callable, Iterable

@@ -2,7 +2,7 @@
 
 Each time it goes wrong there again the job keeps away for twice as long, so that every other node
 has its turn. What was said stays as long as the node is avoided, how often it went wrong as long as
-the job is there. Kept by ``waiting``.
+the job is there.
 """
 
 from collections.abc import Callable, Mapping

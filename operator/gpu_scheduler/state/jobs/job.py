@@ -17,10 +17,10 @@ from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Pod
-from gpu_scheduler.state.jobs import indexes
 from gpu_scheduler.state.jobs.role_requests import RoleRequest, role_requests_of
 
 _MOST_CHARS = 2048  # of why a Job failed
+_INDEX_CHARS = 7  # of one index below 100,000 and what parts it from the next
 
 
 def job_key(namespace: str, name: str) -> JobKey:
@@ -190,7 +190,7 @@ class JobRecord:
         return (i for each in self._ranges(self.lost_indexes) for i in each)
 
     def _ranges(self, text: str) -> Iterator[range]:
-        return indexes.ranges(text, len(self.indexes))
+        return index_ranges(text, len(self.indexes))
 
 
 def _role(job: str, gpujob: str) -> str:
@@ -220,7 +220,7 @@ def job_record(job: Job) -> JobRecord | None:
         suspend=job.spec.suspend,
         succeeded=status.succeeded,
         failed=status.failed,
-        failed_indexes=indexes.count(status.failed_indexes, min(completions, MAX_PODS)),
+        failed_indexes=count_indexes(status.failed_indexes, min(completions, MAX_PODS)),
         complete=complete is not None,
         failure=clip(failed.message or failed.reason or "failed", _MOST_CHARS) if failed else "",
         created=meta.creation_timestamp,
@@ -234,3 +234,30 @@ def job_record(job: Job) -> JobRecord | None:
         ready=status.ready,
         narrowed=NARROWED in meta.annotations,
     )
+
+
+def index_ranges(text: str, size: int) -> Iterator[range]:
+    """The indexes below ``size`` that a text such as '1,3-5' names, ascending, none of them twice.
+
+    Who may write the status of Jobs may write anything there. So what is no such text names
+    nothing, nothing beyond the Job's own size counts, and a long range costs no more than a short
+    one until somebody walks it: then at most ``size`` steps.
+    """
+    if len(text) > _INDEX_CHARS * size:
+        return
+    least = 0
+    for part in text.split(","):
+        low, dash, high = part.partition("-")
+        first = number(low)
+        last = number(high) if dash else first
+        if first is None or last is None or first < least:
+            continue
+        found = range(first, min(last + 1, size))
+        if found:
+            yield found
+            least = found.stop
+
+
+def count_indexes(text: str, size: int) -> int:
+    """How many indexes below ``size`` the text names."""
+    return sum(map(len, index_ranges(text, size)))

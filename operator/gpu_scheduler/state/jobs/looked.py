@@ -1,8 +1,8 @@
 """What was found when somebody looked whether the pods of a job could start: ADR 0064.
 
 Before anybody gives way to a job, what its pods name is looked at. What was found counts for a
-while, and for that spec alone: nothing is missing, or nobody gives way until it is there. Off
-where nobody looks, as in simulations. Kept by ``waiting``.
+while, and for that spec alone: nothing is missing, or nobody gives way until it is there. Off where
+nobody looks, as in simulations.
 """
 
 from collections.abc import Callable, Iterable

@@ -4,8 +4,7 @@ Whoever may edit a namespace can make a Job with our labels, owner reference and
 believed only under a name that we would give, of no more indexes than its GPUJob has there, and
 with trials that no other Job of the sweep has. A Job that does not fit is nobody's: its pods are
 like those whose Job was not seen yet, and nothing is placed. Before its GPUJob is known a Job is
-believed, for then nothing of it is placed or counted; it is judged when that comes. Kept by
-``state``.
+believed, for then nothing of it is placed or counted; it is judged when that comes.
 """
 
 from collections.abc import Iterable, Iterator

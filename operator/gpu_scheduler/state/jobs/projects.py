@@ -1,6 +1,6 @@
 """Which project a namespace belongs to, and who claims it in vain.
 
-See ``owners``. Read by the planner's snapshot and by the status writer.
+See ``owners``.
 """
 
 from collections import Counter

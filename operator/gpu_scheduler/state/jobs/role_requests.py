@@ -1,7 +1,6 @@
 """What the pods of a GPUJob ask for, role by role, as the planner's values.
 
-A job without roles has one entry, under the empty name. Kept by the record of the GPUJob; read when
-a waiting pod's kind is worked out, and by the status.
+A job without roles has one entry, under the empty name.
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 A report about a pod counts only if it comes from the node that the pod is on, and only while that
 node's agent is heard of: nobody is judged by old news or by another node's agent. What is known of
-the devices stays, for a silent agent is no reason to trust a broken one. Kept by ``state``.
+the devices stays, for a silent agent is no reason to trust a broken one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

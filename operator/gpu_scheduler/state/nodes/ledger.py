@@ -3,20 +3,24 @@
 A charge is what one pod takes from its node and devices until it has ended. Charges outlive the
 nodes they name: when a node or its devices change, the arrays are laid out again from the charges.
 Invariants: the arrays equal capacity minus the sum of the charges, whatever the order of events;
-and a node of which somebody holds what the arrays cannot say takes no pods
-(``state.nodes.unlisted``).
+and a node of which somebody holds what the arrays cannot say takes no pods.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
+from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.nodes.devices import NodeDevice, ids_by_name
-from gpu_scheduler.state.nodes.unlisted import Holding, why_unschedulable
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
+from gpu_scheduler.state.pods.pod_shape import pod_resources
+
+Holding = tuple[str, str, int]  # namespace/name of a pod, device, milli
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +238,7 @@ class Ledger:
             if n is None:
                 continue
             info = self._cluster.nodes[n]
-            why = why_unschedulable(
+            why = _why_unschedulable(
                 strangers.get(name, ()), lost.get(name, ()), len(self._devices(name))
             )
             self._cluster.nodes[n] = replace(
@@ -253,3 +257,46 @@ class Ledger:
         """Its grants on devices that the node does not list."""
         ids = self._ids.get(charge.node, {})
         return (grant for grant in charge.grants if grant.device not in ids)
+
+
+def charge(ledger: Ledger, new: PodRecord, pod: Pod) -> bool:
+    """Record what a pod holds now; True when that is not what it held before.
+
+    A pod holds what its allocation says, or gets from the device plugin, from its node on until it
+    has ended; so one that the kubelet rejected holds nothing.
+    """
+    if new.stage is Stage.ENDED:
+        return ledger.release_pod(new.uid)
+    if not new.node:
+        return False
+    grants = new.allocation.grants if new.allocation else ()
+    need = pod_resources(pod)
+    held = Charge(new.node, new.namespace, *need, grants, new.name, new.plugin)
+    return ledger.charge_pod(new.uid, held)
+
+
+def _why_unschedulable(strangers: Sequence[str], lost: Sequence[Holding], listed: int) -> str:
+    """Why a node takes no pods of which somebody holds GPUs, and it is not known which.
+
+    Either a pod has them from the device plugin, or a pod of ours holds a device that its node does
+    not list: its GPUNode is gone, a card was replaced, a label has changed. What is free there is
+    then a guess, and nobody is placed on a guess. The sentence is to follow the node's name.
+
+    Args:
+        strangers: pods with GPUs of the device plugin.
+        lost: what pods hold of devices that the node does not list.
+        listed: how many devices it does list.
+    """
+    if strangers:
+        return f"has GPUs in use by {min(strangers)}, which this scheduler did not place"
+    pods = len({pod for pod, _, _ in lost})
+    held = [f"{pod} holds {gpu_from_milli(m)} of {_device(d)}" for pod, d, m in sorted(lost)]
+    return (
+        f"lists {wording.gpu_count(listed)}, but not those of {wording.pods(pods)} "
+        f"({wording.names(held)}), and takes no others until its GPUNode or its labels list them "
+        "again or these pods are gone"
+    )
+
+
+def _device(name: str) -> str:
+    return f"GPU {name}" if name.isdecimal() else name

@@ -1,43 +1,89 @@
 """Nodes as the ledger is to know them: what the kubelet says, and the agent or else the labels.
 
 Invariant: after every change the ledger has the node's capacity, its devices and why it takes no
-pods. Devices are the agent's while there is a report, and those of the labels without one. Kept by
-``state``.
+pods. Devices are the agent's while there is a report, and those of the labels without one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Node
 from gpu_scheduler.state.nodes import devices
 from gpu_scheduler.state.nodes import node as nodes
-from gpu_scheduler.state.nodes.agents import AgentStore
+from gpu_scheduler.state.nodes.agents import AgentStore, Reports
 from gpu_scheduler.state.nodes.ledger import Ledger
 from gpu_scheduler.state.pods import plugin
 from gpu_scheduler.state.pods.pod import PodRecord
 
 
 class NodeStore:
-    """Nodes by name. What returns a bool says whether the ledger knows something new."""
+    """Nodes by name, and what their agents report."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        """Start empty; ``ledger`` is told."""
+    def __init__(
+        self,
+        ledger: Ledger,
+        pods: Mapping[PodUID, PodRecord],
+        refreshed: Callable[[str], None],
+        told: Callable[[Iterable[PodUID]], None],
+    ) -> None:
+        """Start empty.
+
+        Args:
+            ledger: is told.
+            pods: that are known.
+            refreshed: hears of each node of which the ledger knows something new.
+            told: hears of pods of which agents may say something else.
+        """
         self.agents = AgentStore()
         self._ledger = ledger
+        self._pods = pods
+        self._refreshed = refreshed
+        self._told = told
         self._nodes: dict[str, Node] = {}
 
-    def put(self, node: Node) -> bool:
+    def changed(self, node: Node) -> None:
         """Take over a node's news."""
         self._nodes[node.metadata.name] = node
-        return self.refresh(node.metadata.name)
+        self._refresh(node.metadata.name)
 
-    def drop(self, name: str) -> bool:
+    def gone(self, name: str) -> None:
         """Forget a node; what its agent said stays until its GPUNode is gone too."""
         self._nodes.pop(name, None)
-        return self._ledger.drop_node(name)
+        if self._ledger.drop_node(name):
+            self._refreshed(name)
 
-    def refresh(self, name: str) -> bool:
-        """Tell the ledger what is known of a node now."""
+    def reported(
+        self, name: str, found: tuple[devices.NodeDevice, ...], reports: Reports | None = None
+    ) -> None:
+        """Take over what the agent reports of a node: devices, and containers by pod."""
+        changed, pods = self.agents.put(name, found, reports or {})
+        if changed:
+            self._refresh(name)
+            pods |= self._pods_on(name)
+        self._told(pods)
+
+    def report_gone(self, name: str) -> None:
+        """Fall back to the node's labels; what is held by UUID is on none of their devices."""
+        pods = self.agents.drop(name)
+        self._refresh(name)
+        self._told(pods)
+
+    def agent_silent(self, name: str, why: str) -> None:
+        """Note that a node's agent is not heard of (``why``), or that it is again (empty)."""
+        if self.agents.set_silent(name, why):
+            self._refresh(name)
+            self._told(self._pods_on(name))
+
+    def _pods_on(self, name: str) -> set[PodUID]:
+        return {pod.uid for pod in self._pods.values() if pod.node == name}
+
+    def _refresh(self, name: str) -> None:
+        if self._tell_ledger(name):
+            self._refreshed(name)
+
+    def _tell_ledger(self, name: str) -> bool:
+        """What is known of a node now; False when that is nothing new."""
         node = self._nodes.get(name)
         if node is None:
             return False

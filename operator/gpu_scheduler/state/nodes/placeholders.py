@@ -2,7 +2,7 @@
 
 Pure: from what GPUJobs hold, the holders that there are and the time, to what must be created and
 deleted. A holder stays for a while after its device is free, so one that is used again soon costs
-nothing. Called by ``runtime.holders``.
+nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping

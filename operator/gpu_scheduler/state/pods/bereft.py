@@ -4,8 +4,7 @@ While the Job of a pod is gone, or that Job's GPUJob, the garbage collector is a
 pod: it is as good as leaving, so nobody is evicted for its room and it is nobody's victim. Where
 the Job is there and belongs to nobody (``--cascade=orphan``), or the pod names no Job, it stays: it
 holds what it holds, and somebody has to say so. So does one that has not gone for too long
-(``runtime.eviction.left_behind``). This follows from what the watches show. Kept by
-``cluster_state``.
+(``runtime.eviction.left_behind``). This follows from what the watches show.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Set

@@ -4,8 +4,7 @@ Which ones is known to the kubelet alone, so such a pod closes its node to us. I
 a node advertises can be held there. From a pod that names its node the kubelet drops every extended
 resource that is missing in ``status.allocatable``, and runs it without; one that is there with
 amount 0 (its plugin restarts, or its GPUs are ill) may be held by pods that were there before.
-Source: removeMissingExtendedResources in the kubelet's predicate of admission. Called by ``pods``
-and ``node_book``.
+Source: removeMissingExtendedResources in the kubelet's predicate of admission.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The pods that are known, and to which Job each belongs.
 
 A pod's news that are older than what is known of it are none, and so is what is said of one that is
-gone. Kept by ``cluster_state``.
+gone.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 Such a pod is a group of its own, or of its gang. A group looks like a GPUJob with one Job to
 whoever plans, so queues, quotas, reservations and victims know one kind of work. It lives as long
 as its pods, and nobody writes a status of it. What a pod says of itself is what it asks for, and
-never what it holds. Kept by ``state.cluster_state``.
+never what it holds.
 """
 
 import hashlib

@@ -2,7 +2,7 @@
 
 Worked out from the pods themselves, never remembered: a new leader that finds a gang half placed
 sees the same as the one that placed it. A pod that is being deleted or has failed is missing; its
-Job makes another one. Called by ``state`` when the planner asks.
+Job makes another one.
 """
 
 from collections.abc import Iterable, Set

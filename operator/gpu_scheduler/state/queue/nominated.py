@@ -1,8 +1,7 @@
 """Pods that have a place and do not exist yet: their Job is told to make them.
 
 Their devices are promised to nobody else until the pod is there and takes the place, or the place
-is given back. Nothing of it outlives this process: who leads next plans them again. Kept by
-``state.cluster_state``.
+is given back. Nothing of it outlives this process: who leads next plans them again.
 """
 
 from collections.abc import Iterable, Sequence

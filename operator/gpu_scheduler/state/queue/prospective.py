@@ -2,7 +2,7 @@
 
 How many there are follows from the GPUJob, its Jobs and their pods alone. What exists, what a Job
 makes without being told, what is awaited and what is unmade are together never more than may run at
-once, or than are left to run. Pure; called by ``state.cluster_state`` when the planner asks.
+once, or than are left to run. Pure.
 """
 
 from collections import Counter
@@ -12,14 +12,17 @@ from itertools import count, islice
 
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.model.affinity import AffinityInfo
+from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.core.window import could_run
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.jobs.role_requests import RoleRequest
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.state.queue.nominated import NominatedPod
-from gpu_scheduler.state.queue.window import SPARE
+
+SPARE = 20  # pods beside those that could run
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,21 @@ def prospective_pods(
                 ProspectivePod(uid, job.key, role, index, template, affinity, coming, not own)
             )
     return found
+
+
+def most_prospective(cluster: Cluster, ceiling_milli: int, ask: RoleRequest) -> int:
+    """Pods that the GPUs could hold if they were empty, and ``SPARE``.
+
+    A sweep of 100,000 trials at once does not make the planner look at as many: what waits beyond
+    the next few tells it nothing.
+
+    Args:
+        cluster: its devices are looked at.
+        ceiling_milli: what the project may hold.
+        ask: what one pod asks for.
+    """
+    devices = zip(cluster.dev_model, cluster.dev_usable_mib, strict=True)
+    return could_run(ask.devices, ask.models, devices, ceiling_milli) + SPARE
 
 
 def expected_pods(job: JobRecord, live: int) -> int:

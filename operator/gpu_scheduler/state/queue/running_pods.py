@@ -3,7 +3,6 @@
 Kept up to date pod by pod, so a cycle that needs them pays for what changed and not for what runs.
 ``evicting`` are those whose eviction was decided here: they count as leaving before the API server
 says so. ``overdue`` are those that should have gone and have not: nobody may count on their room.
-Written by ``state``, and by the runtime that evicts.
 """
 
 from collections.abc import Iterable

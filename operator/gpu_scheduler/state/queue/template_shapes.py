@@ -1,7 +1,4 @@
-"""What unmade pods ask for, once for each template, which many jobs share: it goes with the last.
-
-Kept by ``waiting``.
-"""
+"""What unmade pods ask for, once for each template that jobs share: it goes with the last one."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field

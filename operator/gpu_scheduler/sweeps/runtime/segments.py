@@ -64,11 +64,11 @@ class Segments:
             return ""
         if refused := await self._cannot_search(sweep):
             return refused
-        self._state.withhold(job.key, STAYS, self._jobs.stay(job))
+        self._state.decisions.withhold(job.key, STAYS, self._jobs.stay(job))
         if refused := await self._accepting.refused(job, project):
             return refused
         await self._jobs.find_again(job, project)
-        existing, nominated = self._jobs.of(job), self._state.nominated.of(job.key)
+        existing, nominated = self._jobs.of(job), self._state.decisions.nominated.of(job.key)
         at_once = pods_at_once(self._state, job)
         opens = sweep.may_start and at_once
         wanted = to_open(sweep, existing, job.spec.total_pods, at_once) if opens else []
@@ -83,7 +83,7 @@ class Segments:
                 continue  # its controller has not done with the pods that it had
             changed = await self._jobs.change(job, project, own, fields)
             if not changed:
-                self._state.withhold(job.key, STAYS, True)
+                self._state.decisions.withhold(job.key, STAYS, True)
                 if nominated:
                     cannot_be_made(self._state, job.key, self.complaint(job))
             if not changed and fields.get("parallelism", own.parallelism) < own.parallelism:
@@ -121,7 +121,9 @@ def is_over(job: GPUJobRecord, sweep: Sweep) -> bool:
 
 def running(state: ClusterState, sweep: Sweep) -> int:
     """Trials that hold GPUs, or are about to."""
-    return len(sweep.live) + sum(1 for place in state.assumed.values() if place.job == sweep.key)
+    return len(sweep.live) + sum(
+        1 for place in state.decisions.assumed.values() if place.job == sweep.key
+    )
 
 
 def _changes(

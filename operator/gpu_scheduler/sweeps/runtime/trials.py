@@ -107,8 +107,8 @@ class Trials:
         """The stored results of a sweep are in its table: now its pods and Jobs can be read."""
         for job in self._state.jobs_of(sweep.key):
             self.job_changed(job)
-        self._state.replan()
-        self._state.touch(sweep.key)
+        self._state.changes.replan()
+        self._state.changes.touch(sweep.key)
 
     def job_changed(self, job: JobRecord) -> None:
         """A Job of a GPUJob changed, or has become known."""
@@ -205,7 +205,7 @@ class Trials:
         if seen.pod.phase == "Succeeded" and sweep.final(trial):
             # All that counts is in the table now, and a Job keeps its pods to its end: nobody
             # needs to remember thousands of them.
-            self._state.pod_dismissed(seen.pod.uid)
+            self._state.pod_gone(seen.pod.uid, for_good=False)
 
     def _judge(self, sweep: Sweep, trial: int, seen: TrialPod) -> None:
         pod = seen.pod
@@ -272,11 +272,11 @@ class Trials:
             sweep.given(trial, parameters)
 
     def _news(self, sweep: Sweep, could_start: bool) -> None:
-        self._state.touch(sweep.key)
+        self._state.changes.touch(sweep.key)
         self._state.waiting.members_changed(sweep.key)
         self._changed(sweep.key)
         if sweep.may_start != could_start:
-            self._state.replan()
+            self._state.changes.replan()
 
     def _job_of(self, sweep: Sweep, trial: int) -> JobRecord | None:
         return next(

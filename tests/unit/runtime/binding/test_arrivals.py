@@ -28,7 +28,7 @@ class Case:
         self.arrivals = Arrivals(self.state, self.binder)  # type: ignore[arg-type]
         (job,) = self.state.waiting_jobs()
         for pod, device in zip(job.pods, "01", strict=True):
-            self.state.assume(Assignment(KEY, pod.uid, "a", half(device)))
+            self.state.decisions.assume(Assignment(KEY, pod.uid, "a", half(device)))
         self.state.job_changed(make_job(parallelism=2, completions=2))
 
     def comes(self, index: int, **pod: Any) -> None:
@@ -50,7 +50,7 @@ def test_news_of_one_that_was_bound_take_nothing() -> None:
     case = Case()
     case.comes(0)
     case.comes(0, version=2)
-    assert len(case.binder.submitted) == 1 and len(case.state.nominated.of(KEY)) == 1
+    assert len(case.binder.submitted) == 1 and len(case.state.decisions.nominated.of(KEY)) == 1
 
 
 def test_one_that_does_not_fit_waits_and_the_other_takes_its_place() -> None:
@@ -79,5 +79,5 @@ def test_no_member_is_bound_where_one_does_not_fit() -> None:
     case = Case(gang=True)
     case.comes(0)
     case.comes(1, cpu="65")
-    assert case.binder.submitted == [] and not case.state.assumed
+    assert case.binder.submitted == [] and not case.state.decisions.assumed
     assert free(case.state) == [1000, 1000] and pods(case.state) == 2

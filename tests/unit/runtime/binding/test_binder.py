@@ -67,8 +67,8 @@ class Case:
         return found() if callable(found) else found
 
     def decide(self) -> None:
-        self.state.assume(make_assignment())
-        self.state.changed.clear()
+        self.state.decisions.assume(make_assignment())
+        self.state.changes.some.clear()
         self.binder.submit(make_assignment(), self.pod)
 
     @property
@@ -100,7 +100,7 @@ async def test_a_write_that_is_taken_leaves_the_charge_until_the_watch_shows_it(
     assert case.binder.results == {"placed": 1}
     assert case.told == [("a", "job-0")]
     case.state.pod_changed(bound())
-    assert (free(case.state), case.state.assumed) == ([500, 1000], {})
+    assert (free(case.state), case.state.decisions.assumed) == ([500, 1000], {})
 
 
 @virtual
@@ -118,7 +118,7 @@ async def test_a_gated_pod_can_be_pinned_by_the_nodes_host_name() -> None:
     from tests.unit.state.builders import make_node
 
     case = Case(make_pod(path="gate"), pin=Pin.HOSTNAME)
-    case.state.node_changed(make_node("a", labels={"kubernetes.io/hostname": "a.example"}))
+    case.state.nodes.changed(make_node("a", labels={"kubernetes.io/hostname": "a.example"}))
     case.decide()
     await case.run()
     (patch,) = case.client.sent
@@ -135,7 +135,7 @@ def test_a_write_that_did_not_happen_is_taken_back(answer: errors.ApiError) -> N
         await case.run()
         assert not case.charged
         assert waiting(case.state) == {"team-a/job": ["job-0"]}
-        assert case.state.changed.is_set()
+        assert case.state.changes.some.is_set()
         assert "placed" not in case.binder.results
         assert case.told == []
 
@@ -269,12 +269,12 @@ async def test_a_job_has_something_to_say_when_its_placement_takes_long() -> Non
     hold = asyncio.Event()
     case.answer = hold.wait
     case.decide()
-    case.state.touched.clear()
+    case.state.changes.touched.clear()
     async with Running(case.binder.run()):
         await asyncio.sleep(0.9)
-        assert not case.state.touched
+        assert not case.state.changes.touched
         await asyncio.sleep(0.2)
-        assert case.state.touched == {make_assignment().job}
+        assert case.state.changes.touched == {make_assignment().job}
         hold.set()
 
 
@@ -282,9 +282,9 @@ async def test_a_job_has_something_to_say_when_its_placement_takes_long() -> Non
 async def test_a_placement_that_is_quick_says_nothing() -> None:
     case = Case()
     case.decide()
-    case.state.touched.clear()
+    case.state.changes.touched.clear()
     await case.run(10)
-    assert not case.state.touched
+    assert not case.state.changes.touched
 
 
 @virtual
@@ -315,7 +315,7 @@ async def test_a_pod_that_is_said_to_be_absent_and_is_there_puts_its_job_in_no_d
     case.answer = NOT_FOUND
     case.decide()
     await case.run()
-    assert case.state.waiting.doubts.of(KEY) is None and POD not in case.state.assumed
+    assert case.state.waiting.doubts.of(KEY) is None and POD not in case.state.decisions.assumed
 
 
 @virtual
@@ -566,7 +566,7 @@ def test_a_pod_of_which_only_metadata_changed_gets_its_write_again_at_once(path:
         assert versions == ["1", "2", "2"]
         assert case.charged
         assert case.binder.results == {"raced": 2, "placed": 1}
-        assert not case.state.changed.is_set()
+        assert not case.state.changes.some.is_set()
 
     run()
 

@@ -319,7 +319,7 @@ async def test_a_kubelet_that_rejects_is_to_blame_and_when_two_do_the_job_is() -
     doubts = case.state.waiting.doubts
     await case.see(rejected(uid="1"), rejected(uid="2"))  # of one plan
     assert case.state.waiting.avoided(KEY).keys() == {"a"} and not doubts.held_back(KEY)
-    case.state.node_changed(make_node("b"))
+    case.state.nodes.changed(make_node("b"))
     elsewhere = {"grants": half("b/0"), "phase": "Failed", "reason": "OutOfcpu"}
     await case.see(make_pod(uid="3", node="b", **elsewhere))
     assert case.state.waiting.avoided(KEY).keys() == {"a", "b"} and doubts.held_back(KEY)
@@ -485,7 +485,7 @@ async def test_a_pod_on_a_node_that_vanished_is_evicted() -> None:
     case = Case()
     async with case.evicting.running():
         await case.see(make_pod(node="a", grants=half()))
-        case.state.node_gone("a")
+        case.state.nodes.gone("a")
         await asyncio.sleep(STUCK_SECONDS + 5)
     assert case.evictions == ["job-0"]
     assert "the node is gone" in case.events.said[0][2]
@@ -496,9 +496,9 @@ async def test_a_node_that_is_back_in_time_keeps_its_pods() -> None:
     case = Case()
     async with case.evicting.running():
         await case.see(make_pod(node="a", grants=half()))
-        case.state.node_gone("a")
+        case.state.nodes.gone("a")
         await asyncio.sleep(STUCK_SECONDS - 5)
-        case.state.node_changed(make_node("a"))
+        case.state.nodes.changed(make_node("a"))
         await asyncio.sleep(100)
     assert case.evictions == []
 
@@ -616,7 +616,7 @@ async def test_a_device_that_is_named_in_two_ways_is_one_device() -> None:
     """Pods from before the agent name it by index, later ones by UUID."""
     case = Case()
     agent = (NodeDevice("GPU-0", 0, "A100", 40960), NodeDevice("GPU-1", 1, "A100", 40960))
-    case.state.gpunode_changed("a", agent)
+    case.state.nodes.reported("a", agent)
     await case.see(*both("0", "GPU-0"))
     assert relieve(case.state, case.evictor)
     await asyncio.sleep(0.01)

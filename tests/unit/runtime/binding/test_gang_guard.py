@@ -71,7 +71,7 @@ class Case:
     def place_all(self) -> None:
         for at, name in enumerate(MEMBERS):
             place = make_assignment(name, "a" if at < 2 else "b", half(str(at % 2)))
-            self.state.assume(place)
+            self.state.decisions.assume(place)
             self.binder.submit(place, self.pods[name], gang=True)
 
     def sent(self, verb: str) -> list[str]:
@@ -123,7 +123,7 @@ async def test_members_that_are_not_written_yet_stay_unwritten() -> None:
     await case.run()
     assert (case.sent("binding"), case.sent("eviction")) == (["lead-0"], [])
     assert [pod.name for pod in case.state.waiting_jobs()[0].pods] == list(MEMBERS)
-    assert (case.missing, case.state.leaving, case.state.assumed) == (3, set(), {})
+    assert (case.missing, case.state.leaving, case.state.decisions.assumed) == (3, set(), {})
     assert case.binder.results == {"failed": 1, "released": 2}
 
 
@@ -162,7 +162,7 @@ async def test_pods_of_other_jobs_fail_alone() -> None:
     case.answers["binding/work-0"] = FORBIDDEN
     for name in MEMBERS:
         place = make_assignment(name, "a", half("0"))
-        case.state.assume(place)
+        case.state.decisions.assume(place)
         case.binder.submit(place, case.pods[name])
     await case.run()
     assert case.sent("eviction") == []

@@ -66,7 +66,7 @@ class Stage:
             clock=clock,
         )
         for node in ("a", "b"):
-            self.state.node_changed(make_node(node, uid=f"uid-{node}"))
+            self.state.nodes.changed(make_node(node, uid=f"uid-{node}"))
 
     def see(self, *pods: Pod) -> None:
         for pod in pods:

@@ -45,7 +45,7 @@ class Case(RecoveryCase):
         self.state.project_changed(project_record(project_body(**project)))
         self.events_of: Any = {"items": []}
         self.requests: Any = FakeClient(lambda sent: self.events_of)
-        self.state.changed.clear()
+        self.state.changes.some.clear()
         epoch = 1_767_225_600.0 - self.start  # 2026-01-01T00:00:00Z
         self.state.waiting.doubts._now = lambda: epoch + clock()
         self.state.beginnings = Beginnings(self.state.waiting.doubts._now)
@@ -60,7 +60,7 @@ class Case(RecoveryCase):
 
     @property
     def woken(self) -> bool:
-        return self.state.changed.is_set()
+        return self.state.changes.some.is_set()
 
     def running(self) -> Running:
         return self.evicting.running(self.starting.run(), self._plans())
@@ -106,13 +106,13 @@ async def test_the_last_event_about_a_volume_is_told_after_five_seconds() -> Non
     }
     async with case.running():
         await case.see(starts())
-        case.state.touched.clear()
+        case.state.changes.touched.clear()
         await asyncio.sleep(4)
         assert case.asked() == []
         await asyncio.sleep(3)
     told = f"pod job-0 on a: FailedMount: {volume}"
     assert case.trouble() == Trouble(Reason.VOLUME_NOT_MOUNTED, told)
-    assert case.state.touched == {KEY}
+    assert case.state.changes.touched == {KEY}
     (ask,) = case.asked()
     assert ask.path == "/api/v1/namespaces/team-a/events"
     assert ask.params["fieldSelector"] == "involvedObject.uid=uid-job-0,type=Warning"
@@ -237,11 +237,11 @@ async def test_the_job_is_tried_again_after_a_time_that_doubles_until_it_runs() 
             await case.see(starts(f"job-{number}", uid=f"uid-{number}"))
             await case.until_it_may(False)
             case.handler.gone("team-a", f"job-{number}", f"uid-{number}")
-            began, version = clock(), case.state.version
-            case.state.changed.clear()
+            began, version = clock(), case.state.changes.version
+            case.state.changes.some.clear()
             await case.until_it_may(True)
             waited.append(round((clock() - began) / 60))
-            assert case.state.version > version and case.woken
+            assert case.state.changes.version > version and case.woken
         assert waited == [1, 2, 4, 8, 16, 32, 60, 60, 60]
         await case.see(starts("job-9"), starts("job-9", phase="Running", version=2))
         await case.see(starts("job-10"))

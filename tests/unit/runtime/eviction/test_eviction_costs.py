@@ -78,11 +78,11 @@ def test_an_eviction_counts_at_once_and_its_loss_when_the_containers_have_ended(
     assert case.cost == EvictionCost(1, 0.0)
     case.see(1, pod(2, deleting=True))
     assert case.cost == EvictionCost(1, 0.0)
-    case.state.take_touched()
+    case.state.changes.take_touched()
     case.see(25, pod(3, deleting=True, **ended(NOON + 20)))
     assert case.cost == EvictionCost(1, 310.0)
     assert case.costs.lost_gpu_seconds == {"reclaim": 310.0}
-    assert case.state.touched == {JOB}, "its status is written anew"
+    assert case.state.changes.touched == {JOB}, "its status is written anew"
     case.gone(26)
     assert case.cost == EvictionCost(1, 310.0), "it is counted once"
 

@@ -37,7 +37,7 @@ class Case:
     def __init__(self, jobs: int = 1) -> None:
         self.state, self.now = ClusterState(), 1000.0
         self.state.project_changed(make_project())
-        self.state.node_changed(make_node("a", gpus=8))
+        self.state.nodes.changed(make_node("a", gpus=8))
         for number in range(jobs):
             name = f"job-{number}"
             self.state.gpujob_changed(make_gpujob(name, uid=f"gpujob-{number}"))
@@ -84,7 +84,7 @@ def test_one_that_stays_says_so_until_it_has_an_owner_again() -> None:
     state, said = ClusterState(), Said()
     warnings = PodWarnings(state, said, now=lambda: "now")  # type: ignore[arg-type]
     state.project_changed(make_project())
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     state.pod_changed(pod(0, job=""))
     (uid,) = warnings.touched()
     before, after = warnings.status(uid)

@@ -30,7 +30,7 @@ class Case(RecoveryCase):
         self.overcap = OverCapEvictions(self.state, self.evictor, clock=clock)
 
     def report(self, *reports: SeenContainer, node: str = "a") -> None:
-        self.state.gpunode_changed(node, devices(), {UID: reports} if reports else {})
+        self.state.nodes.reported(node, devices(), {UID: reports} if reports else {})
 
     def running(self) -> Running:
         return self.evicting.running(self.overcap.run())
@@ -122,7 +122,7 @@ def test_of_a_pod_that_asks_by_itself_it_says_who_makes_it_again(
         )
         case.state.pod_changed(pod)
         async with case.running():
-            case.state.gpunode_changed("a", devices(), {PodUID("uid-web-1"): (OVER,)})
+            case.state.nodes.reported("a", devices(), {PodUID("uid-web-1"): (OVER,)})
             await asyncio.sleep(3)
         assert case.evictions == ["web-1"]
         ((name, reason, message),) = case.events.said

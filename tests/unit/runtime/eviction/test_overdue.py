@@ -42,11 +42,11 @@ class Case:
         known = self.state.pod_changed(pod)
         assert known is not None
         self.overdue.observe(pod, known)
-        self.state.changed.clear()
+        self.state.changes.some.clear()
 
     @property
     def woken(self) -> bool:
-        return self.state.changed.is_set()
+        return self.state.changes.some.is_set()
 
     @property
     def leaving(self) -> list[str]:
@@ -79,11 +79,11 @@ def test_a_pod_with_a_grace_period_of_thirty_years_is_hurried(answer: Any) -> No
 @virtual
 async def test_a_pod_that_should_have_gone_is_not_counted_on_and_keeps_its_devices() -> None:
     case = Case(-LATE_SECONDS - 1)
-    version, free = case.state.version, list(case.state.snapshot().free_milli)
+    version, free = case.state.changes.version, list(case.state.snapshot().free_milli)
     await case.overdue.check()
     known = case.state.running_pods.get(POD)
     assert known is not None and known.spared and not known.leaving
-    assert case.leaving == [] and case.woken and case.state.version > version
+    assert case.leaving == [] and case.woken and case.state.changes.version > version
     assert list(case.state.snapshot().free_milli) == free
     case.state.pod_changed(going(version=3))
     await case.overdue.check()

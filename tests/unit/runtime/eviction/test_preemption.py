@@ -35,7 +35,7 @@ class Case:
         self.state.job_changed(make_job("urgent", uid="urgent-job", owner_uid="urgent-uid"))
         self.state.pod_changed(make_pod("urgent-0", job="urgent-job"))
         self.answer, self.events = answer, FakeEvents()
-        self.state.changed.clear()
+        self.state.changes.some.clear()
         self.client = FakeClient(self._reply)
         self.evicting = Evicting(self.state, self.client, self.events)
         self.preemption = Preemptor(
@@ -52,11 +52,11 @@ class Case:
     def carry_out(self, evicts: list[Evict]) -> None:
         """As the planner does, which has heard then of what it decided itself."""
         self.preemption.carry_out(evicts)
-        self.state.changed.clear()
+        self.state.changes.some.clear()
 
     @property
     def woken(self) -> bool:
-        return self.state.changed.is_set()
+        return self.state.changes.some.is_set()
 
     @property
     def evictions(self) -> list[Sent]:
@@ -70,7 +70,7 @@ class Case:
 @virtual
 async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
     case = Case()
-    case.state.touched.clear()
+    case.state.changes.touched.clear()
     case.carry_out([EVICT])
     assert case.leaving == [POD]
     case.carry_out([EVICT])
@@ -80,7 +80,7 @@ async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
     assert sent.body["deleteOptions"] == {"preconditions": {"uid": POD}}  # its own grace period
     assert case.preemption.counts == {"reclaim": 1}
     assert case.preemption.of(VICTIM) == Preempted(WINNER, POD)
-    assert case.state.touched == {VICTIM}
+    assert case.state.changes.touched == {VICTIM}
     assert case.state.running_pods._lost_to == {("job-uid", 0): WINNER}
 
 
@@ -133,10 +133,10 @@ async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> No
         case.carry_out([HIGHER])
         await asyncio.sleep(20)
         assert case.leaving == [POD] and len(case.evictions) > 3
-        version = case.state.version
+        version = case.state.changes.version
         await asyncio.sleep(60)
         assert case.leaving == [] and case.woken
-        assert case.state.version > version
+        assert case.state.changes.version > version
         known = case.state.running_pods.get(POD)
         assert known is not None and known.spared
         await asyncio.sleep(SPARED_SECONDS)

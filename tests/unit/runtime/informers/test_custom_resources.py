@@ -179,9 +179,15 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
     monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     told = Told()
-    changed = {"gpujob": "gpujob", "project": "project", "node": "gpunode", "gpuclass": "class"}
-    method = f"{changed[kind]}_changed"
-    take = getattr(told.state, method)
+    state, nodes = told.state, told.state.nodes
+    target: object
+    target, method = {
+        "gpujob": (state, "gpujob_changed"),
+        "project": (state, "project_changed"),
+        "node": (nodes, "reported"),
+        "gpuclass": (state, "class_changed"),
+    }[kind]
+    take = getattr(target, method)
     broken: list[object] = []
 
     def breaks(*given: object) -> object:
@@ -190,7 +196,7 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
             raise KeyError("odd")
         return take(*given)
 
-    monkeypatch.setattr(told.state, method, breaks)
+    monkeypatch.setattr(target, method, breaks)
     second_class = gpuclass_body()
     second_class["metadata"] |= {"name": "b100", "uid": "b"}
     client = lists(
@@ -219,7 +225,7 @@ def test_a_gpujob_is_taken_in_and_looked_at() -> None:
     told = Told()
     told.custom_resources.gpujob(gpujob_body())
     assert told.changed == [KEY]
-    assert told.state.changed.is_set()
+    assert told.state.changes.some.is_set()
     assert told.state.gpujobs[KEY].uid == "gpujob-uid"
 
 
@@ -231,7 +237,7 @@ def test_old_news_are_ignored() -> None:
     told.custom_resources.project(project_body(version=5, quota=3))
     told.custom_resources.project(project_body(version=4, quota=1))
     assert told.state.projects.records[ProjectName("team-a")].project.quota_milli == 3000
-    told.state.node_changed(make_node("a"))
+    told.state.nodes.changed(make_node("a"))
     told.custom_resources.node(gpunode_body(version=5, count=2))
     told.custom_resources.node(gpunode_body(version=4, count=1))
     assert told.state.snapshot().dev_id == ["GPU-0", "GPU-1"]
@@ -260,19 +266,19 @@ def test_our_own_status_is_compared_and_nothing_else_happens(
 
     monkeypatch.setattr("gpu_scheduler.runtime.informers.specs.read", counting)
     told.custom_resources.gpujob(gpujob_body(version=1))
-    assert (reads, len(told.changed), told.state.changed.is_set()) == (1, 1, True)
-    told.state.take_touched()
-    told.state.changed.clear()
+    assert (reads, len(told.changed), told.state.changes.some.is_set()) == (1, 1, True)
+    told.state.changes.take_touched()
+    told.state.changes.some.clear()
     known = told.state.gpujobs[KEY]
     for version in range(2, 1000):
         said = {"phase": "Pending", "message": f"{version}"}
         known.status = known.shown = said  # as the writer notes it
         told.custom_resources.gpujob(gpujob_body(version=version, status=dict(known.status)))
-    assert (reads, len(told.changed), told.state.changed.is_set()) == (1, 1, False)
-    assert told.state.gpujobs[KEY] is known and not told.state.touched
+    assert (reads, len(told.changed), told.state.changes.some.is_set()) == (1, 1, False)
+    assert told.state.gpujobs[KEY] is known and not told.state.changes.touched
     # A status that somebody else wrote is put right, still without another look at the spec.
     told.custom_resources.gpujob(gpujob_body(version=1000, status={"phase": "Running"}))
-    assert (reads, len(told.changed), told.state.touched) == (1, 2, {KEY})
+    assert (reads, len(told.changed), told.state.changes.touched) == (1, 2, {KEY})
     told.custom_resources.gpujob(gpujob_body(version=1001, generation=2, gpu=0.25))
     assert (reads, len(told.changed)) == (2, 3)
 
@@ -280,11 +286,11 @@ def test_our_own_status_is_compared_and_nothing_else_happens(
 def test_that_a_gpujob_is_being_deleted_is_news_of_the_same_generation() -> None:
     told = Told()
     told.custom_resources.gpujob(gpujob_body(version=1))
-    version = told.state.version
+    version = told.state.changes.version
     body = gpujob_body(version=2)
     body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     told.custom_resources.gpujob(body)
-    assert told.state.gpujobs[KEY].deleting and told.state.version > version
+    assert told.state.gpujobs[KEY].deleting and told.state.changes.version > version
     assert told.changed == [KEY, KEY]
 
 
@@ -308,7 +314,7 @@ def test_the_deletion_of_an_earlier_gpujob_does_not_delete_its_successor() -> No
 def test_old_news_of_an_object_do_not_displace_its_successor() -> None:
     """Objects of one name are told of side by side: what is old shows by its version."""
     told = Told()
-    told.state.node_changed(make_node("a", gpus=0))
+    told.state.nodes.changed(make_node("a", gpus=0))
     told.custom_resources.gpujob(gpujob_body(version=9, uid="second", gpu=0.25))
     told.custom_resources.project(project_body(version=9, uid="second", quota=3))
     told.custom_resources.node(gpunode_body(version=9, uid="second", count=2))
@@ -536,7 +542,7 @@ async def test_what_is_deleted_while_the_lists_are_read_stays_gone() -> None:
 
 def test_the_deletion_of_an_earlier_gpunode_leaves_its_successors_devices() -> None:
     told = Told()
-    told.state.node_changed(make_node("a", gpus=0))
+    told.state.nodes.changed(make_node("a", gpus=0))
     told.custom_resources.node(gpunode_body(uid="second"))
     told.custom_resources.node_gone("a", "first")
     assert told.state.snapshot().dev_id == ["GPU-0"]
@@ -571,7 +577,7 @@ def test_a_gpujob_may_come_after_its_job_and_pod() -> None:
 
 def test_a_gpunode_without_a_report_yet_leaves_the_nodes_labels_in_force() -> None:
     state = ClusterState()
-    state.node_changed(make_node("a", gpus=2))
+    state.nodes.changed(make_node("a", gpus=2))
     custom_resources = CustomResources(state, changed=lambda key: None)
     body = gpunode_body(count=1)
     custom_resources.node({"metadata": body["metadata"]})

@@ -32,7 +32,7 @@ def test_pods() -> None:
     handler.gone("team-a", "job-0", "uid-job-0")
     assert waiting(state) == {}
     assert observer.seen == ["job-0@2", "uid-job-0 gone"]
-    assert state.changed.is_set()
+    assert state.changes.some.is_set()
 
 
 def test_nodes() -> None:
@@ -41,7 +41,7 @@ def test_nodes() -> None:
     handler.changed(make_node("b"))
     handler.gone("", "a", "uid-a")
     assert [node.name for node in state.snapshot().nodes] == ["b"]
-    assert state.changed.is_set()
+    assert state.changes.some.is_set()
 
 
 def test_jobs_that_end_or_go_are_looked_at() -> None:
@@ -78,7 +78,7 @@ def test_pods_with_places_are_asked_for_once_the_controller_has_done_with_others
         case "it is gone":
             pods.gone("team-a", "job-1", "uid-job-1")
     assert told == [KEY]
-    for each in state.nominated.of(KEY):
+    for each in state.decisions.nominated.of(KEY):
         each.asked = True
     jobs.changed(make_job(completions=5, suspend=True, version=3))
     pods.changed(make_pod("job-2", deleting=True))

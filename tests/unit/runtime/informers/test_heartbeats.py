@@ -24,14 +24,14 @@ def lease(renewed: str = "1", node: str = "a", **spec: Any) -> Lease:
 class Case:
     def __init__(self) -> None:
         self.state = make_cluster_state()
-        self.state.gpunode_changed("a", devices())
+        self.state.nodes.reported("a", devices())
         self.changed = ChangedNodes()
-        self.state.changed.clear()
+        self.state.changes.some.clear()
         self.beats = Heartbeats(self.state, self.changed, clock=clock)
 
     @property
     def woken(self) -> bool:
-        return self.state.changed.is_set()
+        return self.state.changes.some.is_set()
 
     @property
     def unschedulable(self) -> str:
@@ -53,7 +53,7 @@ async def test_a_lease_that_is_not_renewed_closes_the_node_and_a_renewal_opens_i
             case.unschedulable == "has an agent that has not reported for 40 s (Lease gpu-node-a)"
         )
         assert case.woken
-        case.state.changed.clear()
+        case.state.changes.some.clear()
         await asyncio.sleep(100)
         assert not case.woken  # the sentence stays as it is
         case.beats.changed(lease("in the future"))

@@ -37,7 +37,7 @@ class Case:
         self.state = ClusterState()
         self.custom_resources = CustomResources(self.state, changed=lambda key: None)
         self.custom_resources.project(project_body())
-        self.state.node_changed(make_node("a"))
+        self.state.nodes.changed(make_node("a"))
         self.there: dict[str, Any] = {}
         self.dry_run: Any = {}
         self.client: Any = FakeClient(self._reply)

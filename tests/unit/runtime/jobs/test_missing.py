@@ -74,14 +74,14 @@ async def test_the_api_servers_sentence_is_told_within_two_seconds_with_what_to_
     case.answer = refusal()
     async with case.running():
         assert case.see() == ""
-        case.state.touched.clear()
+        case.state.changes.touched.clear()
         await asyncio.sleep(1.5)
         assert case.see() == (
             f"namespace team-a: {QUOTA}. Its pods are made once others of the namespace have "
             "ended, or an administrator raises the ResourceQuota (kubectl describe resourcequota "
             "-n team-a)"
         )
-        assert case.state.touched == {KEY}
+        assert case.state.changes.touched == {KEY}
 
 
 @virtual
@@ -112,10 +112,10 @@ async def test_what_stays_refused_is_asked_ever_more_seldom_and_told_once() -> N
     async with case.running():
         case.see()
         await asyncio.sleep(2)
-        case.state.touched.clear()
+        case.state.changes.touched.clear()
         await asyncio.sleep(3600)
     assert case.asked() < 130  # one of each namespace every 30 s
-    assert case.state.touched == set()
+    assert case.state.changes.touched == set()
 
 
 @virtual
@@ -133,7 +133,7 @@ async def test_when_a_quota_changes_the_job_is_asked_about_at_once() -> None:
         handler.changed(ResourceQuota(Meta(name="few", namespace="team-a")))
         await asyncio.sleep(1)
         assert case.see() == ""
-    assert KEY not in case.state.withheld, "it waits for its turn"
+    assert KEY not in case.state.decisions.withheld, "it waits for its turn"
 
 
 @virtual
@@ -204,7 +204,7 @@ class Placed(Case):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state.node_changed(make_node("a"))
+        self.state.nodes.changed(make_node("a"))
 
     async def begin(self, *, pods: int = 2) -> None:
         self.custom_resources.gpujob(
@@ -213,15 +213,17 @@ class Placed(Case):
         assert await self.accepting.refused(self.state.gpujobs[FOUR], ProjectName("team-a")) == ""
         for key in place_unmade(self.state):
             assert key in (KEY, FOUR)
-        for each in self.state.nominated.of(FOUR):
+        for each in self.state.decisions.nominated.of(FOUR):
             each.asked = True
         own = {"uid": "uid-four", "owner_uid": "gpujob-four"}
         self.state.job_changed(make_job("four", **own, parallelism=4, completions=4))
         for index in range(pods):
             self.state.pod_changed(make_pod(f"four-{index}", job="uid-four", index=index))
-            nominated = self.state.nominated.whose_place(FOUR, "", index)
+            nominated = self.state.decisions.nominated.whose_place(FOUR, "", index)
             assert nominated is not None
-            assert self.state.take_place(nominated, PodUID(f"uid-four-{index}")) is not None
+            assert (
+                self.state.decisions.take_place(nominated, PodUID(f"uid-four-{index}")) is not None
+            )
         self.see(FOUR)
 
 
@@ -236,8 +238,8 @@ async def test_what_is_refused_gives_its_places_back_and_its_job_becomes_narrowe
     async with case.running():
         await asyncio.sleep(2)
     assert QUOTA in case.see(FOUR)
-    assert not case.state.nominated.of(FOUR) and len(case.state.assumed) == 2
-    assert case.state.narrowed == {"uid-four": 2} and FOUR in case.followed
+    assert not case.state.decisions.nominated.of(FOUR) and len(case.state.decisions.assumed) == 2
+    assert case.state.decisions.narrowed == {"uid-four": 2} and FOUR in case.followed
     assert case.state.waiting_job(FOUR) is None, "until it is allowed"
 
 
@@ -253,7 +255,7 @@ async def test_a_template_that_is_refused_is_judged_again_with_all_that_wait_bes
         refused = await case.accepting.refused(case.state.gpujobs[FOUR], project)
     assert "no pod of this template may be created: violates PodSecurity" in refused
     assert case.see(FOUR) == "" and FOUR in case.followed
-    assert not case.state.assumed and case.state.narrowed == {"uid-four": 0}
+    assert not case.state.decisions.assumed and case.state.decisions.narrowed == {"uid-four": 0}
 
 
 @virtual
@@ -262,9 +264,9 @@ async def test_places_of_pods_that_do_not_come_nobody_knows_why_are_given_back()
     await case.begin()
     async with case.running():
         await asyncio.sleep(PATIENCE_SECONDS - 2)
-        assert len(case.state.nominated.of(FOUR)) == 2
+        assert len(case.state.decisions.nominated.of(FOUR)) == 2
         await asyncio.sleep(3)
-    assert not case.state.nominated.of(FOUR)
+    assert not case.state.decisions.nominated.of(FOUR)
     doubt = case.state.waiting.doubts.of(FOUR)
     assert doubt is not None and case.state.waiting.doubts.held_back(FOUR)
     assert "made no pod within 30 s" in doubt.why

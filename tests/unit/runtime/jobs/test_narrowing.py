@@ -41,7 +41,7 @@ class Case:
         self.narrowing.check()
         self.now += seconds
         self.narrowing.check()
-        return dict(self.state.narrowed)
+        return dict(self.state.decisions.narrowed)
 
     @property
     def parallelism(self) -> int:

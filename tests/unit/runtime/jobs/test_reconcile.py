@@ -217,7 +217,7 @@ def test_a_job_that_the_server_refuses_says_why(code: int) -> None:
         case.answers = {"POST": errors.from_answer(code, b"told so")}
         await case.handle()
         assert "told so" in case.problem and case.problem.startswith("spec: ")
-        assert not case.state.nominated.of(KEY), "it holds nothing"
+        assert not case.state.decisions.nominated.of(KEY), "it holds nothing"
         (again,) = await case.keys_within(FIRST_SECONDS + 1)  # a policy may be what refused it
         assert again == FIRST_SECONDS
 
@@ -399,10 +399,10 @@ async def test_an_accepted_job_loses_its_old_problem() -> None:
     case = Case()
     case.state.job_changed(make_job())
     case.state.gpujobs[KEY].problem = "namespace team-a belongs to no project"
-    case.state.touched.clear()
+    case.state.changes.touched.clear()
     await case.handle()
     assert case.problem == ""
-    assert case.state.touched == {KEY}
+    assert case.state.changes.touched == {KEY}
 
 
 @virtual

@@ -81,11 +81,11 @@ def test_a_change_that_the_server_refuses_says_so_and_is_tried_again(
         case = Case(parallelism=3, completions=8)
         case.state.job_changed(make_job(parallelism=1, completions=8))
         case.answers = {"PATCH": answer}
-        case.state.touched.clear()
+        case.state.changes.touched.clear()
         await case.handle()
         said = f"spec.parallelism: the API server refuses the change of Job job: {answer.message}"
         job = case.state.gpujobs[KEY]
-        assert (job.complaint, case.state.touched) == (said, {KEY})
+        assert (job.complaint, case.state.changes.touched) == (said, {KEY})
         assert job.problem == ""  # what runs on, and fails or gives way, is placed again
         assert await case.keys_within(60) == [30.0]
         case.answers = {"PATCH": make_job(parallelism=3, completions=8, version=2)}

@@ -84,7 +84,7 @@ def test_a_status_is_written_once_and_again_when_nodes_change(refusal: errors.Ap
             assert len(client.sent) == 2
             assert client.sent[1].path.endswith("/gpuclasses/any/status")
             assert client.sent[1].body["status"]["gpus"] == 0
-            state.node_changed(make_node("a"))
+            state.nodes.changed(make_node("a"))
             await asyncio.sleep(2)
         assert client.sent[2].body["status"]["gpus"] > 0
 

@@ -23,7 +23,7 @@ from gpu_scheduler.state.cluster_state import ClusterState
 
 def test_jobs_are_counted_for_the_project_that_owns_their_namespace() -> None:
     state = ClusterState()
-    state.node_changed(make_node("a", 2))
+    state.nodes.changed(make_node("a", 2))
     state.project_changed(make_project("team", "x", "y"))
     for number, namespace in enumerate(("x", "y", "nobody")):
         status = {"phase": "Running"} if namespace != "y" else {}
@@ -86,7 +86,7 @@ def test_a_promise_that_cannot_be_kept_is_told(quota_milli: int, in_all: int, sa
 
 def test_models_of_a_quota_are_counted_by_class_or_part_of_the_product_name() -> None:
     state = ClusterState()
-    state.node_changed(make_node("a", 2))  # two A100s
+    state.nodes.changed(make_node("a", 2))  # two A100s
     meta = {"name": "team", "uid": "t", "creationTimestamp": "2026-01-01T00:00:00Z"}
     quota = {"namespaces": ["team"], "quota": 2, "quotaByModel": {"big": 1, "A30": 0.5}}
     state.project_changed(project_record({"metadata": meta, "spec": quota}))

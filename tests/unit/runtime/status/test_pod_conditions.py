@@ -38,7 +38,7 @@ class Case:
 
     def waits_for(self, reason: Reason, message: str) -> None:
         self.waits[WEB] = Wait(WEB, reason, message, 1)
-        self.state.touch(WEB)
+        self.state.changes.touch(WEB)
 
     def due(self) -> list[str]:
         return list(self.conditions.touched())
@@ -52,7 +52,7 @@ def test_one_that_is_placed_at_once_is_told_nothing() -> None:
     case = Case()
     case.state.pod_changed(asking())
     assert case.due() == []
-    case.state.assume(make_assignment("web-1", job=WEB))
+    case.state.decisions.assume(make_assignment("web-1", job=WEB))
     case.clock = WAITS_SECONDS
     assert case.due() == [UID]
     assert case.conditions.uid(UID) is None, "it has its place"

@@ -39,7 +39,7 @@ class Case:
 
     def report(self, *reports: SeenContainer, **of_the_first: Any) -> None:
         found = {PodUID(UID): reports} if reports else {}
-        self.state.gpunode_changed("a", devices(**of_the_first), found)
+        self.state.nodes.reported("a", devices(**of_the_first), found)
 
     def due(self) -> list[str]:
         return list(self.warnings.touched())
@@ -107,7 +107,7 @@ def test_nothing_is_known_of_what_a_silent_agent_said() -> None:
     case = Case(OVER)
     case.pod(bad(PROTECTED, "OverCap", "web-1: too much"))
     case.due()
-    case.state.agent_silent("a", SILENT)
+    case.state.nodes.agent_silent("a", SILENT)
     assert case.says() == [{"$patch": "delete", "type": PROTECTED}]
 
 
@@ -132,7 +132,7 @@ def test_a_report_that_comes_before_the_watch_says_that_it_runs_is_not_lost() ->
 def test_other_pods_are_told_of_elsewhere() -> None:
     case = Case()
     case.state.pod_changed(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
-    case.state.gpunode_changed("a", devices(), {PodUID("uid-job-0"): (OVER,)})
+    case.state.nodes.reported("a", devices(), {PodUID("uid-job-0"): (OVER,)})
     assert case.due() == []
 
 
@@ -142,7 +142,7 @@ def test_what_somebody_wrote_on_a_pod_that_is_not_ours_stays() -> None:
     case = Case()
     case.state.pod_changed(asking("theirs", node="a", conditions=(forged,), phase="Running"))
     case.state.pod_changed(make_pod(job=None, node="a", conditions=(forged,), phase="Running"))
-    case.state.gpunode_gone("a")
+    case.state.nodes.report_gone("a")
     assert case.due() == []
     assert case.warnings.uid("uid-theirs") is case.warnings.uid("uid-job-0") is None
 

@@ -5,7 +5,7 @@ from tests.unit.state.builders import make_project
 
 from gpu_scheduler.api.gpuproject import GPUProjectStatus
 from gpu_scheduler.core.model.request import ProjectName, WaitingJob
-from gpu_scheduler.runtime.status.project_status import project_status
+from gpu_scheduler.runtime.status.project_status import ProjectFigures, project_status
 from gpu_scheduler.state.jobs.owners import Claim
 from gpu_scheduler.state.jobs.projects import ProjectRecord
 
@@ -26,12 +26,14 @@ def status_of(
 ) -> GPUProjectStatus:
     return project_status(
         record or make_project(quota_milli=2000, generation=4),
-        allocated_milli=allocated_milli,
-        waiting=waiting,
-        running_jobs=2,
+        ProjectFigures(
+            allocated_milli=allocated_milli,
+            waiting=waiting,
+            running_jobs=2,
+            broken=broken,
+            quarantine=quarantine,
+        ),
         conflicts=conflicts,
-        broken=broken,
-        quarantine=quarantine,
         before=before or {},
         now=now,
     )

@@ -23,16 +23,14 @@ class Case:
         self.events = Events(self.client, instance="me", clock=clock)  # type: ignore[arg-type]
         self.idle = asyncio.Event()
         self.idle.set()
-        self.scheduled = ScheduledEvents(
-            self.events, lambda: self.idle, now=lambda: "then", **settings
-        )
+        self.scheduled = ScheduledEvents(self.events, now=lambda: "then", **settings)
 
     def place(self, *pods: Pod, grants: tuple[Grant, ...] | None = None) -> None:
         for pod in pods:
             self.scheduled.placed(make_assignment(pod.metadata.name, grants=grants), pod)
 
     async def run(self, seconds: float = 1.0) -> None:
-        async with Running(self.scheduled.run()):
+        async with Running(self.scheduled.run(self.idle)):
             await asyncio.sleep(seconds)
 
     @property
@@ -92,7 +90,7 @@ async def test_placements_go_first() -> None:
     case = Case()
     case.idle.clear()
     case.place(asking())
-    async with Running(case.scheduled.run()):
+    async with Running(case.scheduled.run(case.idle)):
         await asyncio.sleep(3600)
         assert case.said == []
         case.idle.set()
@@ -104,7 +102,7 @@ async def test_placements_go_first() -> None:
 async def test_they_go_out_one_by_one_and_what_is_too_much_is_dropped() -> None:
     case = Case()
     case.place(*(asking(f"web-{number}") for number in range(MOST + 500)))
-    async with Running(case.scheduled.run()):
+    async with Running(case.scheduled.run(case.idle)):
         await asyncio.sleep(10)
         assert len(case.said) <= 10 / PAUSE_SECONDS + 1
         await asyncio.sleep(2 * MOST * PAUSE_SECONDS)
@@ -122,7 +120,7 @@ async def test_one_that_cannot_be_written_is_dropped_and_a_closed_fence_ends_it(
     assert len(case.client.sent) == 2
     fenced = Case(lambda sent: NOT_LEADER)
     fenced.place(asking())
-    results = await asyncio.gather(fenced.scheduled.run(), return_exceptions=True)
+    results = await asyncio.gather(fenced.scheduled.run(fenced.idle), return_exceptions=True)
     assert isinstance(results[0], errors.NotLeader)
 
 
@@ -135,7 +133,7 @@ async def test_none_is_written_in_a_namespace_that_goes() -> None:
         clock=clock,
         terminating=("team-a",),
     )
-    case.scheduled = ScheduledEvents(case.events, lambda: case.idle, now=lambda: "then")
+    case.scheduled = ScheduledEvents(case.events, now=lambda: "then")
     case.place(asking())
     await case.run()
     assert case.said == []

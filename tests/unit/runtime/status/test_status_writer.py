@@ -67,7 +67,7 @@ async def test_who_has_said_something_waits_longer_with_what_passes() -> None:
     async with case.running():
         await asyncio.sleep(INTERVAL)
         del case.planning.waits[KEY]
-        case.state.touch(KEY)
+        case.state.changes.touch(KEY)
         await asyncio.sleep(4.5)
         assert len(case.written()) == 1
         await asyncio.sleep(1)
@@ -82,7 +82,7 @@ async def test_a_place_in_the_queue_is_told_in_turn_and_not_because_the_job_was_
         for position in range(8, 0, -1):
             await asyncio.sleep(11)
             case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", position)
-            case.state.touch(KEY)
+            case.state.changes.touch(KEY)
     assert len(case.written()) == 1
 
 
@@ -236,7 +236,7 @@ async def test_a_place_in_the_queue_waits_for_longer_or_for_other_news() -> None
 
     def waits(reason: str, position: int) -> None:
         case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, reason, position)
-        case.state.touch(KEY)
+        case.state.changes.touch(KEY)
         case.numbers = iter((KEY,))
 
     waits("no GPU is free", 9)
@@ -308,7 +308,7 @@ async def test_nothing_is_written_when_nothing_changed() -> None:
         await asyncio.sleep(1)
         before = len(case.client.sent)
         for _ in range(5):
-            case.state.touched.add(KEY)
+            case.state.changes.touched.add(KEY)
             case.state.projects.touched.add(next(iter(case.state.projects.records)))
             await asyncio.sleep(INTERVAL)
     assert len(case.client.sent) == before
@@ -403,7 +403,7 @@ async def test_a_gpujob_that_is_gone_is_not_written() -> None:
     async with case.running():
         await asyncio.sleep(1)
     assert case.written() == []
-    assert case.state.touched == set()
+    assert case.state.changes.touched == set()
 
 
 @virtual

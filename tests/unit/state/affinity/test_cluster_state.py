@@ -20,9 +20,9 @@ def on(state: ClusterState) -> dict[str, int]:
 def test_a_pod_counts_from_its_decision_until_it_has_ended() -> None:
     state = make_cluster_state(make_pod(uid="p"))
     assert on(state) == {}
-    before = state.version
-    state.assume(Assignment(JobKey("team-a/job"), PodUID("p"), "a", half()))
-    assert on(state) == {"a": 1} and state.version > before
+    before = state.changes.version
+    state.decisions.assume(Assignment(JobKey("team-a/job"), PodUID("p"), "a", half()))
+    assert on(state) == {"a": 1} and state.changes.version > before
     state.pod_changed(make_pod(uid="p", version=2))
     assert on(state) == {"a": 1}
     state.pod_changed(make_pod(uid="p", version=3, node="a", grants=half(), phase="Running"))
@@ -33,10 +33,10 @@ def test_a_pod_counts_from_its_decision_until_it_has_ended() -> None:
 
 def test_a_decision_that_is_taken_back_counts_no_more() -> None:
     state = make_cluster_state(make_pod(uid="p"))
-    state.assume(Assignment(JobKey("team-a/job"), PodUID("p"), "a", half()))
+    state.decisions.assume(Assignment(JobKey("team-a/job"), PodUID("p"), "a", half()))
     state.forget(PodUID("p"), make_pod(uid="p", version=2))
     assert on(state) == {}
-    state.assume(Assignment(JobKey("team-a/job"), PodUID("p"), "a", half()))
+    state.decisions.assume(Assignment(JobKey("team-a/job"), PodUID("p"), "a", half()))
     state.forget(PodUID("p"), None)
     assert on(state) == {}
 

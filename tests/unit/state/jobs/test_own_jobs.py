@@ -19,7 +19,7 @@ ROLES = [{"name": "lead", "gpu": 1}, {"name": "work", "gpu": 1, "replicas": 3}]
 
 def world_of(**spec: Any) -> ClusterState:
     state = ClusterState()
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     state.project_changed(make_project())
     record = make_gpujob(**spec)
     assert record.spec is not None, record.problem

@@ -35,9 +35,9 @@ def devices(**of_the_first: Any) -> tuple[NodeDevice, ...]:
 def reported(*reports: SeenContainer, node: str = "a", **of_the_first: Any) -> ClusterState:
     """A job with a pod on the first device of node a, and what node ``node``'s agent says."""
     state = make_cluster_state(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
-    state.gpunode_changed("a", devices())
-    state.touched.clear()
-    state.gpunode_changed(node, devices(**of_the_first), {POD: reports} if reports else {})
+    state.nodes.reported("a", devices())
+    state.changes.touched.clear()
+    state.nodes.reported(node, devices(**of_the_first), {POD: reports} if reports else {})
     return state
 
 
@@ -97,23 +97,25 @@ def test_a_share_of_time_that_cannot_be_is_not_known(odd: object) -> None:
 
 def test_news_of_a_pod_touch_its_job_once() -> None:
     state = reported(FINE)
-    assert state.touched == {KEY}
+    assert state.changes.touched == {KEY}
     assert state.agents.reports(state.pods[POD]) == (FINE,)
-    state.touched.clear()
-    state.gpunode_changed("a", devices(), {POD: (FINE,)})
-    assert state.touched == set()
-    state.gpunode_changed("a", devices())
-    assert state.touched == {KEY}
+    state.changes.touched.clear()
+    state.nodes.reported("a", devices(), {POD: (FINE,)})
+    assert state.changes.touched == set()
+    state.nodes.reported("a", devices())
+    assert state.changes.touched == {KEY}
 
 
 def test_nothing_is_planned_anew_for_a_report() -> None:
     state = reported()
-    before = state.version
-    state.gpunode_changed("a", devices(), {POD: (OVER,)})
-    assert state.version == before
-    state.touched.clear()
-    state.gpunode_changed("a", devices(), {POD: (replace(OVER, compute_percent=40),)})
-    assert (state.version, state.touched) == (before, {KEY}), "its status is written, no more"
+    before = state.changes.version
+    state.nodes.reported("a", devices(), {POD: (OVER,)})
+    assert state.changes.version == before
+    state.changes.touched.clear()
+    state.nodes.reported("a", devices(), {POD: (replace(OVER, compute_percent=40),)})
+    assert (state.changes.version, state.changes.touched) == (before, {KEY}), (
+        "its status is written, no more"
+    )
 
 
 def test_an_agent_has_no_say_about_pods_of_other_nodes() -> None:
@@ -123,11 +125,11 @@ def test_an_agent_has_no_say_about_pods_of_other_nodes() -> None:
 
 def test_reports_of_a_silent_agent_do_not_count_until_it_is_heard_again() -> None:
     state = reported(OVER)
-    state.touched.clear()
-    state.agent_silent("a", SILENT)
+    state.changes.touched.clear()
+    state.nodes.agent_silent("a", SILENT)
     assert state.agents.reports(state.pods[POD]) == ()
-    assert state.touched == {KEY}
-    state.agent_silent("a", "")
+    assert state.changes.touched == {KEY}
+    state.nodes.agent_silent("a", "")
     assert state.agents.reports(state.pods[POD]) == (OVER,)
 
 
@@ -140,32 +142,32 @@ def unschedulable(state: ClusterState) -> str:
 
 def test_a_silent_agent_closes_its_node_and_what_runs_there_stays() -> None:
     state = reported()
-    before = state.version
-    state.agent_silent("a", SILENT)
+    before = state.changes.version
+    state.nodes.agent_silent("a", SILENT)
     assert unschedulable(state) == SILENT
     assert free(state) == [500, 1000]
-    assert state.version > before
-    again = state.version
-    state.agent_silent("a", SILENT)
-    assert state.version == again
-    state.agent_silent("a", "")
+    assert state.changes.version > before
+    again = state.changes.version
+    state.nodes.agent_silent("a", SILENT)
+    assert state.changes.version == again
+    state.nodes.agent_silent("a", "")
     assert unschedulable(state) == ""
 
 
 def test_a_lease_without_a_gpunode_closes_nothing() -> None:
     state = make_cluster_state()
-    state.agent_silent("a", SILENT)
+    state.nodes.agent_silent("a", SILENT)
     assert unschedulable(state) == ""
-    state.gpunode_changed("a", devices())
+    state.nodes.reported("a", devices())
     assert unschedulable(state) == SILENT
-    state.gpunode_gone("a")
+    state.nodes.report_gone("a")
     assert unschedulable(state) == ""
 
 
 def test_what_kubernetes_says_of_a_node_comes_first() -> None:
     state = reported()
-    state.agent_silent("a", SILENT)
-    state.node_changed(make_node("a", cordoned=True))
+    state.nodes.agent_silent("a", SILENT)
+    state.nodes.changed(make_node("a", cordoned=True))
     assert unschedulable(state) == "is cordoned"
 
 
@@ -190,7 +192,7 @@ def test_a_device_with_a_trouble_takes_no_new_pods(state: dict[str, Any], troubl
 
 def test_illness_of_a_device_concerns_the_pods_that_hold_it() -> None:
     state = reported(healthy=False, illness="XID 79")
-    assert state.touched == {KEY}
+    assert state.changes.touched == {KEY}
     state.pod_changed(make_pod("job-1", node="a", grants=half("GPU-1"), phase="Running"))
     state.pod_changed(make_pod("job-2", node="a", grants=half("0"), phase="Running"))
     sick = {pod.name: [d.id for d in state.nodes.sick_devices(pod)] for pod in state.pods.values()}
@@ -204,7 +206,7 @@ def test_strangers_on_a_device_are_no_illness() -> None:
 
 def test_everything_is_forgotten_with_the_gpunode() -> None:
     state = reported(OVER, healthy=False)
-    state.gpunode_gone("a")
+    state.nodes.report_gone("a")
     pod = state.pods[POD]
     assert (state.agents.reports(pod), state.nodes.sick_devices(pod)) == ((), ())
     assert list(state.agents.over_cap()) == []

@@ -138,12 +138,12 @@ def test_a_job_that_waits_for_a_shape_is_looked_at_when_it_appears_changes_and_g
     told.custom_resources.gpujob(gpujob_body("other", uid="other"))
     assert told.job.unknown
     told.changed.clear()
-    version = told.state.version
+    version = told.state.changes.version
     told.custom_resources.gpuclass(body("v100", **V100))
     assert told.changed == [KEY]
     assert (told.job.problem, told.job.unknown) == ("", "")
     assert device_requests(told.job.spec) == (DeviceRequest(0, 4, 1000),)
-    assert told.state.version > version
+    assert told.state.changes.version > version
     told.custom_resources.gpuclass(
         body("v100", version=2, **(V100 | {"shapes": {"complex_model_m_v100": 8}}))
     )
@@ -159,9 +159,9 @@ def test_news_of_a_class_that_change_nothing_concern_nobody():
     told.custom_resources.gpuclass(body("v100", **V100))
     told.custom_resources.gpujob(shaped())
     told.changed.clear()
-    version = told.state.version
+    version = told.state.changes.version
     told.custom_resources.gpuclass(body("v100", version=2, **V100))  # its status changed
-    assert (told.changed, told.state.version) == ([], version)
+    assert (told.changed, told.state.changes.version) == ([], version)
     told.custom_resources.gpuclass(body("v100", version=3, **(V100 | {"costPerHour": "2"})))
     assert told.changed == []
     assert told.state.snapshot().catalogue.types[0].cost_micro == 2_000_000

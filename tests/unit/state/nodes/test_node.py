@@ -101,11 +101,11 @@ def test_absurd_labels_make_a_node_unusable_with_a_reason(
     node = make_node(labels={f"nvidia.com/gpu.{label}": text})
     assert from_labels(node.metadata.labels) == ()
     state = make_cluster_state(make_pod())
-    state.node_changed(node)
+    state.nodes.changed(node)
     (told,) = state.snapshot().nodes
     assert f"nvidia.com/gpu.{label}={text}" in told.unschedulable
     assert right in told.unschedulable
-    state.gpunode_changed("a", from_gpunode({"devices": [entry(0)]}))
+    state.nodes.reported("a", from_gpunode({"devices": [entry(0)]}))
     assert state.snapshot().nodes[0].unschedulable == ""  # the agent knows better
 
 

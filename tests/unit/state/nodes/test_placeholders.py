@@ -39,7 +39,7 @@ def make_holder(device: str = "0", node: str = "a", *, of: str = "a", **more: An
 def make_cluster_state(*pods: Pod) -> ClusterState:
     state = ClusterState(holders_in=OURS)
     for name in ("a", "b"):
-        state.node_changed(make_node(name, allocatable=PLUGIN))
+        state.nodes.changed(make_node(name, allocatable=PLUGIN))
     state.project_changed(make_project())
     state.gpujob_changed(make_gpujob())
     state.job_changed(make_job())
@@ -114,7 +114,7 @@ def test_pods_of_others_do_not_keep_holders_away_but_a_cordon_does():
     state = make_cluster_state(make_pod(node="a", grants=half("1")), make_pod("x", **requests))
     (slot,) = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False).values()
     assert slot.open
-    state.node_changed(make_node("a", cordoned=True))
+    state.nodes.changed(make_node("a", cordoned=True))
     (slot,) = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False).values()
     assert not slot.open
 

@@ -36,7 +36,7 @@ def lost(state: ClusterState) -> dict[str, dict[str, int]]:
 def with_agent(*pods: Pod) -> ClusterState:
     """Node a with GPU-0 and GPU-1 by its agent, and these pods."""
     state = make_cluster_state()
-    state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
+    state.nodes.reported("a", gpus("GPU-0", "GPU-1"))
     for pod in pods:
         state.pod_changed(pod)
     assert unschedulable(state) == "" and lost(state) == {}
@@ -54,53 +54,53 @@ LOST = (
 
 def test_a_node_without_its_gpunode_is_closed_while_pods_hold_what_it_named() -> None:
     state = with_agent(on("GPU-0"))
-    state.gpunode_gone("a")
+    state.nodes.report_gone("a")
     assert unschedulable(state) == LOST
     assert lost(state) == {"a": {"GPU-0": 500}}
 
 
 def test_it_is_open_again_when_the_gpunode_is_back() -> None:
     state = with_agent(on("GPU-0"))
-    state.gpunode_gone("a")
-    state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
+    state.nodes.report_gone("a")
+    state.nodes.reported("a", gpus("GPU-0", "GPU-1"))
     assert (unschedulable(state), lost(state), free(state)) == ("", {}, [500, 1000])
 
 
 @pytest.mark.parametrize("end", ["gone", "ended"])
 def test_or_when_those_pods_are_gone(end: str) -> None:
     state = with_agent(on("GPU-0"), on("GPU-0", "job-1"))
-    state.gpunode_gone("a")
+    state.nodes.report_gone("a")
     assert "but not those of 2 pods" in unschedulable(state)
     for name in ("job-0", "job-1"):
         assert unschedulable(state)
-        before = state.version
+        before = state.changes.version
         if end == "gone":
             state.pod_gone(PodUID(f"uid-{name}"))
         else:
             state.pod_changed(
                 make_pod(name, version=2, node="a", grants=half("GPU-0"), phase="Failed")
             )
-        assert state.version > before
+        assert state.changes.version > before
     assert (unschedulable(state), lost(state), free(state)) == ("", {}, [1000, 1000])
 
 
 def test_pods_that_hold_nothing_of_it_close_nothing() -> None:
     state = with_agent(make_pod("x", path="other", job=None, node="a"))
-    state.gpunode_gone("a")
+    state.nodes.report_gone("a")
     assert unschedulable(state) == ""
 
 
 def test_a_leader_that_never_saw_the_gpunode_knows_it_by_the_allocations_alone() -> None:
     """Annotations are the only ledger."""
     state = with_agent(on("GPU-0"))
-    state.gpunode_gone("a")
+    state.nodes.report_gone("a")
     assert facts(make_cluster_state(on("GPU-0"))) == facts(state)
 
 
 def test_a_decision_under_way_counts_as_what_is_held() -> None:
     state = with_agent(make_pod())
-    state.assume(make_assignment(grants=half("GPU-1")))
-    state.gpunode_gone("a")
+    state.decisions.assume(make_assignment(grants=half("GPU-1")))
+    state.nodes.report_gone("a")
     assert "team-a/job-0 holds 0.5 of GPU-1" in unschedulable(state)
     state.forget(POD, make_pod())
     assert unschedulable(state) == ""
@@ -108,12 +108,12 @@ def test_a_decision_under_way_counts_as_what_is_held() -> None:
 
 def test_a_node_that_is_registered_again_without_its_gpunode_stays_closed() -> None:
     state = with_agent(on("GPU-0"))
-    state.node_gone("a")
+    state.nodes.gone("a")
     assert lost(state) == {"a": {"GPU-0": 500}}  # nobody lists them
-    state.gpunode_gone("a")
-    state.node_changed(make_node("a"))
+    state.nodes.report_gone("a")
+    state.nodes.changed(make_node("a"))
     assert unschedulable(state) == LOST
-    state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
+    state.nodes.reported("a", gpus("GPU-0", "GPU-1"))
     assert (unschedulable(state), free(state)) == ("", [500, 1000])
 
 
@@ -133,7 +133,7 @@ def test_devices_that_a_report_no_longer_has_close_the_node_while_they_are_held(
     after: tuple[NodeDevice, ...],
 ) -> None:
     state = with_agent(on("GPU-0"), on("GPU-1", "job-1"))
-    state.gpunode_changed("a", after)
+    state.nodes.reported("a", after)
     assert "team-a/job-0 holds 0.5 of GPU-0" in unschedulable(state)
     state.pod_gone(POD)
     known = any(device.id == "GPU-1" for device in after)
@@ -144,16 +144,16 @@ def test_devices_that_a_report_no_longer_has_close_the_node_while_they_are_held(
 
 def test_what_is_held_counts_when_less_memory_is_usable_than_was() -> None:
     state = with_agent(on("GPU-0", milli=1000))
-    state.gpunode_changed("a", gpus("GPU-0", "GPU-1", usable_mib=30000))
+    state.nodes.reported("a", gpus("GPU-0", "GPU-1", usable_mib=30000))
     assert unschedulable(state) == ""
     assert state.snapshot().free_mib == [30000 - 40960, 30000]
 
 
 def test_a_gpunode_of_a_node_that_does_not_exist_waits_for_it() -> None:
     state = ClusterState()
-    state.gpunode_changed("a", gpus("GPU-0"))
+    state.nodes.reported("a", gpus("GPU-0"))
     assert state.snapshot().nodes == []
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     assert state.snapshot().dev_id == ["GPU-0"]
 
 
@@ -166,13 +166,13 @@ def test_an_index_that_two_devices_have_is_none() -> None:
         "GPU-2": "GPU-2"
     }
     state = make_cluster_state(on("1"))
-    state.gpunode_changed("a", doubtful)
+    state.nodes.reported("a", doubtful)
     assert "team-a/job-0 holds 0.5 of GPU 1" in unschedulable(state)
 
 
 def test_an_index_is_the_devices_number_and_not_its_place_in_the_report() -> None:
     state = make_cluster_state(on("1"))
-    state.gpunode_changed("a", gpus("GPU-1", "GPU-2", first=1))
+    state.nodes.reported("a", gpus("GPU-1", "GPU-2", first=1))
     assert (unschedulable(state), free(state)) == ("", [500, 1000])
     state.pod_changed(on("0", "job-1"))
     assert "team-a/job-1 holds 0.5 of GPU 0" in unschedulable(state)
@@ -185,15 +185,15 @@ def test_the_planner_sees_who_holds_a_device_under_the_name_that_it_has_now() ->
         return [g.device for pod in state.running_pods.on("a") for g in pod.grants]
 
     assert held() == ["1"]
-    state.gpunode_changed("a", gpus("GPU-1", "GPU-2", first=1))
+    state.nodes.reported("a", gpus("GPU-1", "GPU-2", first=1))
     assert held() == ["GPU-1"]
-    state.gpunode_changed("a", gpus("GPU-7", first=7))
+    state.nodes.reported("a", gpus("GPU-7", first=7))
     assert held() == ["1"]
 
 
 def test_a_label_that_says_less_than_is_held_closes_the_node() -> None:
     state = make_cluster_state(on("1"))
-    state.node_changed(make_node("a", gpus=1))
+    state.nodes.changed(make_node("a", gpus=1))
     assert "lists 1 GPU, but not those of 1 pod (team-a/job-0 holds 0.5 of GPU 1)" in unschedulable(
         state
     )
@@ -213,7 +213,7 @@ def test_an_entry_that_cannot_be_read_is_no_device_and_closes_the_node_if_it_was
 ) -> None:
     assert from_gpunode({"devices": [bad]}) == ()
     state = with_agent(on("GPU-0"))
-    state.gpunode_changed("a", from_gpunode({"devices": [bad, {**GOOD, "uuid": "GPU-1"}]}))
+    state.nodes.reported("a", from_gpunode({"devices": [bad, {**GOOD, "uuid": "GPU-1"}]}))
     assert unschedulable(state) == LOST.replace("2 GPUs", "1 GPU")
 
 
@@ -245,7 +245,7 @@ def test_the_sentence_names_a_few_and_how_many_more_there_are() -> None:
 
 def test_what_kubernetes_says_of_the_node_comes_first() -> None:
     state = make_cluster_state(on("GPU-0"))
-    state.node_changed(make_node("a", cordoned=True))
+    state.nodes.changed(make_node("a", cordoned=True))
     assert unschedulable(state) == "is cordoned"
     assert state.snapshot().nodes[0].foreign  # nobody is told that its GPUs are free
 
@@ -253,7 +253,7 @@ def test_what_kubernetes_says_of_the_node_comes_first() -> None:
 def test_a_project_holds_what_it_holds_also_by_model() -> None:
     state = with_agent(on("GPU-0"))
     before = state.snapshot().held_by_model
-    state.gpunode_changed("a", gpus("GPU-8"))
+    state.nodes.reported("a", gpus("GPU-8"))
     assert state.snapshot().held_by_model == before == {("team-a", "A100"): 500}
 
 
@@ -264,8 +264,8 @@ def test_the_order_of_events_does_not_matter(order: list[int], looks: set[int]) 
         events = [
             lambda: state.pod_changed(on("GPU-0")),
             lambda: state.pod_changed(on("1", "job-1", index=1)),
-            lambda: state.node_changed(make_node("a", gpus=4)),
-            lambda: state.gpunode_changed("b", gpus("GPU-7")),
+            lambda: state.nodes.changed(make_node("a", gpus=4)),
+            lambda: state.nodes.reported("b", gpus("GPU-7")),
             lambda: state.pod_changed(on("GPU-7", "job-2", index=2)),
         ]
         for step, number in enumerate(order):

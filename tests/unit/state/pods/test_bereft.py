@@ -105,7 +105,7 @@ def test_one_that_was_left_behind_by_its_job_stays() -> None:
 def test_a_leader_that_finds_them_says_the_same() -> None:
     state = ClusterState()
     state.project_changed(make_project())
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     state.pod_changed(pod())
     assert goes(state), "no Job of it is there"
     ownerless(state)
@@ -158,7 +158,7 @@ EVENTS: dict[str, Callable[[ClusterState, int], object]] = {
     "job gone": lambda state, version: state.job_gone(JOB),
     "pod": lambda state, version: state.pod_changed(pod(version)),
     "orphan": lambda state, version: state.pod_changed(pod(version, job="")),
-    "node": lambda state, version: state.node_changed(make_node("a", gpus=1 + version % 2)),
+    "node": lambda state, version: state.nodes.changed(make_node("a", gpus=1 + version % 2)),
     "project": lambda state, version: state.project_changed(make_project(quota_milli=version)),
 }
 

@@ -29,7 +29,7 @@ def unschedulable(state: ClusterState) -> str:
 
 def test_a_resource_that_the_node_does_not_have_closes_nothing() -> None:
     state = make_cluster_state(pause(SHARED))
-    state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
+    state.nodes.changed(make_node("a", allocatable={WHOLE: "2"}))
     assert unschedulable(state) == ""
 
 
@@ -37,7 +37,7 @@ def test_a_resource_that_the_node_does_not_have_closes_nothing() -> None:
 def test_one_that_the_node_has_closes_it_be_it_with_amount_zero(amount: str) -> None:
     """The kubelet reports 0 while the plugin restarts, and pods keep what they have."""
     state = make_cluster_state(pause(WHOLE))
-    state.node_changed(make_node("a", allocatable={WHOLE: amount}))
+    state.nodes.changed(make_node("a", allocatable={WHOLE: amount}))
     assert (
         unschedulable(state)
         == "has GPUs in use by team-a/pause, which this scheduler did not place"
@@ -49,19 +49,19 @@ def test_a_pod_that_asks_for_more_than_there_is_holds_nothing_once_it_is_rejecte
     amount: str,
 ) -> None:
     state = make_cluster_state(pause(WHOLE, amount))
-    state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
+    state.nodes.changed(make_node("a", allocatable={WHOLE: "2"}))
     state.pod_changed(pause(WHOLE, amount, version=2, phase="Failed", reason="OutOfnvidia.com/gpu"))
     assert unschedulable(state) == ""
 
 
 def test_the_answer_follows_what_the_node_advertises() -> None:
     state = make_cluster_state(pause(WHOLE))
-    before = state.version
-    state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
-    assert unschedulable(state) and state.version > before
-    before = state.version
-    state.node_changed(make_node("a"))
-    assert unschedulable(state) == "" and state.version > before
+    before = state.changes.version
+    state.nodes.changed(make_node("a", allocatable={WHOLE: "2"}))
+    assert unschedulable(state) and state.changes.version > before
+    before = state.changes.version
+    state.nodes.changed(make_node("a"))
+    assert unschedulable(state) == "" and state.changes.version > before
 
 
 def test_a_gpujobs_pod_that_asks_the_plugin_as_well_is_not_placed() -> None:
@@ -74,7 +74,7 @@ def test_a_gpujobs_pod_that_asks_the_plugin_as_well_is_not_placed() -> None:
     assert not state.waiting_jobs()
     state.pod_changed(make_pod(containers=asking, version=2, node="a", grants=half()))
     assert unschedulable(state) == ""
-    state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
+    state.nodes.changed(make_node("a", allocatable={WHOLE: "2"}))
     assert "team-a/job-0" in unschedulable(state), "nobody knows which GPU it got beside ours"
 
 
@@ -85,9 +85,9 @@ def test_only_gpus_of_the_plugin_are_served() -> None:
 
 EVENTS: list[Callable[[ClusterState], object]] = [
     lambda w: w.pod_changed(pause(WHOLE)),
-    lambda w: w.node_changed(make_node("a")),
-    lambda w: w.node_changed(make_node("a", allocatable={WHOLE: "2"})),
-    lambda w: w.node_gone("a"),
+    lambda w: w.nodes.changed(make_node("a")),
+    lambda w: w.nodes.changed(make_node("a", allocatable={WHOLE: "2"})),
+    lambda w: w.nodes.gone("a"),
     lambda w: w.pod_changed(make_pod(node="a", grants=half())),
 ]
 

@@ -23,7 +23,7 @@ WEB = JobKey("team-a/pod web-1")
 
 def state() -> ClusterState:
     made = ClusterState()
-    made.node_changed(make_node())
+    made.nodes.changed(make_node())
     made.project_changed(make_project())
     return made
 
@@ -86,7 +86,7 @@ def test_a_placed_one_holds_and_is_known_to_whoever_looks_for_room() -> None:
 def test_a_decision_is_charged_until_the_watch_shows_it() -> None:
     known = state()
     known.pod_changed(asking())
-    known.assume(make_assignment("web-1", job=WEB))
+    known.decisions.assume(make_assignment("web-1", job=WEB))
     assert not waiting(known)
     assert known.snapshot().allocated_milli == {"team-a": 500}
     known.forget(PodUID("uid-web-1"), asking(version=3))
@@ -99,7 +99,7 @@ def test_a_decision_that_is_taken_back_leaves_what_was_read_of_the_pod() -> None
     known.lacks = lambda pod, asked: "" if pod.status.phase else "nothing is left of it"
     known.pod_changed(asking())
     kept = known.waiting.pod(PodUID("uid-web-1"))
-    known.assume(make_assignment("web-1", job=WEB))
+    known.decisions.assume(make_assignment("web-1", job=WEB))
     known.forget(PodUID("uid-web-1"), kept)
     assert waiting(known).keys() == {WEB}
 
@@ -188,8 +188,8 @@ def test_a_pod_of_a_gpujobs_job_that_asks_by_itself_is_none_of_it() -> None:
 def test_who_waits_is_to_be_told() -> None:
     known = state()
     known.pod_changed(asking())
-    assert known.take_touched_pods() == (WEB,)
-    assert known.take_touched_pods() == ()
+    assert known.changes.take_touched_pods() == (WEB,)
+    assert known.changes.take_touched_pods() == ()
 
 
 def test_projects_count_them_as_jobs() -> None:

@@ -34,7 +34,7 @@ def make_gang(*pods: Pod, **spec: Any) -> ClusterState:
     state = ClusterState()
     state.project_changed(make_project())
     for name in "ab":
-        state.node_changed(make_node(name))
+        state.nodes.changed(make_node(name))
     state.gpujob_changed(make_gpujob(gpu=None, **{"roles": ROLES, **spec}))
     for role in ROLES:
         name = str(role["name"])
@@ -84,7 +84,7 @@ def test_members_that_do_not_exist_yet_are_missing_too() -> None:
 def test_members_that_hold_devices_say_where() -> None:
     state = make_gang(member("lead", node="a", grants=half("1")), member("work"))
     assert gang(state) == Gang(2, 3, nodes=frozenset("a"), devices=frozenset("1"))
-    state.assume(make_assignment("work-0", "b", half("0")))
+    state.decisions.assume(make_assignment("work-0", "b", half("0")))
     state.pod_changed(member("work", 1))
     assert gang(state) == Gang(1, 3, nodes=frozenset("ab"), devices=frozenset("01"))
 
@@ -119,7 +119,7 @@ def test_a_member_that_has_failed_is_missing() -> None:
 def test_a_placement_that_is_taken_back_makes_the_member_miss_again() -> None:
     pod = member("work")
     state = make_gang(member("lead"), pod, member("work", 1))
-    state.assume(make_assignment("work-0", "a"))
+    state.decisions.assume(make_assignment("work-0", "a"))
     assert gang(state).missing == 2
     state.forget(PodUID("uid-work-0"), pod)
     assert gang(state) == Gang(3, 3)

@@ -32,7 +32,7 @@ REPLACE = msgspec.structs.replace
 
 def make_cluster_state(consolidation: bool = True) -> ClusterState:
     state = ClusterState(consolidation=consolidation)
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     state.project_changed(make_project())
     return state
 
@@ -171,11 +171,11 @@ def test_a_mark_that_comes_after_the_pod_counts_as_well() -> None:
 def test_a_mark_that_changes_is_a_reason_to_plan_again_and_a_status_is_none() -> None:
     state = known(make_cluster_state())
     state.job_changed(marked(make_job(version=2), "uid-before"))
-    marked_at = state.version
+    marked_at = state.changes.version
     state.job_changed(marked(make_job(version=3, succeeded=1), "uid-before"))
-    assert state.version == marked_at
+    assert state.changes.version == marked_at
     state.job_changed(make_job(version=4))  # the hour is over, the mark is taken away
-    assert state.version > marked_at
+    assert state.changes.version > marked_at
 
 
 def test_a_decision_counts_before_its_mark_is_seen() -> None:

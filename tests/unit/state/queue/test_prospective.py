@@ -26,7 +26,7 @@ KEY = JobKey("team-a/job")
 def accepted(**spec: Any) -> ClusterState:
     """Node a with two GPUs, and a GPUJob that may be planned."""
     state = ClusterState()
-    state.node_changed(make_node("a"))
+    state.nodes.changed(make_node("a"))
     state.project_changed(make_project())
     job = make_gpujob(**spec)
     state.gpujob_changed(job)
@@ -47,7 +47,7 @@ def pods(state: ClusterState) -> int:
 def place(state: ClusterState, *, grants: tuple[Grant, ...] = ()) -> Assignment:
     """The first pod that waits has a place."""
     found = Assignment(KEY, waiting(state).pods[0].uid, "a", grants or half())
-    state.assume(found)
+    state.decisions.assume(found)
     return found
 
 
@@ -97,7 +97,7 @@ def test_pods_of_a_job_that_is_being_deleted_have_to_go_first() -> None:
 def test_a_job_of_a_hundred_thousand_does_not_make_the_planner_look_at_as_many() -> None:
     state = accepted(parallelism=100_000, gpu=1)
     assert pods(state) == 2 + 20
-    state.node_changed(make_node("b"))
+    state.nodes.changed(make_node("b"))
     assert pods(state) == 4 + 20
     state.project_changed(make_project(limit_milli=1000))
     assert pods(state) == 1 + 20
@@ -128,19 +128,19 @@ def test_a_place_is_charged_before_its_pod_exists_and_given_back_whole() -> None
     state = accepted(parallelism=2)
     place(state)
     assert (free(state), pods(state)) == ([500, 1000], 1)
-    assert [each.parallelism for each in state.nominated.of(KEY)] == [1]
+    assert [each.parallelism for each in state.decisions.nominated.of(KEY)] == [1]
     place(state, grants=half("1"))
-    assert [each.parallelism for each in state.nominated.of(KEY)] == [1, 2]
+    assert [each.parallelism for each in state.decisions.nominated.of(KEY)] == [1, 2]
     assert (free(state), pods(state)) == ([500, 500], 0)
-    assert state.give_back(KEY)
+    assert state.decisions.give_back(KEY)
     assert (free(state), pods(state)) == ([1000, 1000], 2)
-    assert not state.nominated.of(KEY) and not state.assumed
+    assert not state.decisions.nominated.of(KEY) and not state.decisions.assumed
 
 
 def test_what_a_job_was_told_to_make_is_not_planned_twice() -> None:
     state = accepted(parallelism=2)
     place(state)
-    for each in state.nominated.of(KEY):
+    for each in state.decisions.nominated.of(KEY):
         each.asked = True
     state.job_changed(make_job(parallelism=1, completions=2))
     assert pods(state) == 1
@@ -153,7 +153,7 @@ def test_a_job_that_is_shown_before_its_answer_comes_counts_once() -> None:
     state.job_changed(make_job(parallelism=2, completions=3))
     assert pods(state) == 1
     place(state)
-    assert [each.parallelism for each in state.nominated.of(KEY)] == [1, 2, 3]
+    assert [each.parallelism for each in state.decisions.nominated.of(KEY)] == [1, 2, 3]
 
 
 def test_who_waits_stays_the_same_while_others_come() -> None:
@@ -163,8 +163,11 @@ def test_who_waits_stays_the_same_while_others_come() -> None:
     state.job_changed(make_job(parallelism=1, completions=2))
     assert [pod.uid for pod in waiting(state).pods] == [second.uid], "its Job was told of one"
     state.pod_changed(make_pod("job-0"))
-    nominated = state.nominated.whose_place(KEY, "", 0)
-    assert nominated is not None and state.take_place(nominated, PodUID("uid-job-0")) is not None
+    nominated = state.decisions.nominated.whose_place(KEY, "", 0)
+    assert (
+        nominated is not None
+        and state.decisions.take_place(nominated, PodUID("uid-job-0")) is not None
+    )
     assert [pod.uid for pod in waiting(state).pods] == [second.uid], "room may be kept for it"
 
 
@@ -173,12 +176,12 @@ def test_a_pod_takes_the_place_that_was_kept_for_it() -> None:
     place(state)
     state.job_changed(make_job())
     state.pod_changed(make_pod("job-0"))
-    nominated = state.nominated.whose_place(KEY, "", 0)
+    nominated = state.decisions.nominated.whose_place(KEY, "", 0)
     assert nominated is not None
-    taken = state.take_place(nominated, PodUID("uid-job-0"))
+    taken = state.decisions.take_place(nominated, PodUID("uid-job-0"))
     assert taken == Assignment(KEY, PodUID("uid-job-0"), "a", half())
     assert free(state) == [500, 1000] and pods(state) == 0
-    assert not state.nominated.of(KEY) and set(state.assumed) == {"uid-job-0"}
+    assert not state.decisions.nominated.of(KEY) and set(state.decisions.assumed) == {"uid-job-0"}
 
 
 def test_a_pod_that_is_not_what_was_planned_and_does_not_fit_waits_like_any_other() -> None:
@@ -186,9 +189,9 @@ def test_a_pod_that_is_not_what_was_planned_and_does_not_fit_waits_like_any_othe
     place(state)
     state.job_changed(make_job())
     state.pod_changed(make_pod("job-0", cpu="65"))  # of 64
-    nominated = state.nominated.whose_place(KEY, "", 0)
+    nominated = state.decisions.nominated.whose_place(KEY, "", 0)
     assert nominated is not None
-    assert state.take_place(nominated, PodUID("uid-job-0")) is None
+    assert state.decisions.take_place(nominated, PodUID("uid-job-0")) is None
     assert free(state) == [1000, 1000]
     assert [pod.uid for pod in waiting(state).pods] == ["uid-job-0"]
 
@@ -198,9 +201,9 @@ def test_what_the_api_server_adds_to_a_pod_is_planned_with_from_then_on() -> Non
     place(state)
     state.job_changed(make_job(parallelism=1, completions=2))
     state.pod_changed(make_pod("job-0", cpu="3"))
-    nominated = state.nominated.whose_place(KEY, "", 0)
+    nominated = state.decisions.nominated.whose_place(KEY, "", 0)
     assert nominated is not None
-    assert state.take_place(nominated, PodUID("uid-job-0")) is not None
+    assert state.decisions.take_place(nominated, PodUID("uid-job-0")) is not None
     (other,) = waiting(state).pods
     assert other.pod_shape.cpu_milli == 3000
 
@@ -217,25 +220,25 @@ def test_places_go_with_what_they_were_planned_for() -> None:
         state.job_gone("job-uid")
 
     def withheld(state: ClusterState) -> None:
-        state.withhold(KEY, "refused", True)
+        state.decisions.withhold(KEY, "refused", True)
 
     def node_closed(state: ClusterState) -> None:
-        state.node_changed(make_node("a", cordoned=True))
+        state.nodes.changed(make_node("a", cordoned=True))
 
     for happens in (changed, gone, job_gone, withheld, node_closed):
         state = accepted()
         place(state)
         happens(state)
-        assert free(state) == [1000, 1000] and not state.assumed, happens.__name__
+        assert free(state) == [1000, 1000] and not state.decisions.assumed, happens.__name__
 
 
 def test_two_reasons_to_withhold_a_job_are_two() -> None:
     state = accepted()
-    state.withhold(KEY, "refused", True)
-    state.withhold(KEY, "stays", True)
-    state.withhold(KEY, "stays", False)
+    state.decisions.withhold(KEY, "refused", True)
+    state.decisions.withhold(KEY, "stays", True)
+    state.decisions.withhold(KEY, "stays", False)
     assert pods(state) == 0
-    state.withhold(KEY, "refused", False)
+    state.decisions.withhold(KEY, "refused", False)
     assert pods(state) == 1
 
 
@@ -244,9 +247,9 @@ def test_while_a_job_becomes_narrower_nothing_of_it_is_placed() -> None:
     state.job_changed(make_job(parallelism=2, completions=3))
     state.pod_changed(make_pod("job-0"))
     assert pods(state) == 2
-    state.narrow(state.jobs["job-uid"], 0)
+    state.decisions.narrow(state.jobs["job-uid"], 0)
     assert pods(state) == 0
-    state.let_be("job-uid")
+    state.decisions.let_be("job-uid")
     assert pods(state) == 2
 
 
@@ -255,12 +258,12 @@ def test_a_pod_that_goes_without_ever_having_had_a_place_makes_room_for_another(
         state = accepted(parallelism=2, completions=2)
         state.job_changed(make_job(parallelism=0, completions=2))
         state.pod_changed(make_pod("job-0", deleting=True))
-        before = state.version, pods(state)
+        before = state.changes.version, pods(state)
         if ends:
             state.pod_changed(make_pod("job-0", deleting=True, version=2, phase="Failed"))
         else:
             state.pod_gone(PodUID("uid-job-0"))
-        assert state.version > before[0], "the next plan may be another one"
+        assert state.changes.version > before[0], "the next plan may be another one"
         assert (before[1], pods(state)) == (1, 2)
 
 
@@ -291,5 +294,5 @@ def test_never_more_at_once_than_may_be_or_than_are_left(
         place(state)
     coming = max(live, min(parallelism, of_job, completions - done))
     at_once = min(parallelism, completions - done)
-    assert pods(state) + len(state.nominated.of(KEY)) + coming == max(at_once, coming)
+    assert pods(state) + len(state.decisions.nominated.of(KEY)) + coming == max(at_once, coming)
     assert all(pod.stage is not Stage.ENDED for pod in state.records(KEY))

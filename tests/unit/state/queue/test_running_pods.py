@@ -50,7 +50,7 @@ def test_a_running_pod_is_known_with_its_jobs_traits() -> None:
 def test_waiting_assumed_and_ended_pods_are_none() -> None:
     state = make_cluster_state(make_pod())
     assert list(state.running_pods.of(TEAM)) == []
-    state.assume(make_assignment())
+    state.decisions.assume(make_assignment())
     assert list(state.running_pods.of(TEAM)) == []
     state.pod_changed(make_pod(version=2, node="a", grants=half()))
     assert only(state).uid == POD

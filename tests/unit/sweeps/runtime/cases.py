@@ -76,7 +76,7 @@ class Case:
             read_log=read_log,
             clock=lambda: self.now,
         )
-        self.state.node_changed(make_node("a"))
+        self.state.nodes.changed(make_node("a"))
         self.state.project_changed(make_project())
         record = make_gpujob(parallelism=parallelism, completions=completions, sweep=RANDOM | sweep)
         assert record.spec is not None, record.problem

@@ -63,7 +63,7 @@ class Case:
         } | sweep
         if early_stopping is not None:
             spec["earlyStopping"] = early_stopping
-        self.state.node_changed(make_node("a"))
+        self.state.nodes.changed(make_node("a"))
         self.state.project_changed(make_project())
         record = make_gpujob(parallelism=2, completions=8, sweep=spec)
         assert record.spec is not None, record.problem

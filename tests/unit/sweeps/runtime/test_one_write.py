@@ -50,7 +50,7 @@ def test_one_write_has_the_devices_and_the_parameters(gates: tuple[str, ...] | N
         case.job()
         pod = waiting(case, gates=gates)
         binder = binder_of(case, client, Start(case.state, case.sweeps, Studies()))
-        case.state.assume(make_assignment("job-2"))
+        case.state.decisions.assume(make_assignment("job-2"))
         binder.submit(make_assignment("job-2"), pod)
         async with Running(binder.run()):
             await asyncio.sleep(1)
@@ -124,7 +124,7 @@ async def test_others_are_placed_while_the_sampler_thinks(monkeypatch: pytest.Mo
         (other, make_assignment("other", job="team-a/other")),
     ):
         case.state.pod_changed(pod)
-        case.state.assume(decision)
+        case.state.decisions.assume(decision)
         binder.submit(decision, pod)
 
     async with Running(start.run(), binder.run()):

@@ -189,14 +189,14 @@ async def test_what_a_job_does_not_give_up_no_other_gets_and_the_gpujob_says_why
     assert not case.client.of("POST")
     told = case.segments.complaint(record)
     assert "refuses the change of Job job-s" in told and "no changes on Mondays" in told
-    assert case.state.withheld, "nothing is planned that would find no Job"
+    assert case.state.decisions.withheld, "nothing is planned that would find no Job"
     tried = len(case.client.of("PATCH"))
     case.refused = {}
     assert await case.follow() == ""
     assert len(case.client.of("PATCH")) == tried
     case.now += 31
     assert await case.follow() == ""
-    assert case.segments.complaint(record) == "" and not case.state.withheld
+    assert case.segments.complaint(record) == "" and not case.state.decisions.withheld
 
 
 @virtual

@@ -26,7 +26,7 @@ def test_a_pod_that_succeeded_ends_its_trial_with_what_it_said() -> None:
     case.pod(1, message=GOOD, version=2)
     assert case.outcome(1) == Outcome(1, TrialState.SUCCEEDED, 0.5)
     assert case.sweep.running(1) is None
-    assert KEY in case.changed and KEY in case.state.touched
+    assert KEY in case.changed and KEY in case.state.changes.touched
 
 
 def test_a_pod_that_failed_ends_nothing_until_its_job_gives_the_index_up() -> None:
@@ -143,9 +143,9 @@ def test_an_exit_code_of_fail_fast_lets_no_trial_start() -> None:
     case = Case(failFastExitCodes=[42])
     case.job()
     assert case.sweeps.may_start(KEY)
-    before = case.state.version
+    before = case.state.changes.version
     case.pod(0, message="", code=42)
-    assert not case.sweeps.may_start(KEY) and case.state.version > before
+    assert not case.sweeps.may_start(KEY) and case.state.changes.version > before
 
 
 def test_an_init_container_that_fails_is_named_and_its_code_counts_as_it_does_for_the_job() -> None:

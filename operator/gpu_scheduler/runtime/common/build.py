@@ -1,0 +1,91 @@
+"""What the parts of all folders share: the client, clocks, the state, the queue, Events, the plan.
+
+Each folder of ``runtime`` has such a module ``build``: a function that makes the folder's parts out
+of those below it, and a dataclass that holds them and says which of them run (``loops``).
+"""
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_scheduler.api.gpujob import Isolation
+from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.jobs.cap import CapImage
+from gpu_scheduler.jobs.share import Installation
+from gpu_scheduler.jobs.share_form import lacks
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.clock import Clock
+from gpu_scheduler.runtime.common.events import WRITERS, Events
+from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.runtime.common.quarantine import Quarantine, warn
+from gpu_scheduler.runtime.common.queue import WorkQueue
+from gpu_scheduler.runtime.common.settings import OperatorSettings
+from gpu_scheduler.state.cluster_state import ClusterState
+
+_MOST_OF_ONE = 6  # GPUJobs of one namespace that are worked on at once
+
+Loop = Callable[[], Coroutine[Any, Any, object]]
+"""What runs as long as this replica leads."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommonParts:
+    """What is shared.
+
+    Attributes:
+        client: fenced by the Lease.
+        settings: of this process.
+        clock: of this process.
+        state: what is known of the cluster.
+        queue: GPUJobs whose Jobs are to be looked at.
+        events: what users are told.
+        plan: what the last plan said.
+    """
+
+    client: Client
+    settings: OperatorSettings
+    clock: Clock
+    state: ClusterState
+    queue: WorkQueue[JobKey]
+    events: Events
+    plan: LastPlan
+
+    @property
+    def loops(self) -> Sequence[Loop]:
+        """Those of what is shared."""
+        return (self.events.run,) * WRITERS
+
+
+def build(client: Client, settings: OperatorSettings, clock: Clock) -> CommonParts:
+    """Make what is shared."""
+    installation = Installation(cap_image_of(settings), Isolation(settings.isolation))
+    state = ClusterState(
+        settings.lease_namespace,
+        consolidation=settings.consolidation,
+        now=clock.now,
+        lacks=lambda pod, asked: lacks(pod, asked, installation.image_for(asked.isolation)),
+    )
+    events = Events(
+        client,
+        instance=settings.identity,
+        terminating=state.terminating,
+        clock=clock.monotonic,
+        now=clock.stamp,
+    )
+    quarantine = Quarantine(state, warn(events), clock=clock.monotonic)
+    return CommonParts(
+        client,
+        settings,
+        clock,
+        state,
+        queue=WorkQueue(most_of_one=_MOST_OF_ONE),
+        events=events,
+        plan=LastPlan(state, quarantine),
+    )
+
+
+def cap_image_of(settings: OperatorSettings) -> CapImage | None:
+    """The image that brings libgpucap; None where there is none."""
+    if not settings.cap_image:
+        return None
+    return CapImage(settings.cap_image, settings.cap_pull_policy)

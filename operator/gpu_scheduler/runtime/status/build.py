@@ -1,0 +1,44 @@
+"""What objects of each kind say of themselves, and what writes it."""
+
+from collections.abc import Callable
+
+from gpu_scheduler.runtime.common.build import CommonParts
+from gpu_scheduler.runtime.eviction.preemption import Preemptor
+from gpu_scheduler.runtime.status.class_status import ClassStatuses
+from gpu_scheduler.runtime.status.job_statuses import JobStatuses
+from gpu_scheduler.runtime.status.pod_conditions import PodConditions
+from gpu_scheduler.runtime.status.pod_warnings import PodWarnings
+from gpu_scheduler.runtime.status.project_status import ProjectStatuses
+from gpu_scheduler.runtime.status.states import JobContext
+from gpu_scheduler.runtime.status.status_writer import StatusWriter
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+
+
+def build(
+    common: CommonParts, preemption: Preemptor, context: Callable[[GPUJobRecord], JobContext]
+) -> StatusWriter:
+    """Make it; ``context``: what the parts know of a job that no object says."""
+    state, events, plan = common.state, common.events, common.plan
+    clock, stamp = common.clock.monotonic, common.clock.stamp
+    statuses = (
+        JobStatuses(
+            state,
+            events,
+            preemption,
+            context,
+            numbers=plan.numbers,
+            finished=common.queue.ask,
+            now=stamp,
+        ),
+        PodConditions(state, events, lambda: plan.waits, clock=clock, now=stamp),
+        PodWarnings(state, events, now=stamp),
+        ProjectStatuses(state, plan, now=stamp),
+        ClassStatuses(state, now=stamp),
+    )
+    return StatusWriter(
+        common.client,
+        statuses,
+        seconds=common.settings.status_seconds,
+        clock=clock,
+        hurried=lambda: bool(state.decisions.assumed),
+    )
