@@ -14,7 +14,7 @@ from pathlib import Path
 from cluster import build as programs
 from cluster.fetch_pins import this_platform
 from cluster.progress import say
-from release import chart, checksums, krew, notes, platforms, sbom, version
+from release import chart, checksums, distributions, krew, notes, platforms, sbom, version
 from release.contents import Component
 from release.environment import Environment
 from release.errors import ReleaseError
@@ -122,18 +122,8 @@ def texts(release: Release) -> None:
 
 
 def _distributions(release: Release) -> None:
-    """The wheel and the sdist, built by the pinned hatchling without a look at any index."""
-    source, environment = release.source, release.environment
-    environment.prepare(source.root)
-    before = set(release.target.iterdir())
-    environment.run(
-        ["-m", "hatchling", "build", "-d", str(release.target)],
-        folder=source.root,
-        SOURCE_DATE_EPOCH=str(source.epoch),
-    )
-    for path in sorted(set(release.target.iterdir()) - before):
-        path.chmod(0o644)
-        os.utime(path, (source.epoch, source.epoch))
+    release.environment.prepare(release.source.root)
+    for path in distributions.build(release.source, release.environment, release.target):
         if path.suffix == ".whl":
             release.bill(path.name, path.name, release.pinned("cli"))
 

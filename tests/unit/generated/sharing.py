@@ -84,13 +84,13 @@ class Judge:
 
     def watch(self, operator: Operator) -> None:
         """Judge what a leader decides, before it carries that out."""
-        carry_out = operator.preemption.carry_out
+        carry_out = operator.eviction.preemption.carry_out
 
         def judged(evicts: Iterable[Evict]) -> None:
             self.decides(list(evicts))
             carry_out(evicts)
 
-        operator.preemption.carry_out = judged  # type: ignore[method-assign]
+        operator.eviction.preemption.carry_out = judged  # type: ignore[method-assign]
 
     def milli(self, pod: Obj) -> int:
         """What a pod holds."""
