@@ -120,7 +120,7 @@ class Operator:
             blind=self.common.client.watches.blind,
         )
 
-    def _watches(self) -> informers.Watches:
+    def _watches(self) -> informers.WatchParts:
         """Who is told of which object, in this order."""
         state, queue, binding, eviction = self.state, self.common.queue, self.binding, self.eviction
         followers = (

@@ -36,7 +36,7 @@ class InformerParts:
 
 
 @dataclass(frozen=True, slots=True)
-class Watches:
+class WatchParts:
     """All other kinds. ``first_look`` runs the reflectors of what has to be known first."""
 
     first_look: FirstLook
@@ -86,7 +86,7 @@ def watch(
     pods: EventHandler[Pod],
     namespaces: EventHandler[Namespace],
     quotas: EventHandler[ResourceQuota],
-) -> Watches:
+) -> WatchParts:
     """Make what hears of the kinds of Kubernetes; who is told of each says its handler."""
     client = common.client
     reflectors: list[Reflector[Any]] = [
@@ -94,7 +94,7 @@ def watch(
         Reflector(client, JOBS, Job, jobs, params={"labelSelector": LABEL_JOB}),
         Reflector(client, PODS, Pod, pods),
     ]
-    return Watches(
+    return WatchParts(
         FirstLook(lists, reflectors, common.settings.resync_seconds),
         Reflector(client, NAMESPACES, Namespace, namespaces),
         Reflector(client, RESOURCE_QUOTAS, ResourceQuota, quotas),
