@@ -56,12 +56,13 @@ class Leader:
 
     def __init__(self, *_: Any) -> None:
         self.planning = SimpleNamespace(paused=False)
-        self.binder = SimpleNamespace(idle=asyncio.Event())
-        self.term = SimpleNamespace(guards=self._guards)
-        self.custom_resources, self.lists = None, SimpleNamespace(version=None)
+        idle, term = asyncio.Event(), SimpleNamespace(guards=self._guards)
+        self.binding = SimpleNamespace(binder=SimpleNamespace(idle=idle), term=term)
+        lists = SimpleNamespace(version=None)
+        self.informers = SimpleNamespace(custom_resources=None, lists=lists)
         self.synced = asyncio.Event()
         if not self.in_flight:
-            self.binder.idle.set()
+            idle.set()
 
     async def run(self) -> None:
         await type(self).work()

@@ -8,6 +8,7 @@ HERE = Path(__file__).parent
 OF_ASYNCIO = re.compile(r"asyncio\.(run|new_event_loop|SelectorEventLoop)\b")
 ALLOWED = {
     "agent/conftest.py",  # the agent runs on it
+    "hack/test_fetch_url.py",  # so does what fetches programs, before there is a uvloop
     "runtime/virtual_loop.py",  # its clock cannot be uvloop's
     "web/conftest.py",  # both
 }

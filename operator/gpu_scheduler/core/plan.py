@@ -20,7 +20,7 @@ from gpu_scheduler.core.eviction.solver import Solver
 from gpu_scheduler.core.eviction.started import Started
 from gpu_scheduler.core.eviction.victims import Victims
 from gpu_scheduler.core.explain.reasons import Explainer
-from gpu_scheduler.core.explain.waits import Teller
+from gpu_scheduler.core.explain.waits import WaitMessages
 from gpu_scheduler.core.fairness.budget import Budget
 from gpu_scheduler.core.fairness.flavors import FlavorUsage
 from gpu_scheduler.core.fit.feasibility import Feasibility
@@ -196,7 +196,7 @@ def _attempt(
     reservations = active.reservations()
     explainer = Explainer(placer, flavors, feasibility, running_pods, reservations, given.cluster)
     decided = (*started, *(block.group for block in active.by_pod.values()))
-    waits = Teller(session.queues, explainer, deadlines, decided).waits(queues, orphans)
+    waits = WaitMessages(session.queues, explainer, deadlines, decided).waits(queues, orphans)
     session.note(pod.pod_shape for group in started for pod, _ in group.members)
     return Plan(
         tuple([place for group in started for place in group.assignments]),

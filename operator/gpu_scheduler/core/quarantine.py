@@ -1,9 +1,9 @@
 """Which object makes a plan raise: a search that asks about parts of what there is.
 
-A generator: it yields what to keep, is sent whether planning that raises, and returns the culprit
-after a few dozen questions, whatever the size of the cluster. One object at a time: of several
-culprits the next is found once the first is left out. Whoever asks decides what happens between two
-questions.
+A generator: it yields what to keep, is sent whether planning that raises, and returns the faulty
+object after a few dozen questions, whatever the size of the cluster. One object at a time: of
+several culprits the next is found once the first is left out. Whoever asks decides what happens
+between two questions.
 
 Objects are let in one by one, in halves: the first that makes it raise is under suspicion. Where
 that takes a job and a node together, each is tried alone with some others of the other kind: the
@@ -21,7 +21,7 @@ _SAMPLE = 8  # of the others that are asked about one by one
 
 
 class ObjectType(StrEnum):
-    """What a culprit is."""
+    """What a faulty object is."""
 
     JOB = "job"
     NODE = "node"

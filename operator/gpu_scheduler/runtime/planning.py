@@ -5,7 +5,7 @@ placed pods the next is at least ``cycle_seconds`` away: most of a cycle's cost 
 how many pods it places, so a burst is planned together, while the first pod of a burst never waits.
 Each cycle begins by checking that no device is above its capacity; if one is, the newest pods above
 it are evicted before anything else is placed. A plan that raises ends nothing: the object that
-makes it raise is looked for and set aside (``core.quarantine``), and the rest is planned.
+makes it raise is looked for and quarantined (``core.quarantine``), and the rest is planned.
 """
 
 import asyncio
@@ -148,7 +148,7 @@ class Planning:
     def cycle(self) -> int:
         """One planning cycle; answers how many pods it placed.
 
-        What raises leaves it nowhere: ``run`` looks for the culprit before it plans again.
+        What raises leaves it nowhere: ``run`` looks for the faulty object before it plans again.
         """
         started = self._clock()
         self._rules.take_places()
@@ -194,7 +194,7 @@ class Planning:
             return False
 
     def _input(self, gone: set[ObjectRef]) -> PlanInput:
-        """What there is to plan with. An object that cannot be read is set aside and left out."""
+        """What there is to plan with. An object that cannot be read is quarantined and left out."""
         state, projects, jobs = self._state, {}, []
         for name in state.projects.records:
             if ObjectRef(ObjectType.PROJECT, name) in gone:
@@ -327,7 +327,7 @@ class Planning:
             self._state.changes.touch(job)
 
     def _waits_in_quarantine(self, given: PlanInput, gone: set[ObjectRef]) -> dict[JobKey, Wait]:
-        """What is said of jobs that are set aside, and of those of a project that is."""
+        """What is said of jobs that are quarantined, and of those of a project that is."""
         keys = {JobKey(each.name) for each in gone if each.type is ObjectType.JOB}
         waits = {key: self._quarantine.job(key) for key in keys if self._state.work(key)}
         for job in given.jobs:

@@ -1,9 +1,9 @@
 """Our own decisions, charged before they are written: the pod no longer waits, it holds devices.
 
-A decision is about a pod that exists, or about an unmade one, which is awaited from then on. It
-stays charged until the watch shows the pod on its node, the pod takes the place of an awaited one,
-or it is taken back. Beside them: of which GPUJobs no unmade pod is planned, and how narrow or wide
-Jobs are to become.
+A decision is about a pod that exists, or about a prospective one, which is nominated from then on.
+It stays charged until the watch shows the pod on its node, the pod takes the place of a nominated
+one, or it is taken back. Beside them: of which GPUJobs no prospective pod is planned, and how
+narrow or wide Jobs are to become.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Decisions:
         self._gpujobs = gpujobs
         self.assumed: dict[PodUID, Assignment] = {}
         self.nominated = NominatedPods()
-        self.withheld: dict[JobKey, frozenset[str]] = {}  # no unmade pod of these is planned: why
+        self.withheld: dict[JobKey, frozenset[str]] = {}  # none of these is planned: why
         self.narrowed: dict[str, int] = {}  # by uid: Jobs that are to become as narrow as this
         self.widening: dict[str, int] = {}  # by uid: Jobs of which this width is being written
 
@@ -49,7 +49,7 @@ class Decisions:
         self._changes.members_changed(place.job)
 
     def take_place(self, nominated: NominatedPod, pod: PodUID) -> Assignment | None:
-        """A pod that waits takes the place of an awaited one; None where it does not fit there.
+        """A pod that waits takes the place of a nominated one; None where it does not fit there.
 
         The place is nobody's then: the pod waits like any other.
         """
@@ -60,7 +60,7 @@ class Decisions:
         return place
 
     def give_back(self, key: JobKey) -> bool:
-        """Give the places of a GPUJob's awaited pods back; False when it had none."""
+        """Give the places of a GPUJob's nominated pods back; False when it had none."""
         nominated = self.nominated.of(key)
         for each in nominated:
             self.take_back(each.uid)
@@ -80,7 +80,7 @@ class Decisions:
     def withhold(self, key: JobKey, why: str, withheld: bool) -> None:
         """Plan no pod of a GPUJob before it exists, as long as there is a reason not to.
 
-        ``why``: who says so; what is awaited is given back.
+        ``why``: who says so; what is nominated is given back.
         """
         reasons = self.withheld.get(key, frozenset())
         after = reasons | {why} if withheld else reasons - {why}
@@ -95,7 +95,7 @@ class Decisions:
         self._changes.replan()
 
     def narrow(self, job: JobRecord, parallelism: int) -> None:
-        """Make a Job as narrow as this, once that is safe; what is awaited is given back."""
+        """Make a Job as narrow as this, once that is safe; what is nominated is given back."""
         self.narrowed[job.uid] = parallelism
         self.give_back(job.owner)
         self._changes.replan()

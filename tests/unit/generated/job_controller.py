@@ -26,7 +26,7 @@ class JobController:
         self._at = {JOBS: 0, PODS: 0}
         self._known: dict[str, dict[str, Obj]] = {JOBS: {}, PODS: {}}
         self._doomed: list[Obj] = []  # pods whose deletion is under way
-        self._expected: dict[str, set[str]] = {}  # by Job: pods whose coming or going is awaited
+        self._expected: dict[str, set[str]] = {}  # by Job: pods whose coming or going is expected
 
     def turn(self) -> None:
         """It takes in some of its news, and does some of its work, in any order."""

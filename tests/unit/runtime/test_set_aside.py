@@ -1,4 +1,4 @@
-"""A plan that raises: the object that it is about is set aside, and all others are planned."""
+"""A plan that raises: the object that it is about is quarantined, and all others are planned."""
 
 import asyncio
 from collections.abc import Callable
@@ -76,7 +76,7 @@ class Case:
         self.planning = self.leader()
 
     def leader(self) -> Planning:
-        """One that knows nothing of what was set aside before."""
+        """One that knows nothing of what was quarantined before."""
         self.last = last_plan(self.state, self._say)
         return Planning(
             self.state,

@@ -17,7 +17,7 @@ Alone = dict[int, PodGroup | None]  # by number of the job in its queue: its fir
 _NOTHING: Verdict = (Reason.INVALID, "")
 
 
-class Teller:
+class WaitMessages:
     """Says why the jobs of one cycle wait."""
 
     def __init__(

@@ -25,10 +25,10 @@ class PlacedPods(Protocol):
         """Required anti-affinity of pods on nodes: how many pods of each node bear each term."""
 
     def about(self, affinity: AffinityInfo) -> Iterable[AffinityTerm]:
-        """Those of the bearers' terms that select such a pod and bind it."""
+        """Those of the pods' terms that select such a pod and bind it."""
 
     def binds(self, term: AffinityTerm, affinity: AffinityInfo) -> bool:
-        """Whether a bearer of the term may keep away such a pod at all."""
+        """Whether a pod with the term may keep away such a pod at all."""
 
     def of(self, pod: PodUID) -> AffinityInfo | None:
         """Who a pod on a node is; None when it is unknown."""

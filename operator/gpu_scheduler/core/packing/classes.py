@@ -51,7 +51,7 @@ class Classes:
         blocked: [classes] the keys where nothing fits.
         parts: placements on one device, by its free milli; 0 = on none.
         whole: placements on several that are free, by how many are.
-        by_cpu: what of the mix CPU is enough for, by how much there is.
+        by_cpu: what of the target workload CPU is enough for, by how much there is.
     """
 
     numbers: Ints
@@ -83,7 +83,7 @@ class Classes:
         return found
 
     def allowed(self, shape: ShapeScores, cpu_milli: int) -> Allowed:
-        """What of the mix the CPU is enough for that is left after each of ``steps`` there is."""
+        """What of the workload there is CPU for that is left after each of ``steps`` there is."""
         found = self.by_cpu.get(cpu_milli)
         if found is None:
             if len(self.by_cpu) >= MOST_AMOUNTS:

@@ -122,7 +122,7 @@ def _scored(
 def _allowed(
     shape: ShapeScores, look: Classes, cpu: Ints, state: Ints | int, step: Ints
 ) -> Allowed:
-    """What of the mix the CPU is enough for, before and after placements."""
+    """What of the target workload the CPU is enough for, before and after placements."""
     steps = len(look.steps)
     before = np.arange(0, len(cpu) * steps, steps)
     left = (cpu[:, None] - look.steps).ravel()

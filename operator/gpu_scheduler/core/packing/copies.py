@@ -1,8 +1,8 @@
 """The copies term: what stays unused when a node is filled with copies of one typical pod.
 
 Fragmentation asks whether one more pod fits; this asks how many, and so sees a node run out of CPU
-before it runs out of GPU. The mean over the mix. What is worked out here is the rest, what copies
-use. Ours; docs/packing.md says what it is worth.
+before it runs out of GPU. The mean over the target workload. What is worked out here is the rest,
+what copies use. Ours; docs/packing.md says what it is worth.
 """
 
 import numpy as np

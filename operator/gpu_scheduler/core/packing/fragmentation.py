@@ -1,9 +1,9 @@
 """The fragmentation term: how much free GPU of a node typical pods cannot use.
 
 F_n(m) is all free GPU of node n when m cannot run there or wants no GPU, else the free GPU on the
-devices whose share is below what m asks of one. F_n is the mean over the mix. What is worked out
-here is the rest, what they can use. Source: Weng et al., "Beware of Fragmentation", USENIX ATC
-2023, section 4.
+devices whose share is below what m asks of one. F_n is the mean over the target workload. What is
+worked out here is the rest, what they can use. Source: Weng et al., "Beware of Fragmentation",
+USENIX ATC 2023, section 4.
 """
 
 import numpy as np

@@ -1,10 +1,10 @@
-"""Recent pods by pod shape, from which the workload mix is learned.
+"""Recent pods by pod shape, from which the target workload is learned.
 
-Starts from the default mix, which is worth ``DEFAULT_WORTH`` of its pods and fades as pods are
-placed: a few dozen jobs must not turn the policy round, or where the next half of a GPU goes would
-depend on what people happened to try yesterday. Old pods fade too: once there are many, all counts
-are halved. The mix changes in steps, not with every pod, because a new mix means that every score
-is worked out anew. Called by ``session``.
+Starts from the default target workload, which is worth ``DEFAULT_WORTH`` of its pods and fades as
+pods are placed: a few dozen jobs must not turn the policy round, or where the next half of a GPU
+goes would depend on what people happened to try yesterday. Old pods fade too: once there are many,
+all counts are halved. The target workload changes in steps, not with every pod, because a new one
+means that every score is worked out anew. Called by ``session``.
 """
 
 from collections import Counter
@@ -19,12 +19,12 @@ from gpu_scheduler.core.packing.target_workload import (
 )
 
 MOST_PODS = 20_000  # counted before all counts are halved
-DEFAULT_WORTH = 20  # times the pods in the default mix, two thousand in all
+DEFAULT_WORTH = 20  # times the pods in the default target workload, two thousand in all
 LEAST_STEP = 50  # pods between two mixes, and a fifth of all
 
 
 class History:
-    """Counts of placed pods and the mix that follows from them."""
+    """Counts of placed pods and the target workload that follows from them."""
 
     def __init__(self) -> None:
         self._counts: Counter[PodShape] = Counter(
@@ -35,7 +35,7 @@ class History:
         self.workload: TargetWorkload = DEFAULT
 
     def note(self, placed: Mapping[PodShape, int]) -> bool:
-        """Count placed pods; True when the mix has changed."""
+        """Count placed pods; True when the target workload has changed."""
         self._counts.update(placed)
         new = sum(placed.values())
         self._total = self._total + new

@@ -1,10 +1,10 @@
 """The typical pod shapes on one kind of node: what a state of such a node costs.
 
-Per device, what the terms need to know of it (what it seats of each need of the mix, copies of each
-pod shape) depends on its free milli alone and stands in a look-up table; a node's is the sum over
-its devices. Placing a pod changes one device, or several alike, so its outcome is the base plus a
-difference of two rows. In 32 bits: with weights that sum to WEIGHT nothing comes near 2**31.
-Called by ``column`` and ``row``.
+Per device, what the terms need to know of it (what it seats of each need of the target workload,
+copies of each pod shape) depends on its free milli alone and stands in a look-up table; a node's is
+the sum over its devices. Placing a pod changes one device, or several alike, so its outcome is the
+base plus a difference of two rows. In 32 bits: with weights that sum to WEIGHT nothing comes near
+2**31. Called by ``column`` and ``row``.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Need:
 
 
 class ShapeLoad:
-    """The mix on nodes with the same devices.
+    """The target workload on nodes with the same devices.
 
     ``devices`` are the distinct devices of the kind; ``tables[i][x]`` describes device ``i`` with
     ``x`` milli free: what of it all needs can use, seats for those of several devices, copies for
@@ -97,7 +97,7 @@ class ShapeLoad:
         return found
 
     def allowed(self, cpu_milli: Ints) -> "Allowed":
-        """What of the mix each amount of free CPU is enough for; a negative one, for nothing."""
+        """What of the workload each amount of free CPU is enough for; a negative one: for none."""
         ranks = self.steps.searchsorted(cpu_milli, side="right")
         # In floating point, where numpy divides faster: exact below 2**53.
         held = np.maximum(cpu_milli, 0)[:, None] / self._cpu
@@ -136,7 +136,7 @@ class Allowed:
 
 @lru_cache(maxsize=64)
 def load_of(shape: NodeShape, workload: TargetWorkload) -> ShapeLoad:
-    """The mix on a kind; the last few are remembered."""
+    """The target workload on a kind; the last few are remembered."""
     return ShapeLoad(shape, workload)
 
 

@@ -1,9 +1,9 @@
 """The scarcity term: nodes that the workload needs more of than there is are not given away.
 
-Spread what each pod shape of the mix wants, scaled so that all together fill the cluster, over the
-nodes that could run it, in proportion to their GPUs. Where more is wanted than there is, the
-excess is the scarcity of the node. Constraints of every sort count: models, GPUs per node, CPU
-and memory. Ours; docs/packing.md says what it is worth.
+Spread what each pod shape of the target workload wants, scaled so that all together fill the
+cluster, over the nodes that could run it, in proportion to their GPUs. Where more is wanted than
+there is, the excess is the scarcity of the node. Constraints of every sort count: models, GPUs per
+node, CPU and memory. Ours; docs/packing.md says what it is worth.
 """
 
 from collections.abc import Sequence

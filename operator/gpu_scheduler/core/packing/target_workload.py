@@ -1,4 +1,4 @@
-"""The workload mix M: which kinds of pods are typical, and how frequent each is.
+"""The target workload M: which kinds of pods are typical, and how frequent each is.
 
 Two views of the same counts. ``typical`` are the most frequent kinds that together cover 95 % of
 the pods, without their memory, for the fragmentation terms. ``wanted`` is everything with its
@@ -26,7 +26,7 @@ class TargetWorkload:
 
 
 def target_workload_of(counts: Mapping[PodShape, int]) -> TargetWorkload:
-    """The mix of pods counted by pod shape; there is at least one."""
+    """The target workload of pods counted by pod shape; there is at least one."""
     wanted: Counter[PodShape] = Counter()
     slim: Counter[PodShape] = Counter()
     for pod_shape, count in counts.items():
@@ -53,7 +53,7 @@ def typical_of(counts: Mapping[PodShape, int]) -> tuple[tuple[PodShape, int], ..
 
 
 def one_request(pod_shape: PodShape) -> PodShape:
-    """The pod shape as the mix counts it: one request for devices, and no choice of nodes.
+    """The pod shape as the target workload counts it: one request for devices, no choice of nodes.
 
     A pod with several requests counts as one for as many devices with the largest of them.
     """

@@ -1,8 +1,8 @@
 """Pods that come and for which a place is kept: they are bound at once, without another plan.
 
-A pod takes the place of the awaited one of its index, or of any other of its role. Where it is not
-what was planned, and does not fit there, it waits like any other. The members of a gang take theirs
-together, once all have come.
+A pod takes the place of the nominated one of its index, or of any other of its role. Where it is
+not what was planned, and does not fit there, it waits like any other. The members of a gang take
+theirs together, once all have come.
 """
 
 from gpu_scheduler.api.parts import is_gang

@@ -108,7 +108,7 @@ class LastPlan:
 
     Attributes:
         state: what is known beside it.
-        aside: what was not planned with.
+        quarantine: what was not planned with.
         waits: why jobs wait.
         reservations: room that is made or kept for pods.
         memory: what the next plan is to know of it.

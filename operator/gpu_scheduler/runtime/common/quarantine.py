@@ -1,7 +1,7 @@
-"""Objects that the planner cannot work with, set aside so that all others are planned.
+"""Objects that the planner cannot work with, quarantined so that all others are planned.
 
 One that changed is tried again at once, any other after a time that doubles from one minute to
-thirty. What failed in the trial goes aside again without another search, so a trial costs the
+thirty. What failed in the trial is quarantined again without another search, so a trial costs the
 others one plan. Kept in memory: a new leader finds the same culprits in its first cycle.
 """
 
@@ -30,16 +30,16 @@ def warn(events: Events) -> Say:
 @dataclass(slots=True)
 class _Entry:
     why: str
-    content: object  # of the object when it was set aside
+    content: object  # of the object when it was quarantined
     until: float  # monotonic seconds
-    times: int  # that it was set aside before this one
+    times: int  # that it was quarantined before this one
 
 
 class Quarantine:
-    """Which objects are set aside, and why."""
+    """Which objects are quarantined, and why."""
 
     def __init__(self, state: ClusterState, say: Say, *, clock: Callable[[], float]) -> None:
-        """``say`` is told of each object once it is set aside; ``clock``: monotonic seconds."""
+        """``say`` is told of each object once it is quarantined; ``clock``: monotonic seconds."""
         self._state = state
         self._say = say
         self._clock = clock
@@ -62,7 +62,7 @@ class Quarantine:
         return self._entries.keys() - gone
 
     def put(self, ref: ObjectRef, error: BaseException) -> None:
-        """Set an object aside, for longer each time."""
+        """Quarantine an object, for longer each time."""
         before = self._entries.get(ref)
         times = before.times + 1 if before is not None else 0
         why = _why(error)
@@ -84,19 +84,19 @@ class Quarantine:
         return min((entry.until for entry in self._entries.values()), default=None)
 
     def job(self, key: JobKey) -> str:
-        """Why a job is set aside; empty when it is not."""
+        """Why a job is quarantined; empty when it is not."""
         return self._of(ObjectType.JOB, key)
 
     def project(self, name: ProjectName) -> str:
-        """Why a project is set aside; empty when it is not."""
+        """Why a project is quarantined; empty when it is not."""
         return self._of(ObjectType.PROJECT, name)
 
     def nodes(self) -> list[str]:
-        """Nodes that are set aside, by name."""
+        """Nodes that are quarantined, by name."""
         return sorted(each.name for each in self._entries if each.type is ObjectType.NODE)
 
     def counts(self) -> dict[str, int]:
-        """How many are set aside, by kind."""
+        """How many are quarantined, by kind."""
         return {kind.value: sum(s.type is kind for s in self._entries) for kind in ObjectType}
 
     def _of(self, kind: ObjectType, name: str) -> str:

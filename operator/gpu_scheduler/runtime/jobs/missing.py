@@ -189,7 +189,7 @@ class MissingPods:
         return self._state.decisions.withhold(key, _REFUSED, False)
 
     def _hold_back(self, key: JobKey) -> None:
-        """Nothing is awaited of a job any more: its Jobs are not to try in vain."""
+        """Nothing is nominated of a job any more: its Jobs are not to try in vain."""
         self._state.decisions.give_back(key)
         for own in self._state.jobs_of(key):
             count = self._state.count(own.uid)

@@ -1,6 +1,6 @@
 """How wide Jobs are to be: as many pods at once as have a place, or had one when they were made.
 
-A Job grows by the pods that are awaited. It becomes narrower only where pods of it wait for their
+A Job grows by the pods that are nominated. It becomes narrower only where pods of it wait for their
 place (``narrowing``) or are refused (``missing``), never below its pods with places, and only while
 its controller knows that these run (ADR 0054): a pod that ends is followed by the next without a
 write of ours.
@@ -81,7 +81,7 @@ def widest(nominated: Iterable[NominatedPod]) -> int:
 
 
 def told(nominated: Iterable[NominatedPod], widths: Mapping[str, int]) -> None:
-    """Jobs are as wide as this, by role: what they make then is awaited from them."""
+    """Jobs are as wide as this, by role: what they make then is expected from them."""
     for each in nominated:
         if each.parallelism <= widths.get(each.role, 0):
             each.asked = True

@@ -31,7 +31,7 @@ class ProjectFigures:
         running_jobs: how many run.
         by_model: what it holds of models that its quota names.
         broken: why it may not get its quota although it asks for it.
-        quarantine: why the planner has set it aside.
+        quarantine: why the planner has quarantined it.
     """
 
     allocated_milli: int

@@ -36,10 +36,10 @@ class JobContext:
         doubt: Why its last pods could not start, where that is for a reason of its own.
         evicted: Why its pods had to leave their node, if they are not back.
         assumed: Placements that were decided and that the watch does not show yet.
-        awaited: Pods that have a place and do not exist yet.
+        nominated: Pods that have a place and do not exist yet.
         trouble: Why a placed pod does not start, where only its Events tell.
         sweep: What came of its trials, where it is a sweep and that is known.
-        aside: Why the planner has set it aside; empty = it has not.
+        quarantine: Why the planner has quarantined it; empty = it has not.
     """
 
     wait: Wait | None = None

@@ -62,7 +62,7 @@ class Statuses(Protocol):
         ...
 
     def minor(self, most: int) -> Iterable[str]:
-        """Keys of some that may have a trifle to say, those who wait longest first."""
+        """Keys of some that may have minor news to say, those who wait longest first."""
         ...
 
     def uid(self, key: str) -> str | None:
@@ -159,7 +159,7 @@ class _Line:
 
     statuses: Statuses
     keys: dict[str, bool] = field(default_factory=dict)
-    """Whether it is also their turn to say a trifle."""
+    """Whether it is also their turn to say minor news."""
     later: list[tuple[float, str, bool]] = field(default_factory=list)
     """A heap: from when, in monotonic seconds."""
     again_at: float = 0.0  # monotonic seconds

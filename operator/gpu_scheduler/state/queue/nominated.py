@@ -16,7 +16,7 @@ class NominatedPod:
     """One of them.
 
     Attributes:
-        place: Where it goes; its ``pod`` is the uid of the unmade pod.
+        place: Where it goes; its ``pod`` is the uid of the prospective pod.
         role: Which of the GPUJob's Jobs makes it.
         index: See ``UnmadePod``.
         width: How many pods at once its Job, or all Jobs of a sweep, are to have for it to be made.
@@ -38,19 +38,19 @@ class NominatedPod:
 
 
 class NominatedPods:
-    """Those of all GPUJobs; one that comes costs the same, however many are awaited."""
+    """Those of all GPUJobs; one that comes costs the same, however many are nominated."""
 
     def __init__(self) -> None:
-        """Nobody is awaited."""
+        """Nobody is nominated."""
         self._of: dict[JobKey, dict[str, dict[PodUID, NominatedPod]]] = {}  # by role
         self._at: dict[tuple[JobKey, str, int], NominatedPod] = {}
 
     def __contains__(self, key: object) -> bool:
-        """Whether any pod of a GPUJob is awaited."""
+        """Whether any pod of a GPUJob is nominated."""
         return key in self._of
 
     def keys(self) -> Iterable[JobKey]:
-        """GPUJobs with awaited pods."""
+        """GPUJobs with nominated pods."""
         return tuple(self._of)
 
     def of(self, key: JobKey) -> Sequence[NominatedPod]:
@@ -75,7 +75,7 @@ class NominatedPods:
         return last.parallelism if last is not None and not last.asked else 0
 
     def untold(self, key: JobKey) -> bool:
-        """Whether a Job of a GPUJob has not been told to make all that are awaited."""
+        """Whether a Job of a GPUJob has not been told to make all that are nominated."""
         return any(self.untold_parallelism(key, role) for role in self._of.get(key, ()))
 
     def put(self, pod: NominatedPod) -> None:
@@ -85,7 +85,7 @@ class NominatedPods:
         self._at[key, pod.role, pod.index] = pod
 
     def drop(self, key: JobKey, uid: PodUID) -> NominatedPod | None:
-        """It is awaited no more."""
+        """It is nominated no more."""
         roles = self._of.get(key, {})
         found = next((of.pop(uid) for of in roles.values() if uid in of), None)
         if found is None:

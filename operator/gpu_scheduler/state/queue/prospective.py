@@ -1,8 +1,8 @@
 """Pods that GPUJobs ask for and that do not exist: they wait in the planner's queue like others.
 
 How many there are follows from the GPUJob, its Jobs and their pods alone. What exists, what a Job
-makes without being told, what is awaited and what is unmade are together never more than may run at
-once, or than are left to run. Pure.
+makes without being told, what is nominated and what is prospective are together never more than may
+run at once, or than are left to run. Pure.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ class ProspectivePod:
         role: Which of the GPUJob's Jobs makes it.
         index: Of a gang's member the one that it will have; others are counted.
         pod: As the Job would make it, as far as that can be known.
-        peers: Who it is to rules about other pods, and its own.
+        affinity: Who it is to rules about other pods, and its own.
         expected_pods: Pods of its role that exist, or that Jobs make without being told.
         first: Whether its role has no Job yet.
     """
@@ -69,7 +69,7 @@ def prospective_pods(
     left: int | None,
     most: Callable[[RoleRequest], int],
 ) -> list[ProspectivePod]:
-    """The unmade pods of a GPUJob whose templates are known, role by role.
+    """The prospective pods of a GPUJob whose templates are known, role by role.
 
     Args:
         job: The GPUJob.
@@ -118,7 +118,7 @@ def prospective_pods(
             indexes = islice((i for i in count(there) if i not in taken), room)
         affinity = pod_affinity_of(template)
         for index in indexes:
-            uid = PodUID(f"unmade/{job.uid}/{role}/{index}")
+            uid = PodUID(f"prospective/{job.uid}/{role}/{index}")
             found.append(
                 ProspectivePod(uid, job.key, role, index, template, affinity, coming, not own)
             )

@@ -1,4 +1,4 @@
-"""What unmade pods ask for, once for each template that jobs share: it goes with the last one."""
+"""What prospective pods ask for, once for each template that jobs share: it goes with the last."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Pods that need a decision, made and unmade ones, grouped by job and ready for the planner.
+"""Pods that need a decision, made and prospective ones, grouped by job and ready for the planner.
 
 A pod may be seen before its Job, and a Job before its GPUJob: pods wait under their Job's uid until
 the owner is known. A job's tuple of pods is built when it is asked for and kept until one of them
@@ -70,7 +70,7 @@ class PendingPods:
         self._owner: dict[str, JobRecord] = {}  # Job uid -> the Job, where it is a GPUJob's
         self._jobs: dict[JobKey, dict[str, None]] = {}  # GPUJob -> Job uids with waiting pods
         self._early: dict[PodUID, None] = {}  # whose Job became known after them, until asked for
-        self._open: dict[JobKey, None] = {}  # GPUJobs that may have unmade pods
+        self._open: dict[JobKey, None] = {}  # GPUJobs that may have prospective pods
         self._prospective: dict[PodUID, ProspectivePod] = {}
         self._prospective_of: dict[JobKey, tuple[PodUID, ...]] = {}
         self._prospective_since: dict[JobKey, float] = {}  # epoch seconds
@@ -103,7 +103,7 @@ class PendingPods:
         return key in self._jobs
 
     def set_open(self, key: JobKey, may: bool) -> None:
-        """Note whether a GPUJob may have unmade pods."""
+        """Note whether a GPUJob may have prospective pods."""
         self._ready.pop(key, None)
         self._shapes.forget(key)
         if may:
@@ -178,24 +178,24 @@ class PendingPods:
                 self._entries[uid].pod_shape = None
 
     def is_open(self, key: JobKey) -> bool:
-        """Whether a GPUJob may have unmade pods."""
+        """Whether a GPUJob may have prospective pods."""
         return key in self._open
 
     def pod(self, uid: PodUID) -> Pod | None:
-        """The waiting pod as last seen; an unmade one as its Job would make it."""
+        """The waiting pod as last seen; a prospective one as its Job would make it."""
         entry = self._entries.get(uid) or self._prospective.get(uid)
         return entry.pod if entry else None
 
     def prospective(self, uid: PodUID) -> ProspectivePod | None:
-        """An unmade pod; None where that is the uid of none."""
+        """A prospective pod; None where that is the uid of none."""
         return self._prospective.get(uid)
 
     def entry(self, uid: PodUID) -> "_Entry | ProspectivePod":
-        """A waiting pod, made or unmade."""
+        """A waiting pod, made or prospective."""
         return self._entries.get(uid) or self._prospective[uid]
 
     def kind(self, uid: PodUID, job: GPUJobRecord) -> PodShape:
-        """What a waiting pod asks for; an unmade one by its template alone."""
+        """What a waiting pod asks for; a prospective one by its template alone."""
         prospective = self._prospective.get(uid)
         if prospective is not None:
             pod, ask = prospective.pod, job.requests[prospective.role]
@@ -266,7 +266,7 @@ class PendingPods:
         return min((at for at in (b.next_expiry() for b in stores) if at is not None), default=None)
 
     def members_changed(self, key: JobKey) -> None:
-        """A pod that does not wait changed: gangs and unmade pods depend on those as well."""
+        """A pod that does not wait changed: gangs and prospective pods depend on those as well."""
         ready = self._ready.get(key)
         if key in self._open or (ready is not None and ready.gang is not None):
             self._ready.pop(key, None)

@@ -89,7 +89,7 @@ def test_the_session_learns_what_is_typical_from_what_it_places():
     plan(state, projects(), [job("few-more", pod_shape(330), 20)], session=session)
     assert session.table is before
     plan(state, projects(), [job("many", pod_shape(100), 600)], session=session)
-    assert session.table is not before  # the mix is a new one
+    assert session.table is not before  # the target workload is a new one
 
 
 @given(st.lists(st.integers(0, 2), max_size=900), st.integers(0, 1000), st.integers(0, 2))

@@ -37,7 +37,7 @@ def test_a_look_at_all_gives_the_same(history: list[tuple[str, str | int, int]])
                 str(whom),
                 1 + max(amount, nominated.untold_parallelism(KEY, str(whom))),
             )
-            place = make_assignment(pod=PodUID(f"unmade-{number}"))
+            place = make_assignment(pod=PodUID(f"prospective-{number}"))
             there.append(NominatedPod(place, role, number, parallelism, KIND))
             nominated.put(there[-1])
         elif what == "goes" and there:
