@@ -57,7 +57,18 @@ def spawn(argv: Sequence[str], *, log: Path, mark: Path) -> Process:
         setsigmask=[],
         setsigdef=[signal.SIGINT, signal.SIGPIPE],
     )
+    _wait_for_mark(pid)
     return Process(pid, _stat(pid)[1])
+
+
+def _wait_for_mark(pid: int) -> None:
+    """Waits until a program that was just started can be found by its environment.
+
+    The kernel lets who started it go on before it has put that environment there.
+    """
+    with suppress(OSError):
+        while _stat(pid)[0] not in "ZX" and not Path(f"/proc/{pid}/environ").read_bytes():
+            time.sleep(0.001)
 
 
 def running(pid: int) -> Process | None:

@@ -56,6 +56,13 @@ def test_programs_are_found_by_their_folder(tmp_path: Path) -> None:
     assert marked_with(here) == []
 
 
+def test_a_program_is_found_as_soon_as_it_is_started(tmp_path: Path) -> None:
+    for _ in range(20):
+        process = sleeper(tmp_path)
+        assert str(tmp_path).encode() in Path(f"/proc/{process.pid}/environ").read_bytes()
+        stop([process], grace_seconds=10)
+
+
 def test_output_goes_to_the_log(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "echo.log"
     process = spawn(["/bin/sh", "-c", "echo out; echo err >&2"], log=log, mark=tmp_path)
