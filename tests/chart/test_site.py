@@ -3,19 +3,30 @@
 Zensical is installed on first use, in an environment of its own.
 """
 
+import os
 from pathlib import Path
 
 import pytest
 
+from cluster.locks import exclusive
 from docs_site import checks
-from docs_site.__main__ import build
+from docs_site.__main__ import SITE, build
 from docs_site.names import searched
 from reference import reasons
 
 
 @pytest.fixture(scope="module")
-def site() -> Path:
-    return build()
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built once: the workers of a run share the folder, so the first makes it for all."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    if run is None:
+        return build()
+    built = tmp_path_factory.getbasetemp().parent / f"site-of-{run}"
+    with exclusive(built.with_suffix(".lock")):
+        if not built.exists():
+            build()
+            built.touch()
+    return SITE
 
 
 @pytest.fixture(scope="module")
