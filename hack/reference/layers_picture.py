@@ -14,6 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from reference.picture import framed
+
 _REPOSITORY = Path(__file__).parents[2]
 _PROJECT = _REPOSITORY / "pyproject.toml"
 _ROOT = "gpu_scheduler"
@@ -60,18 +62,9 @@ def svg() -> str:
         ),
         *(_arrow(top - _BETWEEN) for top in tops[1 : len(rows)]),
     ]
-    body = "\n".join(f"  {line}" for line in drawn)
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} \
-{tops[-1] - _BETWEEN + _MARGIN}" role="img" aria-labelledby="t d" \
-font-family="system-ui, -apple-system, 'Segoe UI', sans-serif">
-  <title id="t">The packages in layers; each uses those below it</title>
-  <desc id="d">{escape(_in_words(rows))}</desc>
-  <style>{_STYLE}</style>
-  <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" \
-orient="auto"><path class="tip" d="M0 0.5 L8 4 L0 7.5z"/></marker>
-{body}
-</svg>
-"""
+    size = _WIDTH, tops[-1] - _BETWEEN + _MARGIN
+    title = "The packages in layers; each uses those below it"
+    return framed(size, title, _in_words(rows), _STYLE, drawn)
 
 
 def _layers() -> Iterator[tuple[list[str], Mapping[str, list[str]]]]:

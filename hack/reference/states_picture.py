@@ -1,6 +1,5 @@
 """docs/states.svg: the groups of states as boxes, and the ways between them as arrows.
 
-Drawn here and not by a script in the browser, which the site would have to ask another origin for.
 Boxes stand on a grid; an arrow leaves and enters at the sides that face each other, at points in
 the order of what they lead to, so arrows of one side do not cross at it.
 """
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from gpu_scheduler.api.states import EDGES, STATES, Group
+from reference.picture import framed
 
 CELLS = {
     Group.OWNER: (0, 0),
@@ -61,17 +61,8 @@ def svg() -> str:
     width = max(box.x for box in boxes.values()) + _WIDTH + _MARGIN
     height = max(box.y + box.height for box in boxes.values()) + _MARGIN
     lines = [*_arrows(boxes), *(line for group in Group for line in _drawn(group, boxes[group]))]
-    body = "\n".join(f"  {line}" for line in lines)
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" \
-aria-labelledby="t d" font-family="system-ui, -apple-system, 'Segoe UI', sans-serif">
-  <title id="t">The states of a GPUJob, and the usual ways between them</title>
-  <desc id="d">{escape(_in_words())}</desc>
-  <style>{_STYLE}</style>
-  <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" \
-orient="auto"><path class="tip" d="M0 0.5 L8 4 L0 7.5z"/></marker>
-{body}
-</svg>
-"""
+    title = "The states of a GPUJob, and the usual ways between them"
+    return framed((width, height), title, _in_words(), _STYLE, lines)
 
 
 def _in_words() -> str:

@@ -24,18 +24,14 @@ class Arrivals:
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""
-        if (
-            pod.stage not in (Stage.WAITING, Stage.BLOCKED)
-            or pod.uid in self._state.decisions.assumed
-        ):
+        decisions = self._state.decisions
+        if pod.stage not in (Stage.WAITING, Stage.BLOCKED) or pod.uid in decisions.assumed:
             return
         job = self._state.gpujob_of(pod)
-        if job is None or pod.deleting or job.key not in self._state.decisions.nominated:
+        if job is None or pod.deleting or job.key not in decisions.nominated:
             return
         if pod.stage is Stage.BLOCKED or self._state.shrinks(self._state.jobs[pod.job_uid]):
-            self._state.decisions.give_back(
-                job.key
-            )  # it is not to start now, and who knows for how long
+            decisions.give_back(job.key)  # it is not to start now, and who knows for how long
         elif job.spec is not None and is_gang(job.spec):
             self._gang_comes(job.key)
         elif (placed := self._placed(job.key, pod)) is not None:
@@ -53,10 +49,9 @@ class Arrivals:
             self.observe(obj, pod)
 
     def _placed(self, key: JobKey, pod: PodRecord) -> Assignment | None:
-        nominated = self._state.decisions.nominated.whose_place(key, self._role(pod), pod.index)
-        return (
-            self._state.decisions.take_place(nominated, pod.uid) if nominated is not None else None
-        )
+        decisions = self._state.decisions
+        nominated = decisions.nominated.whose_place(key, self._role(pod), pod.index)
+        return decisions.take_place(nominated, pod.uid) if nominated is not None else None
 
     def _gang_comes(self, key: JobKey) -> None:
         """Place the members of a gang, if all have come; none of them, if one does not fit."""
