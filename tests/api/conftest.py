@@ -7,7 +7,7 @@ and only those that break the control plane itself have a cluster of their own.
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ import pytest
 from tests.api import account
 from tests.api.by_length import LongestFirst
 from tests.api.caller import Caller
-from tests.api.replica import LEASE_NAMESPACE, operating
+from tests.api.replica import LEASE_NAMESPACE, last_words, operating
 from tests.api.tenant import Tenant
 from xdist.remote import Producer
 
@@ -33,6 +33,15 @@ CRDS = tuple(sorted((Path(__file__).parents[2] / "crds").glob("*.yaml")))
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LongestFirst:
     return LongestFirst(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows the last words of the operators."""
+    report = yield
+    if report.failed and (words := last_words()):
+        report.sections.append(("operators", words))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,10 +22,14 @@ ROOT = Path(__file__).parents[2]
 LEASE_NAMESPACE = "gpu-scheduler"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases/gpu-scheduler-leader"
 
-# A leader that cannot renew its Lease for so long ends, and no machine is so busy. Who has a
+# A leader that cannot renew its Lease for so long ends, and no machine is so busy, or stands still
+# for so long (20 s were not enough). An attempt takes a third of it where nobody answers. Who has a
 # stand-by take over need not wait for its end: ``Replica.forget``.
-CALM_LEASE = {"lease_seconds": "20.0", "renew_deadline_seconds": "18.0", "retry_seconds": "2.0"}
+CALM_LEASE = {"lease_seconds": "150.0", "renew_deadline_seconds": "140.0", "retry_seconds": "2.0"}
 STANDBY = {**CALM_LEASE, "retry_seconds": "0.3"}  # looks often whether it may lead
+
+
+_started: deque["Replica"] = deque(maxlen=2)  # the last ones, for `last_words`
 
 
 @dataclass(slots=True)
@@ -63,6 +68,7 @@ class Replica:
             "PYTHONPATH": str(ROOT / "operator"),
             **{f"GPUSCHED_{key.upper()}": value for key, value in chosen.items()},
         }
+        _started.append(self)
         with self.log.open("ab") as log:
             self._told = log.tell()
             if isinstance(self.program, Path):
@@ -144,6 +150,17 @@ class Replica:
             return False
 
         until(leads, lambda: f"{self.name} leads; it told: {self.told()}", seconds)
+
+
+def last_words() -> str:
+    """What the operators that were started last told, and whether they live: for a failed test."""
+    texts = []
+    for replica in _started:
+        if replica.log.exists():
+            state = "lives" if replica.alive() else "has ended, or was killed"
+            told = replica.told().splitlines()[-15:]
+            texts.append("\n".join((f"{replica.name} {state}", *(line[:240] for line in told))))
+    return "\n".join(texts)
 
 
 def start_program(

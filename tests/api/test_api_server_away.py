@@ -8,12 +8,13 @@ from collections.abc import Iterator
 import pytest
 from tests.api.conftest import administrator, own_cluster
 from tests.api.pod_watch import PodWatch
-from tests.api.replica import STANDBY, Replica
+from tests.api.replica import Replica
 from tests.api.tenant import Tenant, runs, template, until
 
 from cluster import Running
 
 LEASE = {"lease_seconds": "9.0", "renew_deadline_seconds": "8.0", "retry_seconds": "0.2"}
+LONGER_LEASE = {"lease_seconds": "30.0", "renew_deadline_seconds": "28.0", "retry_seconds": "0.2"}
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_an_api_server_that_is_away_for_a_minute_costs_a_minute_and_nothing_else
     code = until(lambda: not replica.alive() and replica.code(), "it gives up the lead")
     assert code == 1  # the kubelet would start it again, and so does this test
     # Who follows need not end soon: what a machine that is busy for some seconds would do to it.
-    replica.settings = STANDBY
+    replica.settings = LONGER_LEASE
     replica.start()
     # It says so once, however often it tries (tests/unit/kube/test_lease.py has it try for long).
     until(lambda: " lease: " in replica.told(), replica.told)

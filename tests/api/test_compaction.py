@@ -13,15 +13,14 @@ from functools import partial
 from typing import Any
 
 import pytest
+from tests.api.replica import STANDBY
 from tests.api.site import Site, site_with, team_on
 from tests.api.tenant import Tenant, until
-
-PATIENT_LEASE = {"lease_seconds": "120", "renew_deadline_seconds": "110", "retry_seconds": "0.3"}
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    with site_with("compaction", PATIENT_LEASE) as made:
+    with site_with("compaction", STANDBY) as made:
         yield made
 
 

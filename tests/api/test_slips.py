@@ -19,13 +19,14 @@ import pytest
 import yaml
 from tests.api.caller import Answer
 from tests.api.conftest import CRDS
+from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team
 from tests.api.slips import Kind, Slip, Slips
 from tests.api.tenant import GROUP, Json, Tenant, until
 
 SLIPS = int(os.environ.get("SLIPS", "300"))
 SEED = int(os.environ.get("SLIPS_SEED", "1"))
-SETTINGS: dict[str, str] = {"lease_seconds": "20.0", "renew_deadline_seconds": "18.0"}
+SETTINGS = CALM_LEASE
 _AT_ONCE = 100
 _MOST_CHANGES = 4  # made, is being checked, is invalid; and one that says so in other order
 _REFUSED = (400, 403, 404, 413, 422)
