@@ -32,6 +32,15 @@ class Group(StrEnum):
     FAILED = "failed"
 
 
+class Trait(StrEnum):
+    """What is done otherwise for some reasons."""
+
+    NEVER = "it cannot start as it is, however long it waits"
+    GOES_ON = "nothing is lost: without a running pod a job that has begun still reads Running"
+    NODE_HELPS = "another node would help, which is what autoscalers look for"
+    ALL_NODES = "it is a verdict about all nodes there are, and none while some are not counted"
+
+
 @dataclass(frozen=True, slots=True)
 class ReasonEntry:
     """One reason.
@@ -42,6 +51,7 @@ class ReasonEntry:
         means: What is so.
         mover: Who or what moves the job on.
         event: Kind of the Event that tells of it; None: none is sent.
+        traits: What is done otherwise for it.
     """
 
     reason: str
@@ -49,6 +59,7 @@ class ReasonEntry:
     means: str
     mover: str
     event: EventKind | None = None
+    traits: tuple[Trait, ...] = ()
 
 
 _OPERATOR, _PLANNER, _JOBS = "the operator", "the planner", "the Job controller"
@@ -63,6 +74,7 @@ STATES = (
         "it cannot be accepted as it is: the message names the field, and what would be right",
         "its owner, or an administrator where the message says so",
         "Warning",
+        traits=(Trait.NEVER,),
     ),
     ReasonEntry(
         Reason.DELETING,
@@ -77,6 +89,7 @@ STATES = (
         "no node of the cluster could ever hold a pod of it, even when empty",
         "its owner asks for less, or a node is added",
         "Warning",
+        traits=(Trait.NEVER, Trait.NODE_HELPS, Trait.ALL_NODES),
     ),
     ReasonEntry(
         Reason.EXCEEDS_QUOTA,
@@ -84,6 +97,7 @@ STATES = (
         "it can never fit what its project may hold",
         "its owner asks for less, or an administrator gives the project more",
         "Warning",
+        traits=(Trait.NEVER,),
     ),
     ReasonEntry(
         Reason.WAITING_FOR_QUOTA,
@@ -98,9 +112,15 @@ STATES = (
         "enough GPU is free in sum, nowhere in one piece",
         "pods that end",
         "Normal",
+        traits=(Trait.NODE_HELPS,),
     ),
     ReasonEntry(
-        Reason.WAITING_FOR_GPU, Group.WAITS, "nothing that fits is free", "pods that end", "Normal"
+        Reason.WAITING_FOR_GPU,
+        Group.WAITS,
+        "nothing that fits is free",
+        "pods that end",
+        "Normal",
+        traits=(Trait.NODE_HELPS,),
     ),
     ReasonEntry(
         Reason.WAITING_FOR_RESOURCES,
@@ -108,6 +128,7 @@ STATES = (
         "GPUs would fit; CPU, memory, pod slots or an open node are missing",
         "pods that end, or nodes that open",
         "Normal",
+        traits=(Trait.NODE_HELPS,),
     ),
     ReasonEntry(
         Reason.WAITING_FOR_TOPOLOGY,
@@ -127,7 +148,11 @@ STATES = (
         Reason.CREATING_JOB, Group.MAKING, "its batch/v1 Job is about to be made", _OPERATOR
     ),
     ReasonEntry(
-        Reason.CREATING_PODS, Group.MAKING, "its Job exists, and its next pods do not yet", _JOBS
+        Reason.CREATING_PODS,
+        Group.MAKING,
+        "its Job exists, and its next pods do not yet",
+        _JOBS,
+        traits=(Trait.GOES_ON,),
     ),
     ReasonEntry(Reason.RESUMING, Group.MAKING, "spec.suspend is false again", _OPERATOR),
     ReasonEntry(
@@ -144,15 +169,26 @@ STATES = (
         "whoever put the gate there",
         "Warning",
     ),
-    ReasonEntry(Reason.WAITING_FOR_PLAN, Group.MAKING, "its pods wait for the next plan", _PLANNER),
+    ReasonEntry(
+        Reason.WAITING_FOR_PLAN,
+        Group.MAKING,
+        "its pods wait for the next plan",
+        _PLANNER,
+        traits=(Trait.GOES_ON,),
+    ),
     ReasonEntry(
         Reason.PLACING,
         Group.PLACED,
         "its pod has a node and GPUs, and is about to be bound there",
         "the operator, or kube-scheduler where the pod needs it",
+        traits=(Trait.GOES_ON,),
     ),
     ReasonEntry(
-        Reason.STARTING, Group.PLACED, "its pod is on its node, containers are starting", _NODE
+        Reason.STARTING,
+        Group.PLACED,
+        "its pod is on its node, containers are starting",
+        _NODE,
+        traits=(Trait.GOES_ON,),
     ),
     ReasonEntry(
         Reason.IMAGE_NOT_PULLED,
@@ -217,15 +253,21 @@ STATES = (
         Group.BETWEEN,
         "a pod has failed, and its index is tried again after a back-off",
         _JOBS,
+        traits=(Trait.GOES_ON,),
     ),
     ReasonEntry(
-        Reason.ENDING_PODS, Group.BETWEEN, "its pods are ending, their successors follow", _NODE
+        Reason.ENDING_PODS,
+        Group.BETWEEN,
+        "its pods are ending, their successors follow",
+        _NODE,
+        traits=(Trait.GOES_ON,),
     ),
     ReasonEntry(
         Reason.FINISHING,
         Group.BETWEEN,
         "its pods have ended, and the verdict or the results are outstanding",
         "the Job controller; of a sweep the operator, which reads results",
+        traits=(Trait.GOES_ON,),
     ),
     ReasonEntry(
         Reason.SUSPENDED,
@@ -291,20 +333,15 @@ EDGES = (
 """The usual ways from one group to another, as they are drawn; a job may be suspended anywhere."""
 
 _BY_REASON = {state.reason: state for state in STATES if state.reason}
-NEVER = frozenset({Reason.INVALID, Reason.UNSATISFIABLE, Reason.EXCEEDS_QUOTA})
-"""What cannot start as it is, however long it waits."""
 
-_GOES_ON = frozenset(
-    {
-        Reason.CREATING_PODS,
-        Reason.WAITING_FOR_PLAN,
-        Reason.PLACING,
-        Reason.STARTING,
-        Reason.RETRYING,
-        Reason.ENDING_PODS,
-        Reason.FINISHING,
-    }
-)
+
+def having(trait: Trait) -> frozenset[str]:
+    """The reasons with a trait."""
+    return frozenset(state.reason for state in STATES if trait in state.traits)
+
+
+NEVER = having(Trait.NEVER)
+_GOES_ON = having(Trait.GOES_ON)
 
 
 def goes_on(reason: str) -> bool:

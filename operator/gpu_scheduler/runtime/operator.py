@@ -98,7 +98,8 @@ class Operator:
                 observe_seconds=observations.cycle_seconds,
             ),
         )
-        self.status = status.build(shared, self.eviction.preemption, self._context)
+        hurried = self.binding.binder.hurries
+        self.status = status.build(shared, self.eviction.preemption, self._context, hurried)
         self.watches = self._watches()
 
     def _rules(self) -> PlanningRules:

@@ -130,6 +130,7 @@ class Binder:
         self._todo: deque[tuple[Assignment, Pod, asyncio.TimerHandle]] = deque()
         self._ready = asyncio.Semaphore(0)
         self._unsettled = 0
+        self._young: set[PodUID] = set()  # submitted a moment ago, and unsettled
         self.idle = asyncio.Event()  # no decision is unsettled
         self.idle.set()
         self.results: Counter[str] = Counter()
@@ -143,11 +144,19 @@ class Binder:
         if gang:
             self._gangs.writes.begin(decision.job)
         self.idle.clear()
-        touch_job = partial(self._state.changes.touch, decision.job)
-        slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, touch_job)
+        self._young.add(decision.pod)
+        slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, self._is_slow, decision)
         write = partial(self._write_soon, decision, pod, slow)
         if self._how.more is None or self._how.more.prepare(decision, write):
             write()
+
+    def hurries(self) -> bool:
+        """Whether placements are on their way that the API server may still answer at once."""
+        return bool(self._young)
+
+    def _is_slow(self, decision: Assignment) -> None:
+        self._young.discard(decision.pod)
+        self._state.changes.touch(decision.job)
 
     def _write_soon(self, decision: Assignment, pod: Pod, slow: asyncio.TimerHandle) -> None:
         self._todo.append((decision, pod, slow))
@@ -175,6 +184,7 @@ class Binder:
                 self.results["unexpected"] += 1
                 unexpected("binder", f"{decision.pod} on {decision.node}")
             slow.cancel()
+            self._young.discard(decision.pod)
             self._gangs.writes.settle(decision.job)
             self._unsettled -= 1
             if not self._unsettled:

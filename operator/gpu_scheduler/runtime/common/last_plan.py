@@ -7,6 +7,7 @@ of all change: a wait is put together when it is asked for.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from gpu_scheduler.api.states import Trait, having
 from gpu_scheduler.core.model.decision import Reason, Reservation, Verdict, Wait, Waits
 from gpu_scheduler.core.model.preemption_policy import NOTHING, PlannerMemory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
@@ -16,6 +17,7 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import Stage
 
 _MOST_REFUSALS = 2  # told of one job
+_ALL_NODES = having(Trait.ALL_NODES)
 
 
 class WaitsByJob(Mapping[JobKey, Wait]):
@@ -83,7 +85,7 @@ class WaitsByJob(Mapping[JobKey, Wait]):
 
     def _in_doubt(self, wait: Wait) -> Wait:
         """A verdict about all nodes there are is none while some are not counted."""
-        if wait.reason is not Reason.UNSATISFIABLE:
+        if wait.reason not in _ALL_NODES:
             return wait
         message = f"{wait.message}; not counting {self.doubt}"
         return replace(wait, reason=Reason.WAITING_FOR_RESOURCES, message=message)
@@ -146,7 +148,7 @@ class LastPlan:
         self._news |= bool(changed) or len(before) != len(verdicts)
         other = {k for k in changed if k not in before or before[k][0] is not verdicts[k][0]}
         if doubt != now.doubt:
-            other |= {k for k, (reason, _) in verdicts.items() if reason is Reason.UNSATISFIABLE}
+            other |= {k for k, (reason, _) in verdicts.items() if reason in _ALL_NODES}
         return other | (before.keys() - verdicts.keys())
 
     def numbers(self, most: int) -> list[JobKey]:

@@ -15,9 +15,19 @@ from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 
 def build(
-    common: CommonParts, preemption: Preemptor, context: Callable[[GPUJobRecord], JobContext]
+    common: CommonParts,
+    preemption: Preemptor,
+    context: Callable[[GPUJobRecord], JobContext],
+    hurried: Callable[[], bool],
 ) -> StatusWriter:
-    """Make it; ``context``: what the parts know of a job that no object says."""
+    """Make it.
+
+    Args:
+        common: what is shared.
+        preemption: knows who gave way to whom.
+        context: what the parts know of a job that no object says.
+        hurried: whether placements are on their way, which come first.
+    """
     state, events, plan = common.state, common.events, common.plan
     clock, stamp = common.clock.monotonic, common.clock.stamp
     statuses = (
@@ -40,5 +50,5 @@ def build(
         statuses,
         seconds=common.settings.status_seconds,
         clock=clock,
-        hurried=lambda: bool(state.decisions.assumed),
+        hurried=hurried,
     )

@@ -9,7 +9,7 @@ and another one when the reason is another. ``Statuses`` of the writer.
 from collections.abc import Callable, Iterable, Mapping
 
 from gpu_scheduler.api.condition import Told
-from gpu_scheduler.api.states import event_kind
+from gpu_scheduler.api.states import Trait, event_kind, having
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.model.wording import clip
@@ -23,14 +23,7 @@ from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 WAITS_SECONDS = 2.0  # before anything is said
 _MOST_CHARS = 1024  # of a message
-_ANOTHER_NODE_HELPS = frozenset(
-    {
-        Reason.FRAGMENTED,
-        Reason.WAITING_FOR_GPU,
-        Reason.WAITING_FOR_RESOURCES,
-        Reason.UNSATISFIABLE,
-    }
-)
+_NODE_HELPS = having(Trait.NODE_HELPS)
 UNSCHEDULABLE = "Unschedulable"
 
 
@@ -119,7 +112,7 @@ class PodConditions:
         reason, message = self._why(pod)
         if not reason:
             return before, before
-        told = UNSCHEDULABLE if reason in _ANOTHER_NODE_HELPS else reason
+        told = UNSCHEDULABLE if reason in _NODE_HELPS else reason
         return before, {"reason": told, "message": clip(f"{reason}: {message}", _MOST_CHARS)}
 
     def is_minor(self, patch: Told) -> bool:

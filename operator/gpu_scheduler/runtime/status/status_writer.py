@@ -11,7 +11,6 @@ have to say, its ``Statuses`` know.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,7 +37,7 @@ log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
 _IN_FLIGHT, _OF_ONE = 32, 16  # at once, and of one namespace
-_DEAR, _DEAR_OF_ONE = 2, 1  # of objects that are too large
+_DEAR, _DEAR_OF_ONE = 2, 1  # beside these, of objects that are too large
 _YIELDING = 2  # of them while placements are on their way: a GPU that idles costs more than news
 _BEGUN, _BEGUN_OF_ONE = 200, 100  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
@@ -296,10 +295,8 @@ class StatusWriter:
         self._begun[namespace] += 1
         line.begun += 1
         try:
-            async with contextlib.AsyncExitStack() as slots:
-                if line.statuses.is_dear(key):
-                    await slots.enter_async_context(self._dear.of(namespace))
-                await slots.enter_async_context(self._slots.of(namespace))
+            slots = self._dear if line.statuses.is_dear(key) else self._slots
+            async with slots.of(namespace):
                 await self._write(line, key, uid, minor)
         except errors.NotLeader:
             raise

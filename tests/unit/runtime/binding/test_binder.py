@@ -104,6 +104,26 @@ async def test_a_write_that_is_taken_leaves_the_charge_until_the_watch_shows_it(
 
 
 @virtual
+async def test_others_wait_for_a_placement_that_is_under_way_and_for_none_that_is_held_up() -> None:
+    case = Case()
+    case.answer = lambda: asyncio.sleep(8, {})
+    case.decide()
+    async with Running(case.binder.run()):
+        assert case.binder.hurries()
+        await asyncio.sleep(0.9)
+        assert case.binder.hurries()
+        await asyncio.sleep(0.2)
+        assert not case.binder.hurries()
+        assert case.binder.results == {}
+        await asyncio.sleep(8)
+    assert case.binder.results == {"placed": 1}
+    at_once = Case()
+    at_once.decide()
+    await at_once.run(0.1)
+    assert not at_once.binder.hurries()
+
+
+@virtual
 async def test_a_gated_pod_is_released_by_one_patch() -> None:
     case = Case(make_pod(path="gate"))
     case.decide()

@@ -189,6 +189,30 @@ async def test_objects_that_are_too_large_are_written_to_one_after_the_other() -
 
 
 @virtual
+async def test_objects_that_are_too_large_hold_up_no_other_while_placements_are_on_their_way() -> (
+    None
+):
+    case = Case(hurried=lambda: True)
+
+    async def answer(sent: Sent) -> dict[str, Any]:
+        if "large" in sent.path:
+            await asyncio.sleep(10)
+        return {}
+
+    case.client.reply = answer
+    for space in ("team-a", "team-b", "team-c"):
+        body = gpujob_body("large", uid=f"large-{space}", namespace=space)
+        case.custom_resources.gpujob(body | {"tooLarge": "spec: has 1200000 bytes"})
+    async with case.running():
+        await asyncio.sleep(2)
+        assert sum("large" in sent.path for sent in case.client.sent) == 2
+        case.waits("other")
+        case.custom_resources.gpujob(gpujob_body("other", uid="other"))
+        await asyncio.sleep(1)
+    assert any("other" in sent.path for sent in case.client.sent)
+
+
+@virtual
 async def test_who_makes_what_is_wrong_by_the_thousand_hears_of_it_in_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
