@@ -94,9 +94,9 @@ def _logged_in(files: Path | str, context: str | None) -> Connection:
         return chosen.connection(chosen.credentials_of_login(found, Path(folder)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _Credentials:
-    """What proves who we are; a token that is in a file is not among them."""
+    """What proves who we are, which is never shown; a token that is in a file is not among them."""
 
     token: str
     certificate: Pem
