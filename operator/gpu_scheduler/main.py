@@ -4,7 +4,9 @@
 latter as ``kubectl gpu``, and ``kubectl_complete-gpu`` to complete it.
 """
 
+import atexit
 import gc
+import os
 import sys
 
 from gpu_scheduler.cli.root import app
@@ -21,6 +23,8 @@ def main() -> None:
 def kubectl_gpu() -> None:
     """``kubectl-gpu``, which kubectl finds as its plugin ``gpu``."""
     _collect_seldom()
+    # pydantic would look for some in all that is installed beside us, before its first model.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     app(prog_name="kubectl gpu", complete_var="_KUBECTL_GPU_COMPLETE")
 
 
@@ -38,10 +42,11 @@ def kubectl_complete() -> None:
 def _collect_seldom() -> None:
     """Few objects of ours are garbage, and there are many.
 
-    Of a command that is over in a second a tenth would go into looking for it, and the operator's
-    loop would stand still for most of a second.
+    Of a command that is over in a second a tenth would go into looking for it, and as much again at
+    its end, and the operator's loop would stand still for most of a second.
     """
     gc.set_threshold(50_000, 20, 100)
+    atexit.register(gc.freeze)
 
 
 if __name__ == "__main__":

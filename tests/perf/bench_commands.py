@@ -2,7 +2,8 @@
 
 A control plane of its own, 600 GPUs on fake nodes, an operator, and 1,000 GPUJobs of one namespace
 of which those run that find room. Each command is a process of its own, as typed; they take turns,
-round by round. Prints JSON and a table of wall and CPU seconds; ends with 1 when a goal is missed.
+round by round, a command and the ``kubectl get`` of what it reads one after the other. Prints JSON
+and two tables: wall and CPU seconds, and CPU beside kubectl's. Ends with 1 when a goal is missed.
 """
 
 import argparse
@@ -12,9 +13,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -39,29 +39,51 @@ _COMPLETION = {
     "COMP_CWORD": "1",
 }
 _REST_SECONDS = 180.0
+_CPU_SECONDS = 0.7  # of a command that asks the cluster
+_TIMES_KUBECTL, _MORE_SECONDS = 5, 0.3  # and beside kubectl's CPU for the same objects
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is typed, and what it may take; None: no goal."""
+    """What is typed, and what it may take; None: no goal.
+
+    Attributes:
+        words: behind ``kubectl gpu``.
+        wall: seconds.
+        cpu: seconds of CPU, of user and system.
+        gets: what ``kubectl get`` is given to read the same objects, with which CPU is compared.
+        completes: it is the completion of a word.
+        finds: ends with 1 as well, as something is not well here: no agent runs.
+    """
 
     words: tuple[str, ...]
     wall: float | None = None
     cpu: float | None = None
+    gets: tuple[str, ...] = ()
     completes: bool = False
+    finds: bool = False
+
+    def __str__(self) -> str:
+        return " ".join(self.words) or "TAB"
 
 
+_HERE = ("-n", NAMESPACE)
+_PLANNED = "gpuprojects,gpujobs,gpunodes,gpuclasses,nodes,jobs,pods"
 COMMANDS = (
     Command(("--help",), cpu=0.15),
     Command(("submit", "--help"), cpu=0.15),
     Command((), cpu=0.15, completes=True),
-    Command(("list",), wall=1.0),
-    Command(("list", "-A"), wall=1.0),
-    Command(("why", WAITS), wall=1.0),
-    Command(("top", "gpus")),
+    Command(("list", *_HERE), wall=1.0, cpu=_CPU_SECONDS, gets=("gpujobs", *_HERE)),
+    Command(("list", "-A"), wall=1.0, cpu=_CPU_SECONDS, gets=("gpujobs", "-A")),
+    Command(("why", WAITS, *_HERE), wall=1.0, cpu=_CPU_SECONDS, gets=(_PLANNED, "-A")),
+    Command(("top", "gpus"), cpu=_CPU_SECONDS, gets=("nodes,gpunodes,pods", "-A")),
+    Command(("top", "nodes"), cpu=_CPU_SECONDS, gets=("nodes,gpunodes,pods", "-A")),
+    Command(("top", "jobs"), cpu=_CPU_SECONDS, gets=("nodes,gpunodes,pods", "-A")),
+    Command(("top", "projects"), cpu=_CPU_SECONDS, gets=("nodes,gpunodes,pods,gpuprojects", "-A")),
+    Command(("projects",), cpu=_CPU_SECONDS, gets=("gpuprojects",)),
     Command(("fit", "-g", "0.5")),
     Command(("simulate",)),
-    Command(("check",)),
+    Command(("check",), finds=True),
 )
 
 
@@ -76,17 +98,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result: dict[str, Any] = {"machine": machine(), "options": vars(options)}
     with cluster(options.name, nodes=options.gpus // GPUS_PER_NODE, qps=RAISED_QPS) as running:
         waits = uvloop.run(_fill(running, options.jobs))
-        result["commands"] = _measure(running.kubeconfig, options.rounds, waits)
-    missed = [name for name, each in result["commands"].items() if each["missed"]]
+        result["commands"] = _measure(running, options.rounds, waits)
+    found = result["commands"]
     print(json.dumps(result, indent=2))  # noqa: T201
-    rows = (
-        (f"`kubectl gpu {name}`", span(each["wall"], 2), span(each["cpu"], 2), each["goal"])
-        for name, each in result["commands"].items()
-    )
-    print(table(("command", "seconds", "of CPU", "goal"), rows))  # noqa: T201
+    for each in (_seconds(found), _beside_kubectl(found)):
+        print(each, end="\n\n")  # noqa: T201
+    missed = [name for name, each in found.items() if each["missed"]]
     for name in missed:
         say(f"missed its goal: {name}")
     return 1 if missed else 0
+
+
+def _seconds(found: Mapping[str, Any]) -> str:
+    """A table of wall and CPU seconds of each command."""
+    rows = (
+        (f"`kubectl gpu {name}`", span(each["wall"], 2), span(each["cpu"], 2), each["goal"])
+        for name, each in found.items()
+    )
+    return table(("command", "seconds", "of CPU", "goal"), rows)
+
+
+def _beside_kubectl(found: Mapping[str, Any]) -> str:
+    """A table of CPU seconds beside those of ``kubectl get``."""
+    head = ("command", "of CPU", "`kubectl get`", "of CPU", "times", "at most", "held")
+    rows = []
+    for name, each in found.items():
+        if get := each.get("kubectl"):
+            own, theirs = span(each["cpu"], 2), span(get["cpu"], 2)
+            held = "yes" if get["held"] else "no"
+            times, bound = f"{get['times']:.1f}", f"{get['bound']:.2f}"
+            rows.append((f"`{name}`", own, f"`{get['words']}`", theirs, times, bound, held))
+    return table(head, rows)
 
 
 async def _fill(running: Running, count: int) -> str:
@@ -122,52 +164,70 @@ async def _fill(running: Running, count: int) -> str:
             await asyncio.sleep(1)
 
 
-def _measure(kubeconfig: Path, rounds: int, waits: str) -> dict[str, Any]:
-    seen: dict[Command, tuple[list[float], list[float]]] = {}
+def _measure(running: Running, rounds: int, waits: str) -> dict[str, Any]:
+    """Figures of each command by its words; a missed goal is told there."""
+    program = [sys.executable, "-c", "from gpu_scheduler.main import kubectl_gpu; kubectl_gpu()"]
+    kubectl = str(running.binary("kubectl"))
+    shared = {**os.environ, **running.environment, "PYTHONPATH": str(ROOT / "operator")}
+    shared.pop("PYTHONDONTWRITEBYTECODE", None)
+    own: dict[Command, list[tuple[float, float]]] = {command: [] for command in COMMANDS}
+    gets: dict[Command, list[tuple[float, float]]] = {command: [] for command in COMMANDS}
     for number in range(rounds + 1):  # the first one fills caches and is not counted
         for command in COMMANDS:
-            wall, cpu = _run(command, kubeconfig, waits)
+            words = [waits if word == WAITS else word for word in command.words]
+            environment = {**shared, **(_COMPLETION if command.completes else {})}
+            took = _run([*program, *words], environment, ends=(0, 1) if command.finds else (0,))
+            got = None
+            if command.gets:
+                got = _run([kubectl, "get", *command.gets], shared)
             if number:
-                walls, cpus = seen.setdefault(command, ([], []))
-                walls.append(wall)
-                cpus.append(cpu)
-    found = {}
-    for command, (walls, cpus) in seen.items():
-        goals = [f"{command.wall:g} s"] if command.wall else []
-        goals += [f"{command.cpu:g} s of CPU"] if command.cpu else []
-        wall, cpu = spread(walls), spread(cpus)
-        found[" ".join(command.words) or "TAB"] = {
-            "wall": wall,
-            "cpu": cpu,
-            "goal": ", ".join(goals) or "–",
-            "missed": bool(command.wall and wall["median"] > command.wall)
-            or bool(command.cpu and cpu["median"] > command.cpu),
+                own[command].append(took)
+                gets[command] += [got] if got else []
+    return {str(command): _judged(command, own[command], gets[command]) for command in COMMANDS}
+
+
+def _judged(
+    command: Command, own: Sequence[tuple[float, float]], gets: Sequence[tuple[float, float]]
+) -> dict[str, Any]:
+    """Wall and CPU seconds of a command's rounds, and whether it keeps to what it may take."""
+    goals = [f"{command.wall:g} s"] if command.wall else []
+    goals += [f"{command.cpu:g} s of CPU"] if command.cpu else []
+    wall, cpu = (spread(each[part] for each in own) for part in (0, 1))
+    missed = bool(command.wall and wall["median"] > command.wall) or bool(
+        command.cpu and cpu["median"] > command.cpu
+    )
+    found: dict[str, Any] = {"wall": wall, "cpu": cpu, "goal": ", ".join(goals) or "–"}
+    if gets:
+        theirs = spread(each[1] for each in gets)
+        bound = _TIMES_KUBECTL * theirs["median"] + _MORE_SECONDS
+        held = cpu["median"] <= min(bound, command.cpu or bound)
+        found["kubectl"] = {
+            "words": "kubectl get " + " ".join(command.gets),
+            "wall": spread(each[0] for each in gets),
+            "cpu": theirs,
+            "times": cpu["median"] / theirs["median"],
+            "bound": min(bound, command.cpu or bound),
+            "held": held,
         }
-    return found
+        missed = missed or not held
+    return {**found, "missed": missed}
 
 
-def _run(command: Command, kubeconfig: Path, waits: str) -> tuple[float, float]:
-    """Wall and CPU seconds of one call, the interpreter's start included."""
+def _run(
+    words: Sequence[str], environment: Mapping[str, str], ends: Sequence[int] = (0,)
+) -> tuple[float, float]:
+    """Wall and CPU seconds of one call, the program's start included."""
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-c", "from gpu_scheduler.main import kubectl_gpu; kubectl_gpu()"]
-        + [waits if word == WAITS else word for word in command.words],
-        env={
-            **{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
-            "KUBECONFIG": str(kubeconfig),
-            "PYTHONPATH": str(ROOT / "operator"),
-            **(_COMPLETION if command.completes else {}),
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
+        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     assert process.stderr is not None
     said = process.stderr.read()
     _, status, used = os.wait4(process.pid, 0)
     wall = time.perf_counter() - began
     process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in (0, 1):
-        raise RuntimeError(f"{command.words}: {said.decode()}")
+    if process.returncode not in ends:
+        raise RuntimeError(f"{words}: {said.decode()}")
     return wall, used.ru_utime + used.ru_stime
 
 

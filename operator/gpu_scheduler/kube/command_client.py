@@ -23,6 +23,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.connection import ConfigError, Connection, Token
 from gpu_scheduler.kube.media_types import JSON, MERGE_PATCH
 from gpu_scheduler.kube.objects import Status
+from gpu_scheduler.kube.package_parts import parts_alone
 
 Json = dict[str, Any]
 
@@ -46,8 +47,9 @@ class CommandClient:
         self._token = Token(connection, monotonic)
         self._open = ExitStack()
         try:
-            from kubernetes.client import Configuration
-            from kubernetes.client.rest import RESTClientObject
+            with parts_alone():
+                from kubernetes.client.configuration import Configuration
+                from kubernetes.client.rest import RESTClientObject
             from urllib3.exceptions import InsecureRequestWarning
         except ImportError:
             raise ConfigError("the package kubernetes is missing: pip install '.[cli]'") from None

@@ -1,22 +1,26 @@
-"""Reads kubeconfigs with the kubernetes package: contexts, several files, and ways to log in.
+"""Reads kubeconfigs: contexts, several files, and ways to log in.
 
-The package writes keys to files, goes on without credentials where a login fails, asks an issuer
-without checking its certificate, and quotes secrets in its errors (ADR 0006). So what it wrote is
-read and deleted at once, what would change how we log in unnoticed is an error that names the
-field, and its own words are not shown. A pod needs none of it: it is imported when it is needed.
+Credentials that stand in the files are read here. For a login (a program, or an issuer) the
+kubernetes package is asked, and imported. It writes keys to files, goes on without credentials
+where a login fails, asks an issuer without checking its certificate, and quotes secrets in its
+errors (ADR 0006). So what it wrote is read and deleted at once, what would change how we log in
+unnoticed is an error that names the field, and its own words are not shown.
 """
 
 import base64
 import binascii
-import logging
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gpu_scheduler.kube.connection import ConfigError, Connection
+from gpu_scheduler.kube.package_parts import parts_alone
+
+Pem = tuple[str, Path | None]
+"""A certificate or a key: its text, or the file that holds the current one."""
 
 _USER_FIELDS = {
     "token",
@@ -27,6 +31,7 @@ _USER_FIELDS = {
     "client-key-data",
 }
 _FILES = {"certificate-authority", "client-certificate", "client-key", "tokenFile"}
+_NO_PEM: Pem = ("", None)
 _LOGINS = ("exec", "auth-provider")  # a program or an issuer gives short-lived credentials
 
 
@@ -46,27 +51,56 @@ def from_kubeconfig(
             supported.
     """
     try:
-        from kubernetes.client import Configuration
-        from kubernetes.config import kube_config
-    except ImportError:
-        raise ConfigError(
-            f"{files}: a kubeconfig needs the package kubernetes: pip install '.[cli]' where the "
-            "sources are"
-        ) from None
-    try:
-        with _quiet(), tempfile.TemporaryDirectory(prefix="gpu-scheduler-") as folder:
-            package: Any = kube_config
-            merged, found = package.KubeConfigMerger(_not_empty(str(files))), Configuration()
-            chosen = _Chosen(files, merged.config_files, context, login)
-            loader = package.KubeConfigLoader(
-                chosen.document(), config_persister=merged.save_changes, temp_file_path=folder
-            )
-            loader.load_and_set(found)
-            return chosen.connection(found, Path(folder))
+        chosen = _Chosen(files, _documents(str(files)), context, login)
+        if chosen.login is None:
+            return chosen.connection(chosen.credentials())
+        return _logged_in(files, context)
     except ConfigError:
         raise
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        raise ConfigError(
+            f"{files}: a kubeconfig needs the package {package}: pip install '.[cli]' where the "
+            "sources are"
+        ) from None
     except Exception as error:  # about what is in the files, which may be secret: its kind only
         raise ConfigError(f"{files}: not a kubeconfig ({type(error).__name__})") from None
+
+
+def _documents(files: str) -> dict[str, Any]:
+    """What the files say, by their paths."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    paths = filter(None, _not_empty(files).split(os.pathsep))
+    return {path: yaml.load(Path(path).read_bytes(), loader) for path in paths}
+
+
+def _logged_in(files: Path | str, context: str | None) -> Connection:
+    """A context whose user logs in: by the package, which may write a new token into the files."""
+    import tempfile
+
+    with parts_alone():
+        from kubernetes.client import Configuration
+        from kubernetes.config import kube_config
+    with _quiet(), tempfile.TemporaryDirectory(prefix="gpu-scheduler-") as folder:
+        package: Any = kube_config
+        merged, found = package.KubeConfigMerger(_not_empty(str(files))), Configuration()
+        chosen = _Chosen(files, merged.config_files, context, login=True)
+        loader = package.KubeConfigLoader(
+            chosen.document(), config_persister=merged.save_changes, temp_file_path=folder
+        )
+        loader.load_and_set(found)
+        return chosen.connection(chosen.credentials_of_login(found, Path(folder)))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Credentials:
+    """What proves who we are, which is never shown; a token that is in a file is not among them."""
+
+    token: str
+    certificate: Pem
+    key: Pem
 
 
 class _Chosen:
@@ -104,39 +138,67 @@ class _Chosen:
             "users": [{"name": user, "user": self._user}],
         }
 
-    def connection(self, found: Any, folder: Path) -> Connection:
-        """What the package found; what it wrote into the folder is read."""
-        keys = found.api_key  # the second is the name of releases before 36
-        token = str(keys.get("BearerToken") or keys.get("authorization") or "")
-        token = token.removeprefix("Bearer ")
-        login = next((way for way in _LOGINS if way in self._user), None)
-        if login is not None and token in ("", "None") and not found.cert_file:
-            section = self._user[login]
+    @property
+    def login(self) -> str | None:
+        """The field by which the user logs in; None: the credentials are in the files."""
+        return next((way for way in _LOGINS if way in self._user), None)
+
+    def credentials(self) -> _Credentials:
+        """Those that are in the files."""
+        return _Credentials(
+            str(self._user.get("token") or ""),
+            self._pem(self._user, "client-certificate"),
+            self._pem(self._user, "client-key"),
+        )
+
+    def credentials_of_login(self, found: Any, folder: Path) -> _Credentials:
+        """Those that the package found; what it wrote into the folder is read."""
+        token = str(found.api_key.get("BearerToken") or "").removeprefix("Bearer ")
+        if token in ("", "None") and not found.cert_file:
+            section = self._user[str(self.login)]
             hint = section.get("installHint") or f"run {section.get('command', 'kubectl')} to see"
-            raise ConfigError(f"{self._users}.{login} gave no credentials; {str(hint).strip()}")
-        if (found.cert_file is None) != (found.key_file is None):
+            raise ConfigError(
+                f"{self._users}.{self.login} gave no credentials; {str(hint).strip()}"
+            )
+        return _Credentials(token, _read(found.cert_file, folder), _read(found.key_file, folder))
+
+    def connection(self, by: _Credentials) -> Connection:
+        """The cluster, with these credentials."""
+        if (by.certificate == _NO_PEM) != (by.key == _NO_PEM):
             raise ConfigError(
                 f"{self._files}: client-certificate and client-key come together or not at all"
             )
         token_file = self._user.get("tokenFile")
-        ca, certificate, key = (
-            _pem(each, folder) for each in (found.ssl_ca_cert, found.cert_file, found.key_file)
-        )
+        ca_pem, ca_file = self._pem(self._cluster, "certificate-authority")
         return Connection(
-            server=found.host,
+            server=self._server,
             namespace=str(self._context.get("namespace") or "default"),
-            token="" if token_file else token,
+            token="" if token_file else by.token,
             token_file=Path(token_file) if token_file else None,
-            ca_pem=ca[0],
-            ca_file=ca[1],
-            certificate_pem=certificate[0],
-            certificate_file=certificate[1],
-            key_pem=key[0],
-            key_file=key[1],
-            verify=found.verify_ssl,
-            server_name=found.tls_server_name or "",
+            ca_pem=ca_pem,
+            ca_file=ca_file,
+            certificate_pem=by.certificate[0],
+            certificate_file=by.certificate[1],
+            key_pem=by.key[0],
+            key_file=by.key[1],
+            verify=not self._cluster.get("insecure-skip-tls-verify"),
+            server_name=self._cluster.get("tls-server-name") or "",
             proxy=str(self._cluster.get("proxy-url") or ""),
         )
+
+    @property
+    def _server(self) -> str:
+        server: str = self._cluster["server"].rstrip("/")
+        return server
+
+    def _pem(self, section: Mapping[str, Any], name: str) -> Pem:
+        """What a section says; without TLS nothing is made of it."""
+        if not self._server.startswith("https"):
+            return _NO_PEM
+        if data := section.get(f"{name}-data"):
+            return base64.b64decode(data).decode(), None
+        path = section.get(name)
+        return "", Path(os.path.normpath(path)) if path else None
 
     @property
     def _users(self) -> str:
@@ -206,10 +268,10 @@ def _whole(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
     return entry
 
 
-def _pem(name: str | None, folder: Path) -> tuple[str, Path | None]:
+def _read(name: str | None, folder: Path) -> Pem:
     """The text of a file that the package wrote, or else where one of the user's is."""
     if not name:
-        return "", None
+        return _NO_PEM
     path = Path(name)
     return (path.read_text(), None) if path.is_relative_to(folder) else ("", path)
 
@@ -217,6 +279,8 @@ def _pem(name: str | None, folder: Path) -> tuple[str, Path | None]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """The package logs its errors, with what is in the files."""
+    import logging
+
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:

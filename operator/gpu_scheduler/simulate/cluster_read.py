@@ -44,6 +44,7 @@ def read(client: CommandClient) -> Objects:
 
         for kind, bodies in lists.items():
             for body in bodies.result():
+                body["metadata"].pop("managedFields", None)  # a third of it, and read by nobody
                 found.put(kind, body)
     return found
 

@@ -8,6 +8,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from tests.unit.cli.server import kubeconfig
 
 ROOT = Path(__file__).parents[3]
 PLAN = {"numpy"}  # of the extra `plan`
@@ -40,10 +41,12 @@ app(sys.argv[2:], prog_name="kubectl gpu")
 """
 
 
-def run(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def run(
+    script: str, *arguments: str, kubeconfig: str = "/nowhere"
+) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [sys.executable, "-c", script, *arguments],
-        env={"PYTHONPATH": str(ROOT / "operator"), "KUBECONFIG": "/nowhere"},
+        env={"PYTHONPATH": str(ROOT / "operator"), "KUBECONFIG": kubeconfig},
         capture_output=True,
         text=True,
         check=False,
@@ -70,12 +73,13 @@ def test_every_import_is_in_the_extras_of_the_command_line() -> None:
     [
         ("numpy", ("simulate",), "cli,plan"),
         ("kubernetes", ("list",), "cli"),
+        ("yaml", ("list",), "cli"),
         ("yaml", ("sweep", "preview", "-f", "x"), "cli"),
     ],
 )
 def test_what_is_not_installed_is_named_in_one_line(
-    module: str, arguments: tuple[str, ...], extras: str
+    module: str, arguments: tuple[str, ...], extras: str, tmp_path: Path
 ) -> None:
-    done = run(WITHOUT, module, *arguments)
+    done = run(WITHOUT, module, *arguments, kubeconfig=kubeconfig(1, tmp_path))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
     assert f"{module}" in done.stderr and f"[{extras}]" in done.stderr

@@ -1,11 +1,15 @@
 """One request after the other, by the kubernetes package."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from tests.unit.kube.fake_server import DROP, Answer, FakeServer, refuse
+from tests.unit.kube.issued import FIRST, SECOND
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.command_client import CommandClient
@@ -15,11 +19,13 @@ PODS = "/api/v1/namespaces/a/pods"
 T = TypeVar("T")
 
 
-async def ask(server: FakeServer, question: Callable[[CommandClient], T]) -> T:
-    """What a command would get, which waits for its answer."""
+async def ask(
+    server: FakeServer, question: Callable[[CommandClient], T], /, **connection: Any
+) -> T:
+    """What a command would get, which waits for its answer; ``connection``: what is said of it."""
 
     def run() -> T:
-        with CommandClient(server.connection) as client:
+        with CommandClient(replace(server.connection, **connection)) as client:
             return question(client)
 
     return await asyncio.to_thread(run)
@@ -77,6 +83,42 @@ def test_a_server_that_is_not_there_is_told_in_plain_words() -> None:
         with pytest.raises(errors.Unavailable) as caught:
             client.get(PODS)
     assert caught.value.message == "Connection refused"
+
+
+async def test_both_sides_show_a_certificate_that_the_other_trusts(tmp_path: Path) -> None:
+    pair, authority = tmp_path / "pair", tmp_path / "authority"
+    pair.write_text(FIRST.certificate + FIRST.key)
+    authority.write_text(FIRST.authority)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pair)
+    tls.load_verify_locations(authority)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    own = {"certificate_pem": FIRST.certificate, "key_pem": FIRST.key}
+    files = {"certificate_file": pair, "key_file": pair, "ca_file": authority}
+    async with FakeServer(tls) as server:
+        server.put(f"{PODS}/p", pod("p"))
+
+        def get(client: CommandClient) -> str:
+            return str(client.get(f"{PODS}/p")["metadata"]["name"])
+
+        assert await ask(server, get, ca_pem=FIRST.authority, **own) == "p"
+        assert await ask(server, get, **files, server_name="localhost") == "p"
+        assert await ask(server, get, verify=False, **own) == "p"
+        for wrong in (
+            {"ca_pem": SECOND.authority, **own},
+            {"ca_pem": FIRST.authority, **own, "server_name": "elsewhere"},
+            {"ca_pem": FIRST.authority},
+        ):
+            with pytest.raises(errors.Unavailable):
+                await ask(server, get, **wrong)
+
+
+async def test_a_proxy_is_asked_in_place_of_the_server() -> None:
+    async with FakeServer() as proxy:
+        proxy.put(f"{PODS}/p", pod("p"))
+        there = {"server": "http://10.0.0.1", "proxy": proxy.url}
+        found = await ask(proxy, lambda c: c.get(f"{PODS}/p"), **there)
+    assert found["metadata"]["name"] == "p"
 
 
 async def test_a_watch_tells_what_happens_until_it_ends() -> None:

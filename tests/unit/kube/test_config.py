@@ -99,14 +99,30 @@ def test_a_kubeconfig_gives_server_token_and_namespace(tmp_path: Path) -> None:
     )
 
 
-def test_without_the_package_that_reads_kubeconfigs_it_is_named(
+def test_without_the_package_that_logs_in_it_is_named_by_who_needs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "kubernetes.client", None)  # as in the operator's image
+    program = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "true"}}
+    path = write_kubeconfig(tmp_path, program)
     with pytest.raises(ConfigError, match=r"needs the package kubernetes: pip install '\.\[cli\]'"):
-        load(write_kubeconfig(tmp_path, {"token": "t"}))
+        config.load({"KUBECONFIG": str(path)}, login=True)
+    assert load(write_kubeconfig(tmp_path, {"token": "t"})).token == "t"
     write_service_account(tmp_path)
     assert config.load(IN_POD, tmp_path).server == "https://10.96.0.1:443"
+
+
+def test_data_that_are_empty_leave_the_file_as_in_kubectl(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text(CERTIFICATE)
+    cluster = {"certificate-authority": "ca.pem", "certificate-authority-data": ""}
+    assert load(write_kubeconfig(tmp_path, {}, **cluster)).ca_file == tmp_path / "ca.pem"
+
+
+def test_without_tls_no_certificate_is_made_use_of(tmp_path: Path) -> None:
+    data = {"client-certificate-data": b64(CERTIFICATE), "client-key-data": b64(KEY)}
+    path = write_kubeconfig(tmp_path, data, server="http://10.0.0.1")
+    found = load(path)
+    assert (found.certificate_pem, found.key_pem, found.certificate_file) == ("", "", None)
 
 
 def test_files_in_a_kubeconfig_are_relative_to_it(tmp_path: Path) -> None:

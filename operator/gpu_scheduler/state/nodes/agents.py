@@ -7,11 +7,13 @@ the devices stays, for a silent agent is no reason to trust a broken one.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.nodes.devices import NodeDevice
-from gpu_scheduler.state.pods.pod import PodRecord
+
+if TYPE_CHECKING:
+    from gpu_scheduler.state.pods.pod import PodRecord
 
 # From the layer that holds best to none; a pod is as well off as its worst container.
 _LAYERS = ("kernel", "interposer", "framework", "none", "unprotected")
@@ -134,7 +136,7 @@ class AgentStore:
         """What a node's agent says now; nothing while it is silent."""
         return {} if self.silence(node) else self._reports.get(node, {})
 
-    def reports(self, pod: PodRecord) -> tuple[SeenContainer, ...]:
+    def reports(self, pod: "PodRecord") -> tuple[SeenContainer, ...]:
         """What is known now of a pod's containers."""
         return self.reported(pod.node).get(pod.uid, ())
 
