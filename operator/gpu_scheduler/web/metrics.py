@@ -157,7 +157,8 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
         value=without_reason(operator.state.gpujobs.values(), operator.common.clock.now()),
     )
-    stages = Counter(pod.stage for pod in operator.state.pods.values() if pod.share is not None)
+    pods = operator.state.pods.known.values()
+    stages = Counter(pod.stage for pod in pods if pod.share is not None)
     live = (stage for stage in Stage if stage is not Stage.ENDED)
     yield labelled(
         GaugeMetricFamily,

@@ -28,6 +28,7 @@ from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Ev
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.status.states import on_its_node
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs.doubts import FailedStart
 from gpu_scheduler.state.pods.containers import Trouble
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
@@ -103,7 +104,7 @@ class Starting:
         due: Turns[str, PodRecord] = Turns()
         jobs = set[str]()
         for uid, slow in list(self._slow.items()):
-            pod = self._state.pods.get(uid)
+            pod = self._state.pods.known.get(uid)
             if pod is None:
                 del self._slow[uid]
                 continue
@@ -148,13 +149,13 @@ class Starting:
             raise
         except errors.ApiError as error:
             return log.info("Events of %s/%s: %s", pod.namespace, pod.name, error)
-        key = self._state.job_of(pod)
+        key = self._state.workloads.key_of(pod)
         if found is not None and found != slow.trouble and key is not None:
             slow.trouble = found
             self._state.changes.touch(key)
 
     def _give_back(self, pod: PodRecord, slow: _Slow) -> None:
-        job = self._state.work_of(pod)
+        job = self._state.workloads.of(pod)
         if job is None:
             return
         trouble = pod.trouble or slow.trouble
@@ -171,9 +172,11 @@ class Starting:
         doubt(
             self._state,
             job.key,
-            Reason.START_TIMED_OUT,
-            message,
-            self._clock(),
-            _BACK_OFF.delay_seconds,
-            explained=trouble is not None,
+            FailedStart(
+                self._clock(),
+                message,
+                Reason.START_TIMED_OUT,
+                _BACK_OFF.delay_seconds,
+                explained=trouble is not None,
+            ),
         )

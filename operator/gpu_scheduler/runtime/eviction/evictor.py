@@ -177,7 +177,7 @@ class Evictor:
     def warn(self, pod: PodRecord, reason: str, message: str) -> None:
         """Say something of a pod in the log, and in an Event of its GPUJob, or else its own."""
         log.warning("%s/%s: %s", pod.namespace, pod.name, message)
-        job = self._state.gpujob_of(pod)
+        job = self._state.workloads.gpujob_of(pod)
         if job is not None:
             self._events.say(InvolvedObject.of_job(job), "Warning", reason, message)
         else:

@@ -30,12 +30,12 @@ def evictions(state: ClusterState) -> Iterator[Eviction]:
             epoch_seconds(pod.created),
             ledger.resolved(pod.node, pod.allocation.grants),
         )
-        for pod in state.pods.values()
+        for pod in state.pods.known.values()
         if pod.allocation is not None and pod.stage is not Stage.ENDED
     ]
     for device in overbooked(cluster, held):
         for uid in device.evict:
-            pod = state.pods[uid]
+            pod = state.pods.known[uid]
             message = (
                 f"device {device.device} of {device.node} holds {device.milli} milli-GPU and "
                 f"{device.mib} of {device.usable_mib} MiB: evicting {pod.name}"

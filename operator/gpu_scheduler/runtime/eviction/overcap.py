@@ -87,12 +87,12 @@ class OverCapEvictions:
 
     def _excesses(self) -> Iterator[tuple[PodRecord, SeenContainer, bool]]:
         """Each excess of a pod of ours that is on that node, and whether its agent is alive."""
-        agents = self._state.agents
+        agents = self._state.nodes.agents
         for node, uid, report in agents.over_cap():
-            pod = self._state.pods.get(uid)
+            pod = self._state.pods.known.get(uid)
             if pod is None or pod.node != node or pod.stage is Stage.ENDED:
                 continue
-            if pod.allocation is not None and self._state.job_of(pod) is not None:
+            if pod.allocation is not None and self._state.workloads.key_of(pod) is not None:
                 yield pod, report, agents.is_alive(node)
 
     def _evict(self, pod: PodRecord, report: SeenContainer, why: str) -> None:

@@ -40,7 +40,7 @@ class Case:
 
     @property
     def pod(self) -> PodRecord:
-        return self.state.pods[POD]
+        return self.state.pods.known[POD]
 
     def evict(self) -> bool:
         return self.evictor.evict(Eviction(self.pod, HANGS))

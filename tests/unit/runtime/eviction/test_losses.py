@@ -49,7 +49,7 @@ async def test_who_evicts_knows_better_than_the_condition() -> None:
     await case.see(pod())
     case.evictor.evict(
         Eviction(
-            case.state.pods[PodUID("uid-job-0")],
+            case.state.pods.known[PodUID("uid-job-0")],
             EvictionMessage("over_cap", "OverCapEvicted", "above its cap; it starts again"),
         )
     )
