@@ -21,9 +21,16 @@ from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.start_limit import start_limit_seconds
+from gpu_scheduler.runtime.common.event_reason import BOTH, EventReason
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.eviction import overbooked
-from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor, and_then
+from gpu_scheduler.runtime.eviction.evictor import (
+    Eviction,
+    EvictionCause,
+    EvictionMessage,
+    Evictor,
+    and_then,
+)
 from gpu_scheduler.runtime.jobs import doubting
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import MOST_SECONDS
@@ -32,6 +39,16 @@ from gpu_scheduler.state.jobs.doubts import FailedStart, elsewhere_first
 from gpu_scheduler.state.pods.containers import time_limit
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
+STUCK = EvictionCause(
+    "stuck",
+    "Placed pods that could not start and were evicted.",
+    EventReason(
+        "PodStuck",
+        "Warning",
+        BOTH,
+        "a placed pod did not get onto its node within scheduling.stuckSeconds; it is evicted",
+    ),
+)
 _DEADLINE = "DeadlineExceeded"
 _CHECK_SECONDS = 2.0
 _SILENT = 4  # times ``stuck_seconds`` may pass before a pod is bound about which nothing is said
@@ -202,9 +219,7 @@ class FailedPlacements:
                 self._avoid(key, pod.node, why)
             else:
                 self._doubt(key, pod.node, said)
-        told = EvictionMessage(
-            "stuck", "PodStuck", f"{message}; {and_then(pod, 'placing it elsewhere')}"
-        )
+        told = EvictionMessage(STUCK, f"{message}; {and_then(pod, 'placing it elsewhere')}")
         self._evictor.evict(Eviction(pod, told))
         self._gangs.member_lost(pod, message)
 

@@ -22,9 +22,10 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.start_limit import start_limit_seconds
+from gpu_scheduler.runtime.common.event_reason import JOB, EventReason
 from gpu_scheduler.runtime.common.object_events import ObjectEvents
 from gpu_scheduler.runtime.common.poll import poll_for_ever
-from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor
+from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionCause, EvictionMessage, Evictor
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.status.states import on_its_node
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -34,6 +35,16 @@ from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
 
+NOT_STARTED = EvictionCause(
+    "not_started",
+    "Pods that did not start in time and were evicted.",
+    EventReason(
+        "StartTimedOut",
+        "Warning",
+        JOB,
+        "a pod could not start for startTimeoutSeconds of the project; it gives its GPU back",
+    ),
+)
 ASK_AFTER_SECONDS = 5.0
 _ASK_AGAIN = Backoff(ASK_AFTER_SECONDS, 64 * ASK_AFTER_SECONDS)
 _BACK_OFF = Backoff(60.0, 3600.0)
@@ -162,9 +173,7 @@ class Starting:
         why = trouble.message if trouble is not None else on_its_node(pod)[1]
         limit = start_limit_seconds(self._state, pod)
         message = f"pod {pod.name} gave its GPU back, for it did not start within {limit} s: {why}"
-        told = EvictionMessage(
-            "not_started", "StartTimedOut", f"{message}; it is tried again later"
-        )
+        told = EvictionMessage(NOT_STARTED, f"{message}; it is tried again later")
         if pod.deleting or not self._evictor.evict(Eviction(pod, told)):
             return
         self._gangs.member_lost(pod, message)

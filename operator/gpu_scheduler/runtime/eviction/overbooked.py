@@ -9,10 +9,25 @@ from collections.abc import Iterator
 
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.verify import PodDevices, overbooked
-from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor, and_then
+from gpu_scheduler.runtime.common.event_reason import BOTH, EventReason
+from gpu_scheduler.runtime.eviction.evictor import (
+    Eviction,
+    EvictionCause,
+    EvictionMessage,
+    Evictor,
+    and_then,
+)
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.state.pods.pod import Stage
+
+OVERBOOKED = EvictionCause(
+    "overbooked",
+    "Pods evicted from a device above capacity: stays 0.",
+    EventReason(
+        "Overbooked", "Warning", BOTH, "a device holds more than it has; a pod of it is evicted"
+    ),
+)
 
 
 def evictions(state: ClusterState) -> Iterator[Eviction]:
@@ -41,7 +56,7 @@ def evictions(state: ClusterState) -> Iterator[Eviction]:
                 f"{device.mib} of {device.usable_mib} MiB: evicting {pod.name}"
             )
             told = EvictionMessage(
-                "overbooked", "Overbooked", f"{message}; {and_then(pod, 'placing it elsewhere')}"
+                OVERBOOKED, f"{message}; {and_then(pod, 'placing it elsewhere')}"
             )
             yield Eviction(pod, told)
 

@@ -14,12 +14,26 @@ from typing import NoReturn
 from gpu_scheduler.api.gpuproject import OverCapPolicy
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.common.event_reason import BOTH, EventReason
 from gpu_scheduler.runtime.common.poll import poll_for_ever
-from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor, and_then
+from gpu_scheduler.runtime.eviction.evictor import (
+    Eviction,
+    EvictionCause,
+    EvictionMessage,
+    Evictor,
+    and_then,
+)
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.agents import SeenContainer
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
+OVER_CAP = EvictionCause(
+    "over_cap",
+    "Pods evicted for holding more memory than their cap.",
+    EventReason(
+        "OverCapEvicted", "Warning", BOTH, "the pod was evicted for it; no retry is charged"
+    ),
+)
 PATIENCE_SECONDS = 60.0
 DEFAULT = "default"
 _CHECK_SECONDS = 1.0
@@ -100,5 +114,5 @@ class OverCapEvictions:
         message = f"{pod.name} on {pod.node}: {what}; {why}"
         if not pod.deleting:
             message = f"{message}; {and_then(pod, 'it starts again')}"
-            told = EvictionMessage("over_cap", "OverCapEvicted", message)
+            told = EvictionMessage(OVER_CAP, message)
             self._evictor.evict(Eviction(pod, told))
