@@ -23,7 +23,7 @@ import msgspec
 
 from gpu_scheduler.controllers.discovery import ANSWERS
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.backoff import REAL_TIME, Pace
+from gpu_scheduler.kube.backoff import REAL_TIME, Timing
 from gpu_scheduler.kube.lines import LineSplitter
 from gpu_scheduler.kube.listing import UNREADABLE, event_of
 from gpu_scheduler.kube.transport import Transport
@@ -51,7 +51,7 @@ class KopfTransport:
     Args:
         transport: Our client; its ``watches`` are told whether a collection can be followed.
         listed: Lists a collection and tells the version to watch it from.
-        pace: For what is waited between attempts.
+        timing: For what is waited between attempts.
     """
 
     closed = False
@@ -60,14 +60,14 @@ class KopfTransport:
         self,
         transport: Transport,
         listed: Listed,
-        pace: Pace = REAL_TIME,
+        timing: Timing = REAL_TIME,
     ) -> None:
         self.headers: dict[str, str] = {}
         self._transport = transport
         self._listed = listed
-        self._clock = pace.clock
-        self._sleep = pace.sleep
-        self._backoff = backoff(pace.random)
+        self._clock = timing.clock
+        self._sleep = timing.sleep
+        self._backoff = backoff(timing.random)
         self._failures: Counter[str] = Counter()  # in a row, by path
         self._fresh: set[str] = set()  # listed, and not watched since
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Timing:
     """What time and chance are to who waits and tries again.
 
     Attributes:
@@ -26,7 +26,7 @@ class Pace:
     random: Callable[[], float] = random.random
 
 
-REAL_TIME = Pace()
+REAL_TIME = Timing()
 
 
 @dataclass(frozen=True, slots=True)

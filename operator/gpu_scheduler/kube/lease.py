@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol, Unpack
 
 from gpu_scheduler.kube import errors, paths
-from gpu_scheduler.kube.backoff import Pace
+from gpu_scheduler.kube.backoff import Timing
 from gpu_scheduler.kube.times import micro_timestamp
 from gpu_scheduler.kube.transport import RequestOptions
 from gpu_scheduler.kube.unexpected import unexpected
@@ -110,7 +110,7 @@ class LeaseTimes:
 DEFAULT_TIMES = LeaseTimes()
 """As of client-go."""
 
-_BOOT_PACE = Pace(clock=boot_seconds)
+_BOOT_TIMING = Timing(clock=boot_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Elector:
         identity: Of this process and no other, not even of an earlier one in the same pod: add
             something random to the pod's name.
         times: How long it is held, and how often renewed.
-        pace: Its clock also goes while the machine is suspended.
+        timing: Its clock also goes while the machine is suspended.
 
     Raises:
         ValueError: no identity.
@@ -144,7 +144,7 @@ class Elector:
         name: str,
         identity: str,
         times: LeaseTimes = DEFAULT_TIMES,
-        pace: Pace = _BOOT_PACE,
+        timing: Timing = _BOOT_TIMING,
     ) -> None:
         if not identity:
             raise ValueError("lease: identity is empty, which means a released lease")
@@ -154,9 +154,9 @@ class Elector:
         self._name = name
         self._path = paths.lease(namespace, name)
         self._times = times
-        self._clock = pace.clock
-        self._sleep = pace.sleep
-        self._random = pace.random
+        self._clock = timing.clock
+        self._sleep = timing.sleep
+        self._random = timing.random
         self._renewed_at: float | None = None  # start of the last successful renewal
         self._claimed = False  # a write of ours may have put our identity into the lease
         self._lease: _Lease = {}  # as of our last write

@@ -20,7 +20,7 @@ from typing import Generic
 import msgspec
 
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.backoff import REAL_TIME, Pace
+from gpu_scheduler.kube.backoff import REAL_TIME, Timing
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.lines import LineSplitter
 from gpu_scheduler.kube.listing import STATUS, UNREADABLE, event_of, parts
@@ -61,7 +61,7 @@ _METADATA = msgspec.json.Decoder(_MetadataOnly)
 
 
 @dataclass(frozen=True, slots=True)
-class ListOptions:
+class WatchOptions:
     """What is listed and watched of a collection, and how: as the API's ``ListOptions``.
 
     Attributes:
@@ -84,7 +84,7 @@ class ListOptions:
         return {name: selector for name, selector in said.items() if selector}
 
 
-ALL = ListOptions()
+ALL = WatchOptions()
 
 
 class Reflector(Generic[T]):
@@ -97,7 +97,7 @@ class Reflector(Generic[T]):
         type: The msgspec struct to decode objects as.
         handler: Told of every change.
         options: Which objects of it, and in which portions.
-        pace: For what is waited between connections.
+        timing: For what is waited between connections.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class Reflector(Generic[T]):
         path: str,
         type: type[T],
         handler: EventHandler[T],
-        options: ListOptions = ALL,
-        pace: Pace = REAL_TIME,
+        options: WatchOptions = ALL,
+        timing: Timing = REAL_TIME,
     ) -> None:
         self.synced = asyncio.Event()
         """Set once the first complete list has been told."""
@@ -120,15 +120,15 @@ class Reflector(Generic[T]):
         self._params = options.params
         self._page_size = options.limit
         self._inactivity_seconds = options.inactivity_seconds
-        self._clock = pace.clock
-        self._sleep = pace.sleep
-        self._random = pace.random
-        self._backoff = backoff(pace.random)
+        self._clock = timing.clock
+        self._sleep = timing.sleep
+        self._random = timing.random
+        self._backoff = backoff(timing.random)
         self._open = False  # the watch that is tried, or was tried last
         self._version = ""  # where the next watch starts; empty: list first
         self._failures = 0  # in a row
         self._error_events = 0  # in a row
-        self._heard_at = pace.clock()
+        self._heard_at = timing.clock()
         self._slice_end = 0.0
 
     def __len__(self) -> int:

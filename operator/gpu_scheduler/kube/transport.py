@@ -20,7 +20,7 @@ import aiohttp
 from yarl import URL
 
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.backoff import REAL_TIME, Backoff, Pace
+from gpu_scheduler.kube.backoff import REAL_TIME, Backoff, Timing
 from gpu_scheduler.kube.clock import NOBODY, Heard
 from gpu_scheduler.kube.connection import Connection, Token
 from gpu_scheduler.kube.media_types import JSON
@@ -65,7 +65,7 @@ class Transport:
             call says otherwise.
         concurrency: Requests in flight; watches do not count.
         user_agent: Shown in the API server's audit log.
-        pace: For what is waited between retries.
+        timing: For what is waited between retries.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Transport:
         timeout_seconds: float = 10.0,
         concurrency: int = 50,
         user_agent: str = "python-kube-client",
-        pace: Pace = REAL_TIME,
+        timing: Timing = REAL_TIME,
     ) -> None:
         self.connection = connection
         self.requests: Counter[tuple[str, str]] = Counter()
@@ -85,19 +85,19 @@ class Transport:
         """Collections whose lists are not streamed, or not well; see ``listing``."""
         self.heard = NOBODY
         """What time the API server last said that it is."""
-        self.watches = Watches(pace.clock)
+        self.watches = Watches(timing.clock)
         """Which collections cannot be followed; told by who does."""
         self._fence = fence
         self._timeout_seconds = timeout_seconds
         self._user_agent = user_agent
-        self._clock = pace.clock
-        self._sleep = pace.sleep
+        self._clock = timing.clock
+        self._sleep = timing.sleep
         self._slots = asyncio.Semaphore(concurrency)
-        self._backoff = Backoff(0.05, 2.0, pace.random)
-        self._token = Token(connection, pace.clock)
+        self._backoff = Backoff(0.05, 2.0, timing.random)
+        self._token = Token(connection, timing.clock)
         self._sent_token = ""
         self._opened: aiohttp.ClientSession | None = None
-        self._tls = Tls(connection, pace.clock)
+        self._tls = Tls(connection, timing.clock)
 
     async def __aenter__(self) -> Self:
         return self

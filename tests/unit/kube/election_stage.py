@@ -8,7 +8,7 @@ from typing import Any
 from tests.unit.kube.fake_leases import LeaseClient, LeaseStore, Trip
 from tests.unit.kube.virtual_time import VirtualTime
 
-from gpu_scheduler.kube.backoff import Pace
+from gpu_scheduler.kube.backoff import Timing
 from gpu_scheduler.kube.lease import Elector, LeaseTimes
 
 
@@ -27,7 +27,7 @@ class Stage:
             "leader",
             identity,
             LeaseTimes(**settings),
-            Pace(self.time.clock, self.time.sleep, lambda: 0.5),
+            Timing(self.time.clock, self.time.sleep, lambda: 0.5),
         )
 
     def run(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

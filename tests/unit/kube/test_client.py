@@ -45,7 +45,7 @@ class Pace:
 def make_client(server: FakeServer, pace: Pace, **settings: Any) -> Client:
     return Client(
         settings.pop("connection", server.connection),
-        pace=backoff.Pace(pace.clock, pace.sleep, lambda: 0.0),
+        timing=backoff.Timing(pace.clock, pace.sleep, lambda: 0.0),
         **settings,
     )
 
@@ -242,7 +242,9 @@ async def test_a_refused_connection_is_unavailable_and_was_not_applied() -> None
     pace = Pace()
     with reserved_port() as port:
         nobody = Connection(server=f"http://127.0.0.1:{port}", token="secret-token")
-        async with Client(nobody, pace=backoff.Pace(pace.clock, pace.sleep, lambda: 0.0)) as client:
+        async with Client(
+            nobody, timing=backoff.Timing(pace.clock, pace.sleep, lambda: 0.0)
+        ) as client:
             with pytest.raises(errors.Unavailable, match=f"POST {BINDING}") as caught:
                 await client.create(BINDING, {})
     assert not caught.value.maybe_applied

@@ -13,7 +13,7 @@ from tests.unit.kube.issued import FIRST, SECOND, Issued
 from tests.unit.kube.reflector_stage import PODS, Stage, on_node
 
 from gpu_scheduler.kube import config, errors
-from gpu_scheduler.kube.backoff import Pace
+from gpu_scheduler.kube.backoff import Timing
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.tls import TLS_MAX_AGE_SECONDS
@@ -66,7 +66,7 @@ class Cluster:
             "KUBERNETES_SERVICE_PORT": str(address.port),
         }
         connection = config.load(environ, self.mount)
-        return Client(connection, pace=Pace(self.clock, random=lambda: 0.0))
+        return Client(connection, timing=Timing(self.clock, random=lambda: 0.0))
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ async def test_a_client_certificate_in_files_is_read_again(
         certificate_file=tmp_path / "crt",
         key_file=tmp_path / "key",
     )
-    async with Client(connection, pace=Pace(cluster.clock)) as client:
+    async with Client(connection, timing=Timing(cluster.clock)) as client:
         await client.get(f"{PODS}/a")
         (tmp_path / "crt").write_text(SECOND.certificate)
         cluster.clock.now += TLS_MAX_AGE_SECONDS

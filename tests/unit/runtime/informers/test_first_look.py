@@ -9,7 +9,7 @@ from tests.unit.kube.fake_server import FakeServer, refuse
 from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.backoff import Pace
+from gpu_scheduler.kube.backoff import Timing
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.kube.paths import JOBS, PODS
@@ -60,7 +60,7 @@ class Stage:
 async def on_stage() -> AsyncIterator[tuple[Stage, asyncio.Task[None]]]:
     async with (
         FakeServer() as server,
-        Client(server.connection, pace=Pace(random=lambda: 0.0)) as client,
+        Client(server.connection, timing=Timing(random=lambda: 0.0)) as client,
     ):
         body = gpujob_body()
         server.put(f"{GROUP}/gpujobs/job", body)
