@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gpu_scheduler.api.condition import CONDITIONS
 from gpu_scheduler.api.states import STATES, Group, phases
-from gpu_scheduler.runtime.status.event_reasons import EVENT_REASONS
+from gpu_scheduler.runtime.event_reasons import EVENT_REASONS
 from reference.markdown import code, prose, table
 
 _STATES = Path(__file__).parents[2] / "docs" / "states.md"

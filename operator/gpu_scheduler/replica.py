@@ -21,7 +21,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.connection import Connection
-from gpu_scheduler.kube.lease import Elector
+from gpu_scheduler.kube.lease import Elector, LeaseTimes
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.leading.draining import drain
 from gpu_scheduler.runtime.leading.leader_label import follow
@@ -46,6 +46,9 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
     _handle_signals(stop)
     identity = f"{settings.identity}_{uuid.uuid4().hex[:8]}"
     agent = f"gpu-scheduler/{__version__}"
+    times = LeaseTimes(
+        settings.lease_seconds, settings.renew_deadline_seconds, settings.retry_seconds
+    )
     # The election has a client of its own, so that renewals never queue behind other requests.
     async with Client(connection, user_agent=agent) as election:
         elector = Elector(
@@ -53,9 +56,7 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
             settings.lease_namespace,
             LEASE,
             identity,
-            lease_seconds=settings.lease_seconds,
-            renew_deadline_seconds=settings.renew_deadline_seconds,
-            retry_seconds=settings.retry_seconds,
+            times,
         )
         async with Client(
             connection,

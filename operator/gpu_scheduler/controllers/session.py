@@ -13,8 +13,6 @@ import asyncio
 import contextlib
 import itertools
 import logging
-import random
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Self
@@ -25,6 +23,7 @@ import msgspec
 
 from gpu_scheduler.controllers.discovery import ANSWERS
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import REAL_TIME, Timing
 from gpu_scheduler.kube.lines import LineSplitter
 from gpu_scheduler.kube.listing import UNREADABLE, event_of
 from gpu_scheduler.kube.transport import Transport
@@ -52,9 +51,7 @@ class KopfTransport:
     Args:
         transport: Our client; its ``watches`` are told whether a collection can be followed.
         listed: Lists a collection and tells the version to watch it from.
-        clock: Monotonic seconds.
-        sleep: Waits between attempts.
-        random: A number in [0, 1), for jitter.
+        timing: For what is waited between attempts.
     """
 
     closed = False
@@ -63,17 +60,14 @@ class KopfTransport:
         self,
         transport: Transport,
         listed: Listed,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        random: Callable[[], float] = random.random,
+        timing: Timing = REAL_TIME,
     ) -> None:
         self.headers: dict[str, str] = {}
         self._transport = transport
         self._listed = listed
-        self._clock = clock
-        self._sleep = sleep
-        self._backoff = backoff(random)
+        self._clock = timing.clock
+        self._sleep = timing.sleep
+        self._backoff = backoff(timing.random)
         self._failures: Counter[str] = Counter()  # in a row, by path
         self._fresh: set[str] = set()  # listed, and not watched since
 

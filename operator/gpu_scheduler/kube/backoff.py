@@ -4,8 +4,29 @@ The jitter keeps many clients that lost one server from coming back at the same 
 wherever something is tried again.
 """
 
-from collections.abc import Callable
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What time and chance are to who waits and tries again.
+
+    Attributes:
+        clock: Monotonic seconds.
+        sleep: Waits so many seconds.
+        random: A number in [0, 1), for jitter.
+    """
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    random: Callable[[], float] = random.random
+
+
+REAL_TIME = Timing()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,34 +7,20 @@ alone, and the answer is not decoded. How requests are fenced, tried again and c
 
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any, Protocol, TypedDict, TypeVar, Unpack, cast, overload
+from typing import Any, Protocol, TypeVar, Unpack, cast, overload
 
 import msgspec
 import orjson
 
 from gpu_scheduler.kube.media_types import JSON, MERGE_PATCH
 from gpu_scheduler.kube.nesting import shallow
-from gpu_scheduler.kube.transport import Param, Transport
+from gpu_scheduler.kube.transport import Param, RequestOptions, Transport
 
 T = TypeVar("T")
 
 _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
 _DECODERS: dict[object, msgspec.json.Decoder[Any]] = {}
-
-
-class WriteOptions(TypedDict, total=False):
-    """Options of every write, as in ``Transport.request``.
-
-    Attributes:
-        timeout_seconds: Limit with all retries; default: the client's.
-        retry: Try again after 429, 5xx and broken connections; default True.
-        fenced: Ask the fence; False only for the election itself.
-    """
-
-    timeout_seconds: float
-    retry: bool
-    fenced: bool
 
 
 class BodyWrite(Protocol):
@@ -46,7 +32,7 @@ class BodyWrite(Protocol):
         type: What to decode the answer as; None: it is not decoded.
         dry_run: Run admission and validation, store nothing.
         strict: Refuse fields that the kind does not have; without it they are dropped.
-        options: See ``WriteOptions``.
+        options: See ``RequestOptions``.
     """
 
     @overload
@@ -58,7 +44,7 @@ class BodyWrite(Protocol):
         *,
         dry_run: bool = ...,
         strict: bool = ...,
-        **options: Unpack[WriteOptions],
+        **options: Unpack[RequestOptions],
     ) -> Coroutine[Any, Any, None]: ...
 
     @overload
@@ -70,7 +56,7 @@ class BodyWrite(Protocol):
         *,
         dry_run: bool = ...,
         strict: bool = ...,
-        **options: Unpack[WriteOptions],
+        **options: Unpack[RequestOptions],
     ) -> Coroutine[Any, Any, T]: ...
 
 
@@ -123,12 +109,12 @@ class Client(Transport):
             Conflict: the name is taken; with ``maybe_applied`` it may have been taken by an earlier
                 attempt of this very call.
         """
-        return cast("BodyWrite", partial(self._write, "POST", JSON))
+        return cast("BodyWrite", partial(self._write, "POST"))
 
     @property
     def replace(self) -> "BodyWrite":
         """PUT a whole object; with metadata.resourceVersion, Conflict when that is stale."""
-        return cast("BodyWrite", partial(self._write, "PUT", JSON))
+        return cast("BodyWrite", partial(self._write, "PUT"))
 
     @property
     def merge_patch(self) -> "BodyWrite":
@@ -137,7 +123,7 @@ class Client(Transport):
         A resourceVersion in its metadata must be the current one (else Conflict), a uid too (else
         Unprocessable).
         """
-        return cast("BodyWrite", partial(self._write, "PATCH", MERGE_PATCH))
+        return cast("BodyWrite", partial(self._write, "PATCH"))
 
     async def delete(
         self,
@@ -147,7 +133,7 @@ class Client(Transport):
         resource_version: str = "",
         propagation: str = "",
         grace_seconds: int | None = None,
-        **options: Unpack[WriteOptions],
+        **options: Unpack[RequestOptions],
     ) -> None:
         """DELETE an object.
 
@@ -157,7 +143,7 @@ class Client(Transport):
             resource_version: Only if it is unchanged (else Conflict).
             propagation: Background, Foreground or Orphan; empty: the kind's default.
             grace_seconds: For pods; None: as the pod says.
-            options: See ``WriteOptions``.
+            options: See ``RequestOptions``.
         """
         body: dict[str, object] = {"apiVersion": "v1", "kind": "DeleteOptions"}
         preconditions = {"uid": uid, "resourceVersion": resource_version}
@@ -167,19 +153,18 @@ class Client(Transport):
             body["propagationPolicy"] = propagation
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
-        await self._write("DELETE", JSON, path, body, **options)
+        await self._write("DELETE", path, body, **options)
 
     async def _write(
         self,
         method: str,
-        content_type: str,
         path: str,
         body: object,
         type: type[T] | None = None,
         *,
         dry_run: bool = False,
         strict: bool = False,
-        **options: Unpack[WriteOptions],
+        **options: Unpack[RequestOptions],
     ) -> T | None:
         params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
         if strict:
@@ -189,7 +174,7 @@ class Client(Transport):
             path,
             params=params,
             body=body if isinstance(body, bytes) else orjson.dumps(body),
-            content_type=content_type,
+            content_type=MERGE_PATCH if method == "PATCH" else JSON,
             accept=_METADATA_ONLY if type is None else "",
             **options,
         )

@@ -111,10 +111,6 @@ class AnswerTooLarge(ApiError):
     """The answer has more bytes than we hold at once: it has to be asked for in parts."""
 
 
-class Unreachable(Unavailable):
-    """No connection can be opened: nothing was sent."""
-
-
 class NotLeader(ApiError):
     """The fence is closed: nothing (more) was sent."""
 

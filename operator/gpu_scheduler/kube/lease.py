@@ -11,19 +11,17 @@ s. Give the elector a client of its own, so that renewals never queue behind oth
 get, create and update.
 """
 
-import asyncio
 import logging
 import math
-import random
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol, Unpack
 
 from gpu_scheduler.kube import errors, paths
-from gpu_scheduler.kube.client import WriteOptions
+from gpu_scheduler.kube.backoff import Timing
 from gpu_scheduler.kube.times import micro_timestamp
+from gpu_scheduler.kube.transport import RequestOptions
 from gpu_scheduler.kube.unexpected import unexpected
 
 logger = logging.getLogger(__name__)
@@ -51,18 +49,68 @@ class LeaseClient(Protocol):
         """Read the Lease."""
 
     async def create(
-        self, path: str, body: object, type: type[_Lease], **options: Unpack[WriteOptions]
+        self, path: str, body: object, type: type[_Lease], **options: Unpack[RequestOptions]
     ) -> _Lease:
         """Create it."""
 
     async def replace(
-        self, path: str, body: object, type: type[_Lease], **options: Unpack[WriteOptions]
+        self, path: str, body: object, type: type[_Lease], **options: Unpack[RequestOptions]
     ) -> _Lease:
         """Update it, if metadata.resourceVersion is current."""
 
 
 class _Taken(Exception):
     """Somebody else holds the lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """How long a Lease is held, and how often it is renewed.
+
+    Attributes:
+        lease_seconds: How long others must leave the lease alone after a renewal. In the object
+            this is a whole number of at least 1, so it is rounded up there; it only makes others
+            wait longer.
+        renew_deadline_seconds: Without a renewal for this long, leadership is given up.
+        retry_seconds: Time between renewals; between looks at somebody else's lease it is no more
+            than a second.
+
+    Raises:
+        ValueError: they are not retry < renew deadline < lease.
+    """
+
+    lease_seconds: float = 15.0
+    renew_deadline_seconds: float = 10.0
+    retry_seconds: float = 2.0
+
+    def __post_init__(self) -> None:
+        """Check them."""
+        if not 0 < self.retry_seconds < self.renew_deadline_seconds < self.lease_seconds:
+            raise ValueError(
+                f"lease: retry ({self.retry_seconds:g} s) must be below the renew deadline "
+                f"({self.renew_deadline_seconds:g} s), and that below the lease "
+                f"({self.lease_seconds:g} s)"
+            )
+
+    @property
+    def write_seconds(self) -> float:
+        """So long after the last renewal a write must have ended.
+
+        Half-way between the renew deadline and the lease's end: the other half is for what the
+        server still does after we hung up, and for clocks that drift.
+        """
+        return (self.renew_deadline_seconds + self.lease_seconds) / 2
+
+    @property
+    def attempt_seconds(self) -> float:
+        """Limit of one renewal."""
+        return self.renew_deadline_seconds / 3
+
+
+DEFAULT_TIMES = LeaseTimes()
+"""As of client-go."""
+
+_BOOT_TIMING = Timing(clock=boot_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +130,11 @@ class Elector:
         name: Of the Lease; it is created when absent.
         identity: Of this process and no other, not even of an earlier one in the same pod: add
             something random to the pod's name.
-        lease_seconds: How long others must leave the lease alone after a renewal. In the object
-            this is a whole number of at least 1, so it is rounded up there; it only makes others
-            wait longer.
-        renew_deadline_seconds: Without a renewal for this long, leadership is given up.
-        retry_seconds: Time between renewals; between looks at somebody else's lease it is no more
-            than a second.
-        clock: Seconds that also pass while the machine is suspended.
-        sleep: Waits.
-        random: A number in [0, 1), for jitter.
+        times: How long it is held, and how often renewed.
+        timing: Its clock also goes while the machine is suspended.
 
     Raises:
-        ValueError: the times are not retry < renew deadline < lease, or no identity.
+        ValueError: no identity.
     """
 
     def __init__(
@@ -102,19 +143,9 @@ class Elector:
         namespace: str,
         name: str,
         identity: str,
-        *,
-        lease_seconds: float = 15.0,
-        renew_deadline_seconds: float = 10.0,
-        retry_seconds: float = 2.0,
-        clock: Callable[[], float] = boot_seconds,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        random: Callable[[], float] = random.random,
+        times: LeaseTimes = DEFAULT_TIMES,
+        timing: Timing = _BOOT_TIMING,
     ) -> None:
-        if not 0 < retry_seconds < renew_deadline_seconds < lease_seconds:
-            raise ValueError(
-                f"lease: retry ({retry_seconds:g} s) must be below the renew deadline "
-                f"({renew_deadline_seconds:g} s), and that below the lease ({lease_seconds:g} s)"
-            )
         if not identity:
             raise ValueError("lease: identity is empty, which means a released lease")
         self.identity = identity
@@ -122,16 +153,10 @@ class Elector:
         self._namespace = namespace
         self._name = name
         self._path = paths.lease(namespace, name)
-        self._lease_seconds = lease_seconds
-        self._renew_deadline_seconds = renew_deadline_seconds
-        # Writes end half-way between the renew deadline and the lease's end: the other half is
-        # for what the server still does after we hung up, and for clocks that drift.
-        self._write_seconds = (renew_deadline_seconds + lease_seconds) / 2
-        self._attempt_seconds = renew_deadline_seconds / 3
-        self._retry_seconds = retry_seconds
-        self._clock = clock
-        self._sleep = sleep
-        self._random = random
+        self._times = times
+        self._clock = timing.clock
+        self._sleep = timing.sleep
+        self._random = timing.random
         self._renewed_at: float | None = None  # start of the last successful renewal
         self._claimed = False  # a write of ours may have put our identity into the lease
         self._lease: _Lease = {}  # as of our last write
@@ -145,7 +170,7 @@ class Elector:
         if self._renewed_at is None:
             return 0.0
         age = self._clock() - self._renewed_at
-        return self._write_seconds - age if age < self._renew_deadline_seconds else 0.0
+        return self._times.write_seconds - age if age < self._times.renew_deadline_seconds else 0.0
 
     async def acquire(self) -> None:
         """Wait until we are the leader, through any failure of the API server."""
@@ -162,7 +187,7 @@ class Elector:
                     logger.warning("lease: %s", error)
             except Exception:
                 unexpected("lease", self._path)
-            delay = min(self._retry_seconds, _LOOK_SECONDS) * (1.0 + 0.2 * self._random())
+            delay = min(self._times.retry_seconds, _LOOK_SECONDS) * (1.0 + 0.2 * self._random())
             if self._sighting is not None:
                 until_free = self._sighting.expires_at - self._clock()
                 if until_free > 0:
@@ -177,9 +202,9 @@ class Elector:
         """
         why, failure = "never held", ""
         while self._renewed_at is not None:
-            deadline = self._renewed_at + self._renew_deadline_seconds
-            why = f"not renewed within {self._renew_deadline_seconds:g} s{failure}"
-            await self._sleep(min(self._retry_seconds, max(0.0, deadline - self._clock())))
+            deadline = self._renewed_at + self._times.renew_deadline_seconds
+            why = f"not renewed within {self._times.renew_deadline_seconds:g} s{failure}"
+            await self._sleep(min(self._times.retry_seconds, max(0.0, deadline - self._clock())))
             if self._clock() >= deadline:
                 break
             try:
@@ -241,7 +266,7 @@ class Elector:
         )
         now = self._clock()
         if self._sighting is None or self._sighting.record != record:
-            duration = float(spec.get("leaseDurationSeconds") or self._lease_seconds)
+            duration = float(spec.get("leaseDurationSeconds") or self._times.lease_seconds)
             self._sighting = _Sighting(record, now + duration)
             return False
         return now >= self._sighting.expires_at and await self._claim(lease)
@@ -288,7 +313,7 @@ class Elector:
         self._renewed_at = started
 
     async def _read(self) -> _Lease:
-        lease = await self._client.get(self._path, timeout_seconds=self._attempt_seconds)
+        lease = await self._client.get(self._path, timeout_seconds=self._times.attempt_seconds)
         lease.setdefault("spec", {})
         return lease
 
@@ -302,7 +327,7 @@ class Elector:
                 "spec": self._timed(spec),
             },
             dict,
-            **self._options(min(seconds, self._attempt_seconds)),
+            **self._options(min(seconds, self._times.attempt_seconds)),
         )
 
     async def _write(self, lease: _Lease, spec: _Lease, seconds: float = math.inf) -> _Lease:
@@ -310,11 +335,11 @@ class Elector:
             self._path,
             {**lease, "spec": self._timed(spec)},
             dict,
-            **self._options(min(seconds, self._attempt_seconds)),
+            **self._options(min(seconds, self._times.attempt_seconds)),
         )
 
     def _timed(self, spec: _Lease) -> _Lease:
-        seconds = max(1, math.ceil(self._lease_seconds))
+        seconds = max(1, math.ceil(self._times.lease_seconds))
         return {**spec, "leaseDurationSeconds": seconds, "renewTime": _micro_time()}
 
     def _options(self, seconds: float) -> dict[str, Any]:

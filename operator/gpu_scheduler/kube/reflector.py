@@ -12,15 +12,15 @@ the runtime, one per kind.
 
 import asyncio
 import logging
-import random
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Generic
 
 import msgspec
 
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import REAL_TIME, Timing
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.lines import LineSplitter
 from gpu_scheduler.kube.listing import STATUS, UNREADABLE, event_of, parts
@@ -60,6 +60,33 @@ class _MetadataOnly(msgspec.Struct, frozen=True, gc=False):
 _METADATA = msgspec.json.Decoder(_MetadataOnly)
 
 
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """What is listed and watched of a collection, and how: as the API's ``ListOptions``.
+
+    Attributes:
+        label_selector: Only these objects; one that stops matching is gone.
+        field_selector: The same by fields.
+        limit: Objects per page of the list.
+        inactivity_seconds: Silence after which a connection counts as dead; the server is asked
+            to end each watch, or send a bookmark, before that.
+    """
+
+    label_selector: str = ""
+    field_selector: str = ""
+    limit: int = 500
+    inactivity_seconds: float = 70.0
+
+    @property
+    def params(self) -> Mapping[str, Param]:
+        """The selectors, as a query."""
+        said = {"labelSelector": self.label_selector, "fieldSelector": self.field_selector}
+        return {name: selector for name, selector in said.items() if selector}
+
+
+ALL = WatchOptions()
+
+
 class Reflector(Generic[T]):
     """Lists and watches one collection.
 
@@ -69,13 +96,8 @@ class Reflector(Generic[T]):
         path: The collection, for example ``/api/v1/pods``.
         type: The msgspec struct to decode objects as.
         handler: Told of every change.
-        params: labelSelector and fieldSelector, if any. An object that stops matching is gone.
-        page_size: Objects per page of the list.
-        inactivity_seconds: Silence after which a connection counts as dead; the server is asked
-            to end each watch, or send a bookmark, before that.
-        clock: Monotonic seconds.
-        sleep: Waits between connections.
-        random: A number in [0, 1), for jitter.
+        options: Which objects of it, and in which portions.
+        timing: For what is waited between connections.
     """
 
     def __init__(
@@ -84,13 +106,8 @@ class Reflector(Generic[T]):
         path: str,
         type: type[T],
         handler: EventHandler[T],
-        *,
-        params: Mapping[str, Param] | None = None,
-        page_size: int = 500,
-        inactivity_seconds: float = 70.0,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        random: Callable[[], float] = random.random,
+        options: WatchOptions = ALL,
+        timing: Timing = REAL_TIME,
     ) -> None:
         self.synced = asyncio.Event()
         """Set once the first complete list has been told."""
@@ -100,18 +117,18 @@ class Reflector(Generic[T]):
         self._path = path
         self._decoder = msgspec.json.Decoder(type)
         self._store = Store(handler)
-        self._params = dict(params or {})
-        self._page_size = page_size
-        self._inactivity_seconds = inactivity_seconds
-        self._clock = clock
-        self._sleep = sleep
-        self._random = random
-        self._backoff = backoff(random)
+        self._params = options.params
+        self._page_size = options.limit
+        self._inactivity_seconds = options.inactivity_seconds
+        self._clock = timing.clock
+        self._sleep = timing.sleep
+        self._random = timing.random
+        self._backoff = backoff(timing.random)
         self._open = False  # the watch that is tried, or was tried last
         self._version = ""  # where the next watch starts; empty: list first
         self._failures = 0  # in a row
         self._error_events = 0  # in a row
-        self._heard_at = clock()
+        self._heard_at = timing.clock()
         self._slice_end = 0.0
 
     def __len__(self) -> int:

@@ -9,20 +9,18 @@ credentials are never logged. The base of ``Client``, which gives the verbs thei
 
 import asyncio
 import contextlib
-import random
-import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from ssl import SSLContext
-from typing import Self, TypedDict
+from typing import Self, TypedDict, Unpack
 from urllib.parse import urlencode
 
 import aiohttp
 from yarl import URL
 
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.backoff import REAL_TIME, Backoff, Timing
 from gpu_scheduler.kube.clock import NOBODY, Heard
 from gpu_scheduler.kube.connection import Connection, Token
 from gpu_scheduler.kube.media_types import JSON
@@ -42,6 +40,20 @@ class _TlsOptions(TypedDict, total=False):
     server_hostname: str
 
 
+class RequestOptions(TypedDict, total=False):
+    """Options of every request.
+
+    Attributes:
+        timeout_seconds: Limit with all retries; None, the default: the client's.
+        retry: Try again after 429, 5xx and broken connections; default True.
+        fenced: A write asks the fence, by default; False only for the election itself.
+    """
+
+    timeout_seconds: float | None
+    retry: bool
+    fenced: bool
+
+
 class Transport:
     """A session with one API server; an async context manager.
 
@@ -51,13 +63,9 @@ class Transport:
             every attempt. None: no fence.
         timeout_seconds: Limit of a request, with its retries and its wait for a slot, unless the
             call says otherwise.
-        patient: Try again also while no connection can be opened, as a program that stays does;
-            a person wants to know at once.
         concurrency: Requests in flight; watches do not count.
         user_agent: Shown in the API server's audit log.
-        clock: Monotonic seconds.
-        sleep: Waits between retries.
-        random: A number in [0, 1), for jitter.
+        timing: For what is waited between retries.
     """
 
     def __init__(
@@ -66,12 +74,9 @@ class Transport:
         *,
         fence: Callable[[], float] | None = None,
         timeout_seconds: float = 10.0,
-        patient: bool = True,
         concurrency: int = 50,
         user_agent: str = "python-kube-client",
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        random: Callable[[], float] = random.random,
+        timing: Timing = REAL_TIME,
     ) -> None:
         self.connection = connection
         self.requests: Counter[tuple[str, str]] = Counter()
@@ -80,20 +85,19 @@ class Transport:
         """Collections whose lists are not streamed, or not well; see ``listing``."""
         self.heard = NOBODY
         """What time the API server last said that it is."""
-        self.watches = Watches(clock)
+        self.watches = Watches(timing.clock)
         """Which collections cannot be followed; told by who does."""
         self._fence = fence
         self._timeout_seconds = timeout_seconds
-        self._patient = patient
         self._user_agent = user_agent
-        self._clock = clock
-        self._sleep = sleep
+        self._clock = timing.clock
+        self._sleep = timing.sleep
         self._slots = asyncio.Semaphore(concurrency)
-        self._backoff = Backoff(0.05, 2.0, random)
-        self._token = Token(connection, clock)
+        self._backoff = Backoff(0.05, 2.0, timing.random)
+        self._token = Token(connection, timing.clock)
         self._sent_token = ""
         self._opened: aiohttp.ClientSession | None = None
-        self._tls = Tls(connection, clock)
+        self._tls = Tls(connection, timing.clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -116,9 +120,7 @@ class Transport:
         body: bytes | None = None,
         content_type: str = JSON,
         accept: str = "",
-        timeout_seconds: float | None = None,
-        retry: bool = True,
-        fenced: bool = True,
+        **options: Unpack[RequestOptions],
     ) -> bytes:
         """Send a request, with retries, and return the body of the good answer.
 
@@ -129,16 +131,16 @@ class Transport:
             body: JSON.
             content_type: What ``body`` is.
             accept: Other than JSON.
-            timeout_seconds: Limit with all retries; None: the client's.
-            retry: Try again after 429, 5xx and broken connections.
-            fenced: A write asks the fence; False only for the election itself.
+            options: See ``RequestOptions``.
 
         Raises:
             ApiError: the class for the answer, Unavailable, or NotLeader.
         """
         write = method != "GET"
-        fence = self._fence if write and fenced else None
-        budget = self._timeout_seconds if timeout_seconds is None else timeout_seconds
+        fence = self._fence if write and options.get("fenced", True) else None
+        budget = options.get("timeout_seconds")
+        if budget is None:
+            budget = self._timeout_seconds
         if fence is not None:
             budget = min(budget, fence())
             if budget < _LEAST_SECONDS:
@@ -149,7 +151,7 @@ class Transport:
         call = _Call(method, path, _query(params), body, headers, self._clock() + budget)
         try:
             async with asyncio.timeout(budget):
-                return await self._until_answered(call, fence, retry)
+                return await self._until_answered(call, fence, options.get("retry", True))
         except TimeoutError:
             self.requests[method, "timeout"] += 1
             raise errors.Unavailable(
@@ -188,8 +190,6 @@ class Transport:
                 if error.retry_after_seconds is not None:
                     delay += error.retry_after_seconds
                 again = isinstance(error, errors.Unavailable) or error.status in _RETRIED
-                if not self._patient and isinstance(error, errors.Unreachable):
-                    again = False
                 if not (retry and again) or self._clock() + delay >= call.deadline:
                     raise
             attempt += 1
@@ -226,7 +226,7 @@ class Transport:
             message = f"{call.method} {call.path}: {_describe(error)}"
             if isinstance(error, aiohttp.ClientConnectorError):
                 call.uncertain = before
-                raise errors.Unreachable(message=message) from None
+                raise errors.Unavailable(message=message) from None
             raise errors.Unavailable(message=message) from None
 
     @contextlib.asynccontextmanager

@@ -32,6 +32,7 @@ from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
 from gpu_scheduler.runtime.reports import build as reports
 from gpu_scheduler.runtime.status import build as status
 from gpu_scheduler.runtime.status.device_events import DeviceEvents
+from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.runtime.trial_source import Handle, TrialSource
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -57,7 +58,9 @@ class Operator:
 
         ``holder``: what the Lease calls this process; ``trial_source``: who runs sweeps.
         """
-        shared = self.common = common.build(client, settings, process_clock or Clock())
+        shared = self.common = common.build(
+            client, settings, process_clock or Clock(), lambda job: self.sweeping.left(job)
+        )
         self.state, clock = shared.state, shared.clock.monotonic
         self.synced = asyncio.Event()
         self.eviction = eviction.build(shared)
@@ -98,6 +101,7 @@ class Operator:
                 observe_seconds=observations.cycle_seconds,
             ),
         )
+        self._watched = Watched(self.state.nodes.agents.reports, self.state.nodes.sick_devices)
         hurried = self.binding.binder.hurries
         self.status = status.build(shared, self.eviction.preemption, self._context, hurried)
         self.watches = self._watches()
@@ -175,7 +179,7 @@ class Operator:
             await self.watches.first_look.rest(group)
             log.info(
                 "synced: %d pods, %d GPUJobs, %d projects",
-                len(self.state.pods),
+                len(self.state.pods.known),
                 len(self.state.gpujobs),
                 len(self.state.projects.records),
             )
@@ -209,4 +213,5 @@ class Operator:
             doubt=state.waiting.doubts.of(job.key),
             evicted=self.eviction.losses.of(job.key),
             trouble=self.binding.starting.trouble,
+            watched=self._watched,
         )

@@ -329,7 +329,7 @@ class Planning:
     def _waits_in_quarantine(self, given: PlanInput, gone: set[ObjectRef]) -> dict[JobKey, Wait]:
         """What is said of jobs that are quarantined, and of those of a project that is."""
         keys = {JobKey(each.name) for each in gone if each.type is ObjectType.JOB}
-        waits = {key: self._quarantine.job(key) for key in keys if self._state.work(key)}
+        waits = {key: self._quarantine.job(key) for key in keys if self._state.workloads.get(key)}
         for job in given.jobs:
             if why := self._quarantine.project(job.project):
                 waits[job.key] = f"GPUProject {job.project} is {why}"

@@ -75,6 +75,10 @@ class TrialSource(Protocol):
         """Whether pods of a GPUJob may be placed; true where it is no sweep."""
         ...
 
+    def left(self, job: GPUJobRecord) -> int | None:
+        """How many of its trials have not ended; None where it is no sweep."""
+        ...
+
     def segments(self, acceptance: Acceptance, accepting: Accepting, writes: JobWrites) -> Jobs:
         """What makes the Jobs of sweeps."""
         ...

@@ -127,7 +127,7 @@ def _carry_out(
     for decision in result.evicts:
         _evict(simulated, decision.pod, decision, moment, outcome, now)
         # A gang goes as a whole, whichever of its pods the plan names.
-        members = state.records(decision.job) if decision.whole_job else ()
+        members = state.workloads.pods(decision.job) if decision.whole_job else ()
         for uid in [p.uid for p in members if p.allocation is not None and p.uid not in gone]:
             gone.add(uid)
             _evict(simulated, uid, decision, moment, outcome, now)
@@ -141,7 +141,7 @@ def _evict(
     outcome: SettledCluster,
     now: str,
 ) -> None:
-    pod = simulated.state.pods[uid]
+    pod = simulated.state.pods.known[uid]
     if decision.reason is EvictReason.CONSOLIDATE:
         simulated.state.running_pods.moves.decided(pod, epoch_seconds(now))
     outcome.gives_way.append((pod, decision, moment))

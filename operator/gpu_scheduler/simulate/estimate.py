@@ -91,7 +91,7 @@ def _kept(planned: Planned, waiting: Waiting) -> Json | None:
     if any(reservation.reason is ReservationReason.FREED for reservation in reservations):
         text = f"as soon as the pods that give way to it on {nodes} have ended"
         gone = [
-            _gone(planned, planned.simulated.state.pods[each.pod], each)
+            _gone(planned, planned.simulated.state.pods.known[each.pod], each)
             for each in planned.plan.evicts
             if each.beneficiary == waiting.key
         ]

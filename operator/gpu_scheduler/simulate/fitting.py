@@ -153,7 +153,7 @@ def _most(cluster: Cluster, requests: Sequence[DeviceRequest]) -> int:
 def _more(simulated: SimulatedCluster, job: GPUJobRecord, pods: int) -> None:
     """So many pods in all: beside those that the job has."""
     for uid, body in simulated.templates.items():
-        if uid in {own.uid for own in simulated.state.jobs_of(job.key)}:
+        if uid in {own.uid for own in simulated.state.workloads.jobs(job.key)}:
             simulated.state.decisions.widening[uid] = pods
             for index in range(len(first_indexes(body)), pods):
                 simulated.see(pod_of(body, index, NEW, job.created))

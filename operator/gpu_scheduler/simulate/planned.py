@@ -54,8 +54,8 @@ class Planned:
         if kind == "gpujob":
             key = JobKey(f"{namespace}/{name}")
             return key if key in state.gpujobs else None
-        pod = state.pods.get(PodUID(pod_uid))
-        return state.job_of(pod) if pod is not None else None
+        pod = state.pods.known.get(PodUID(pod_uid))
+        return state.workloads.key_of(pod) if pod is not None else None
 
     def group_of(self, key: JobKey, pod_uid: str = "") -> PodGroup | None:
         """What of a job waits: with this pod, or else the first; None: nothing does."""
@@ -72,7 +72,7 @@ class Planned:
 
     def name_of(self, key: JobKey) -> str:
         """What a job is called."""
-        return self.simulated.state.name_of(key)
+        return self.simulated.state.groups.name_of(key)
 
 
 def plan_once(objects: Objects, now: str, rules: OperatorRules = DEFAULT) -> Planned:

@@ -51,22 +51,22 @@ class SimulatedCluster:
 
         One that asks by itself is made again by its controller, if it has one.
         """
-        pod, share = self.state.pods.get(uid), self.shares.pop(uid, None)
+        pod, share = self.state.pods.known.get(uid), self.shares.pop(uid, None)
         self.state.pod_gone(uid)
         suffix = f"{AGAIN}-{uid.count(AGAIN) + 1}" if AGAIN in uid else AGAIN
         job = self.templates.get(pod.job_uid) if pod is not None else None
         if share is not None:
             self.see(again(share, suffix, now))
-        elif pod is not None and job is not None and pod.job_uid in self.state.jobs:
+        elif pod is not None and job is not None and pod.job_uid in self.state.jobs.believed:
             self.state.pod_changed(pod_of(job, pod.index, suffix, now))
 
     def see(self, pod: Pod) -> None:
         """A pod is there."""
         known = self.state.pod_changed(pod)
-        key = self.state.job_of(known) if known is not None else None
+        key = self.state.workloads.key_of(known) if known is not None else None
         if known is None or key is None or known.share is None:
             return
-        self.names[key] = self.state.name_of(key)
+        self.names[key] = self.state.groups.name_of(key)
         if known.share.controlled:
             self.shares[known.uid] = pod
 
@@ -117,7 +117,7 @@ def scene_of(
         own.setdefault(owner_uid(body), set()).add(body["metadata"]["name"])
     for record in state.gpujobs.values():
         _look_at(simulated, record, own.get(record.uid, set()))
-    for group in state.groups.values():
+    for group in state.groups.records.values():
         if state.waiting.has_pods(group.key) and (problem := _problem(state, group)):
             _stop(simulated, group.key, Reason.INVALID, problem)
     return simulated
@@ -160,7 +160,7 @@ def _typed(bodies: Iterable[Body], type: type[T]) -> Iterator[T]:
 
 
 def _lose(simulated: SimulatedCluster, nodes: set[str], now: str) -> None:
-    for pod in [pod for pod in simulated.state.pods.values() if pod.node in nodes]:
+    for pod in [pod for pod in simulated.state.pods.known.values() if pod.node in nodes]:
         simulated.restart(pod.uid, now)
 
 
@@ -221,13 +221,13 @@ def _look_at(simulated: SimulatedCluster, job: GPUJobRecord, own: set[str]) -> N
 def _complete(simulated: SimulatedCluster, job: GPUJobRecord) -> None:
     """The pods that Jobs which exist would make, if all that their GPUJob asks for had a place."""
     state, room = simulated.state, dict[str, int]()
-    for own in job.own(state.jobs_of(job.key)):
+    for own in job.own(state.workloads.jobs(job.key)):
         if own.role not in job.requests or own.ended or own.uid not in simulated.templates:
             continue
         state.decisions.widening[own.uid] = job.requests[
             own.role
         ].at_once  # as wide as its pods would have it
-        live = {pod.index for pod in state.pods_of(own.uid) if pod.stage is not Stage.ENDED}
+        live = {pod.index for pod in state.pods.of_job(own.uid) if pod.stage is not Stage.ENDED}
         left = room.setdefault(own.role, job.requests[own.role].at_once) - len(live)
         over = {*own.completed, *own.lost, *live}
         missing = islice((index for index in own.indexes if index not in over), max(0, left))

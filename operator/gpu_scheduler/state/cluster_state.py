@@ -5,7 +5,7 @@ the pod's next event with a node confirms it, ``forget`` takes it back. An event
 known of a pod is ignored. Single-threaded: called from one event loop.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from gpu_scheduler.api.gpujob import Phase
@@ -37,6 +37,10 @@ from gpu_scheduler.state.queue.moves import Moves
 from gpu_scheduler.state.queue.prospective import ProspectivePod, most_prospective, prospective_pods
 from gpu_scheduler.state.queue.running_pods import RunningPodStore
 from gpu_scheduler.state.queue.waiting import PendingPods
+from gpu_scheduler.state.workloads import Workloads
+
+TrialsLeft = Callable[[GPUJobRecord], int | None]
+"""How many trials of a GPUJob have not ended; None where it is no sweep."""
 
 
 class ClusterState:
@@ -49,6 +53,7 @@ class ClusterState:
         consolidation: bool = False,
         now: Callable[[], float] | None = None,
         lacks: Callable[[Pod, ShareRequest], str] = lambda pod, asked: "",
+        trials_left: TrialsLeft = lambda job: None,
     ) -> None:
         """Start knowing nothing.
 
@@ -58,37 +63,31 @@ class ClusterState:
             now: epoch seconds, only ever more; None: what is shown is no cluster of this moment,
                 and its stamps are right.
             lacks: what a pod that asks by itself lacks of what makes it ours; empty = nothing.
+            trials_left: see ``TrialsLeft``.
         """
-        self._pods = PodStore(holders_in)
-        self._gpujobs: dict[JobKey, GPUJobRecord] = {}
         # For others to read. What they write goes through the methods below.
-        self.pods: Mapping[PodUID, PodRecord] = self._pods.known
-        self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
-        self.gpujobs: Mapping[JobKey, GPUJobRecord] = self._gpujobs
-        self._shares = ShareGroups()
-        self.groups: Mapping[JobKey, GPUJobRecord] = self._shares.records  # of pods without GPUJob
-        self.leaving: set[PodUID] = set()  # their eviction was decided here
+        self.pods = PodStore(holders_in)
+        self.jobs = JobStore()
+        self.groups = ShareGroups()  # of pods without GPUJob
+        self.workloads = Workloads(self.groups, self.jobs, self.pods)
+        self.gpujobs: Mapping[JobKey, GPUJobRecord] = self.workloads.gpujobs
         self.terminating: set[str] = set()  # namespaces: nothing can be made there
-        self.job_store = JobStore()
-        self.jobs: Mapping[str, JobRecord] = self.job_store.believed  # by uid
         self.ledger = Ledger()
         self.projects = ProjectStore()
         self.classes = ClassStore()
-        self.nodes = NodeStore(self.ledger, self.pods, self._node_refreshed, self._touch_pods)
-        self.agents = self.nodes.agents
+        self.nodes = NodeStore(self.ledger, self.pods.known, self._node_refreshed, self._touch_pods)
         self.beginnings = Beginnings(now)
         self.waiting = PendingPods(self.beginnings)
         self.changes = Changes(self.waiting)
         self.running_pods = RunningPodStore(Moves(on=consolidation), self.beginnings)
         self.bereft = BereftPods(
-            self.job_store, self._gpujobs, self.running_pods.set_following, self.agents.note_news
+            self.jobs, self.gpujobs, self.running_pods.set_following, self.nodes.agents.note_news
         )
         self._placed_pods = PlacedPodStore(self.projects.owner)
         self.decisions = Decisions(
-            self.ledger, self._placed_pods, self.waiting, self.changes, self._gpujobs
+            self.ledger, self._placed_pods, self.waiting, self.changes, self.gpujobs
         )
-        self.vanished: dict[JobKey, list[JobRecord]] = {}  # Jobs that the watch shows no more
-        self.trials_left: Callable[[GPUJobRecord], int | None] = lambda job: None
+        self._trials_left = trials_left
         self.lacks = lacks
 
     def snapshot(self) -> Cluster:
@@ -98,7 +97,7 @@ class ClusterState:
         cluster.catalogue = self.classes.catalogue
         self._placed_pods.begin()
         cluster.placed_pods = self._placed_pods
-        cluster.names = self._shares.names
+        cluster.names = self.groups.names
         cluster.held_by_model = self.projects.holdings_by_model(self.ledger.held_by_model)
         return cluster
 
@@ -119,71 +118,40 @@ class ClusterState:
 
     def waiting_job(self, key: JobKey) -> WaitingJob | None:
         """One of them; None when none of its pods needs a decision."""
-        job = self.work(key)
+        job = self.workloads.get(key)
         if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
             return None
         project = self.projects.owner(job.namespace)
         if project is None or (key in self.decisions.nominated and is_gang(job.spec)):
             return None  # a gang is placed in one piece: it has its places, and its pods come
-        if self.waiting.has_pods(key) and any(map(self.shrinks, self.jobs_of(key))):
+        if self.waiting.has_pods(key) and any(map(self.shrinks, self.workloads.jobs(key))):
             return None  # what got a place now might be deleted with what has none
         prospective = partial(self._prospective, job, project)
         return self.waiting.job(job, project, lambda: self.gang(job), prospective)
 
-    def work(self, key: JobKey) -> GPUJobRecord | None:
-        """A GPUJob, or a group of pods without one."""
-        return self._gpujobs.get(key) or self.groups.get(key)
-
-    def name_of(self, key: JobKey) -> str:
-        """What a GPUJob, or a group of pods without one, is called in sentences."""
-        return self._shares.names.get(key, key)
-
     def _member_changed(self, pod: PodRecord | None) -> bool:
         """Whether it is one of a GPUJob, or of a group."""
-        key = self.job_of(pod) if pod is not None else None
+        key = self.workloads.key_of(pod) if pod is not None else None
         if key is not None:
             self.changes.members_changed(key)
         return key is not None
 
     def _touch_pods(self, pods: Iterable[PodUID]) -> None:
-        known = [self.pods[uid] for uid in pods if uid in self.pods]
-        self.changes.touch_statuses(key for key in map(self.job_of, known) if key is not None)
-        self.agents.note_news(pod.uid for pod in known)
-
-    def job_of(self, pod: PodRecord) -> JobKey | None:
-        """The GPUJob that a pod belongs to, or its group, as far as known."""
-        job = self.jobs.get(pod.job_uid)
-        return job.owner if job else None
-
-    def gpujob_of(self, pod: PodRecord) -> GPUJobRecord | None:
-        """The GPUJob of a pod; None where that is not known, or there is none."""
-        return self.work_of(pod) if pod.share is None else None
-
-    def work_of(self, pod: PodRecord) -> GPUJobRecord | None:
-        """The GPUJob of a pod, or its group; not a later GPUJob of that name."""
-        own = self.jobs.get(pod.job_uid)
-        work = self.work(own.owner) if own is not None else None
-        return work if own is not None and work is not None and work.uid == own.owner_uid else None
-
-    def records(self, key: JobKey) -> Iterator[PodRecord]:
-        """The pods of a GPUJob."""
-        for job in self.jobs_of(key):
-            yield from self._pods.of_job(job.uid)
-
-    def pods_of(self, job_uid: str) -> Iterator[PodRecord]:
-        """The pods of a Job."""
-        return self._pods.of_job(job_uid)
+        known = [self.pods.known[uid] for uid in pods if uid in self.pods.known]
+        keys = map(self.workloads.key_of, known)
+        self.changes.touch_statuses(key for key in keys if key is not None)
+        self.nodes.agents.note_news(pod.uid for pod in known)
 
     def count(self, job_uid: str) -> PodCount:
         """The pods of a Job, as they count for its controller."""
-        return counted(self._pods.of_job(job_uid), self.decisions.assumed)
+        return counted(self.pods.of_job(job_uid), self.decisions.assumed)
 
     def shrinks(self, own: JobRecord) -> bool:
         """Whether the controller of a Job may yet delete pods of it: none of them gets a place."""
-        if own.owner not in self._gpujobs:
+        if own.owner not in self.gpujobs:
             return False  # pods that ask by themselves: nobody's width says how many there are
         asked, decided = self.decisions.widening.get(own.uid, 0), own.uid in self.decisions.narrowed
-        known = max(self._pods.number_of(own.uid), own.active)
+        known = max(self.pods.number_of(own.uid), own.active)
         if not (own.narrowed or decided) and known <= parallelism_of(own):
             return False  # without a look at each pod
         count = self.count(own.uid)
@@ -191,22 +159,16 @@ class ClusterState:
 
     def gang(self, job: GPUJobRecord) -> Gang | None:
         """The gang that a GPUJob is, as its pods stand; None when they start one by one."""
-        jobs, pods = self.jobs_of(job.key), self.records(job.key)
+        jobs, pods = self.workloads.jobs(job.key), self.workloads.pods(job.key)
         return gang_of(
-            job.spec, jobs, pods, self.decisions.assumed.keys(), self.leaving, self.ledger
+            job.spec, jobs, pods, self.decisions.assumed.keys(), self.pods.leaving, self.ledger
         )
-
-    def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
-        """The Jobs of a GPUJob; not those of an earlier one of the same name."""
-        owner = self.work(key)
-        known = self.job_store.of(key)
-        return [job for job in known if owner is None or job.owner_uid == owner.uid]
 
     def _is_over(self, job: GPUJobRecord) -> bool:
         """Whether it makes no more pods; a sweep that has ended may get more trials."""
         if not job.finished or job.status.get("phase") == Phase.FAILED:
             return job.finished
-        return not self.trials_left(job)
+        return not self._trials_left(job)
 
     def _prospective(self, job: GPUJobRecord, project: ProjectName) -> list[ProspectivePod]:
         if job.templates is None or job.key in self.decisions.withheld or self._is_over(job):
@@ -214,34 +176,36 @@ class ClusterState:
         record = self.projects.records[project]
         return prospective_pods(
             job,
-            self.jobs_of(job.key),
-            self.records(job.key),
+            self.workloads.jobs(job.key),
+            self.workloads.pods(job.key),
             self.decisions.nominated.of(job.key),
-            left=self.trials_left(job),
+            left=self._trials_left(job),
             most=partial(most_prospective, self.ledger.cluster, ceiling_milli(record.project)),
         )
 
     def _makes_room(self, old: PodRecord | None) -> bool:
         """Whether a pod that is no more had kept its GPUJob from having another one planned."""
-        key = self.job_of(old) if old is not None and old.stage is not Stage.ENDED else None
+        if old is None or old.stage is Stage.ENDED:
+            return False
+        key = self.workloads.key_of(old)
         return key is not None and self.waiting.is_open(key)
 
     def pod_changed(self, pod: Pod) -> PodRecord | None:
         """Take over a pod's news; None when it is older than what is known, or the pod is gone."""
-        new = self._pods.read(pod)
+        new = self.pods.read(pod)
         if new is None:
             return None
-        old = self.pods.get(new.uid)
+        old = self.pods.known.get(new.uid)
         self._join(new, pod)
-        new = without_stranger(new, self.jobs.get(new.job_uid))
-        self._left(self._pods.upsert(new))
+        new = without_stranger(new, self.jobs.believed.get(new.job_uid))
+        self._left(self.pods.upsert(new))
         if new.stage is Stage.ENDED or new.node:
             self.decisions.assumed.pop(new.uid, None)
         self.changes.replan(charge(self.ledger, new, pod) | self._seat(new, pod))
         self.running_pods.moves.see(new, pod)
         self._occupy(new)
         if new.stage is Stage.WAITING and new.uid not in self.decisions.assumed:
-            self.changes.replan(self.waiting.put(new, pod, self.jobs.get(new.job_uid)))
+            self.changes.replan(self.waiting.put(new, pod, self.jobs.believed.get(new.job_uid)))
         else:
             self.changes.replan(self.waiting.drop(new.uid))
         self._member_changed(new)
@@ -253,9 +217,8 @@ class ClusterState:
 
         Not ``for_good``: it has ended, and nothing of it need be known.
         """
-        old = self._pods.drop(uid, gone=for_good)
+        old = self.pods.drop(uid, gone=for_good)
         self.decisions.assumed.pop(uid, None)
-        self.leaving.discard(uid)
         self.running_pods.forget(uid)
         self.bereft.forget(uid)
         self.beginnings.forget(uid)
@@ -267,7 +230,7 @@ class ClusterState:
     def job_changed(self, job: Job) -> JobRecord | None:
         """Take over a Job's news; None when it is not a GPUJob's, or old."""
         new, uid = job_record(job), job.metadata.uid
-        if new is not None and self.job_store.outdates(new):
+        if new is not None and self.jobs.outdates(new):
             return None
         if self.bereft.job_seen(uid, ours=new is not None):
             self._occupy_by(uid)
@@ -275,14 +238,14 @@ class ClusterState:
 
     def job_gone(self, uid: str) -> JobKey | None:
         """Forget a Job, and say whose it was; its pods are forgotten when they are gone."""
-        old = self.job_store.depart(uid)
+        old = self.jobs.depart(uid)
         self.bereft.job_gone(uid)
         self._occupy_by(uid)
         if old is None:
             return None
         self.decisions.let_be(uid)
-        if self._gpujobs.get(old.owner) is not None and not old.ended:
-            self.vanished.setdefault(old.owner, []).append(old)
+        if self.gpujobs.get(old.owner) is not None and not old.ended:
+            self.jobs.vanished.setdefault(old.owner, []).append(old)
         self.decisions.give_back(old.owner)
         self.changes.members_changed(old.owner)
         self.changes.replan(self.waiting.disown(uid))
@@ -291,12 +254,12 @@ class ClusterState:
 
     def gpujob_changed(self, job: GPUJobRecord) -> None:
         """Take over a GPUJob's news."""
-        old = self._gpujobs.get(job.key)
+        old = self.gpujobs.get(job.key)
         if old is not None and old.uid == job.uid:
             job.began = old.began
         elif job.began is None:
             job.began = self.beginnings.order(job.created_seconds)
-        self._gpujobs[job.key] = job
+        self.workloads.gpujobs[job.key] = job
         self.waiting.doubts.see(job, new=old is None)
         if old is None:
             said = str(job.status.get("message") or "")
@@ -307,20 +270,19 @@ class ClusterState:
             self.decisions.give_back(job.key)
             self.changes.replan()
             self.changes.touch(job.key)
-            for own in self.job_store.claims(job.key):
+            for own in self.jobs.claims(job.key):
                 self._judge_job(own)
                 self._occupy_by(own.uid)
 
     def gpujob_gone(self, key: JobKey) -> None:
         """Forget a GPUJob."""
-        self.job_store.forget(key)
+        self.jobs.forget(key)
         self.decisions.withheld.pop(key, None)
-        self.vanished.pop(key, None)
         self.waiting.set_open(key, False)
         self.decisions.give_back(key)
-        if self._gpujobs.pop(key, None) is not None:
+        if self.workloads.gpujobs.pop(key, None) is not None:
             self.changes.replan()
-            for own in self.job_store.of(key):
+            for own in self.jobs.of(key):
                 self._occupy_by(own.uid)
 
     def project_changed(self, project: ProjectRecord) -> None:
@@ -351,26 +313,26 @@ class ClusterState:
         if uid not in self.decisions.assumed:
             return
         self.decisions.take_back(uid)
-        self.leaving.discard(uid)
+        self.pods.leaving.discard(uid)
         self.changes.replan()
         if pod is None:
             self.pod_gone(uid)
             return
-        known, version = self.pods.get(uid), int(pod.metadata.resource_version or 0)
+        known, version = self.pods.known.get(uid), int(pod.metadata.resource_version or 0)
         if known is None or known.version > version:
             return
         if known.version == version and known.stage is Stage.WAITING:
             # It may be slim, so that nothing else is to be read off it: the record stands.
-            self.changes.replan(self.waiting.put(known, pod, self.jobs.get(known.job_uid)))
+            self.changes.replan(self.waiting.put(known, pod, self.jobs.believed.get(known.job_uid)))
             self._member_changed(known)
         else:
             self.pod_changed(pod)
 
     def set_leaving(self, uid: PodUID, leaving: bool) -> None:
         """Note that a pod's eviction was decided, or given up: what it holds will be free."""
-        (self.leaving.add if leaving else self.leaving.discard)(uid)
+        (self.pods.leaving.add if leaving else self.pods.leaving.discard)(uid)
         self.running_pods.set_evicting(uid, leaving)
-        self.changes.replan(self._member_changed(self.pods.get(uid)))
+        self.changes.replan(self._member_changed(self.pods.known.get(uid)))
 
     def spare(self, uid: PodUID, spared: bool) -> None:
         """Choose this pod for no eviction, until further notice."""
@@ -380,22 +342,22 @@ class ClusterState:
     def give_up_on(self, uid: PodUID) -> None:
         """A pod that leaves, or was to go with its owner, does not: its room is not counted on."""
         if self.bereft.leave(uid):
-            self._occupy(self.pods[uid])
+            self._occupy(self.pods.known[uid])
         else:
             self.running_pods.give_up_on(uid)
         self.changes.replan()
 
     def _judge_job(self, new: JobRecord) -> JobRecord | None:
         """Believe a Job, or not (None)."""
-        old = self.jobs.get(new.uid)
-        for lost in self.job_store.judge(new, self._gpujobs.get(new.owner)):
+        old = self.jobs.believed.get(new.uid)
+        for lost in self.jobs.judge(new, self.gpujobs.get(new.owner)):
             self.changes.replan(1 + self.waiting.disown(lost.uid))
             self._occupy_by(lost.uid)
         self.changes.members_changed(new.owner)
-        if new.uid not in self.jobs:
+        if new.uid not in self.jobs.believed:
             return None
         if old is None:
-            for pod in self._pods.part_strangers(new):
+            for pod in self.pods.part_strangers(new):
                 self._member_changed(pod)
                 self.changes.replan(self.waiting.drop(pod.uid))
         if self.waiting.is_open(new.owner):
@@ -412,23 +374,23 @@ class ClusterState:
         """Put a pod that asks by itself into its group."""
         if new.share is None:
             return
-        old = self.pods.get(new.uid)
+        old = self.pods.known.get(new.uid)
         if old is None or old.stage is not new.stage:
             self.projects.touch(new.namespace)  # it counts those that run
-        if new.warnings or self.agents.reports(new):
-            self.agents.note_news([new.uid])
+        if new.warnings or self.nodes.agents.reports(new):
+            self.nodes.agents.note_news([new.uid])
         problem, request = new.share.problem, new.share.request
         if request is not None and new.stage is Stage.WAITING:
             problem = self.lacks(pod, request)
-        own, changed = self._shares.put(pod, new.share, problem)
+        own, changed = self.groups.put(pod, new.share, problem)
         if old is None and new.stage is Stage.WAITING and new.unscheduled is not None:
-            about = About(own.uid, 0, alike=self.groups[own.owner].alike)
+            about = About(own.uid, 0, alike=self.groups.records[own.owner].alike)
             self.waiting.doubts.read(own.owner, about, new.unscheduled.message)
         if changed:
-            group = self.groups.get(own.owner)
+            group = self.groups.records.get(own.owner)
             if group is not None and group.began is None:
                 group.began = self.beginnings.order(group.created_seconds)
-            self.job_store.enter(own)
+            self.jobs.enter(own)
             self.waiting.forget_job(own.owner)
             self.changes.replan()
 
@@ -437,9 +399,9 @@ class ClusterState:
         self._member_changed(old)
         if old is None or old.share is None:
             return
-        group = self._shares.drop(old.job_uid, old.uid)
+        group = self.groups.drop(old.job_uid, old.uid)
         if group is not None:
-            self.job_store.leave(group.uid)
+            self.jobs.leave(group.uid)
 
     def _node_refreshed(self, name: str) -> None:
         """Its devices may have other names now, and what is held on them with them."""
@@ -448,7 +410,7 @@ class ClusterState:
         for key in self.decisions.nominated.on(name):
             self.decisions.give_back(key)
         for held in tuple(self.running_pods.on(name)):
-            self._occupy(self.pods[held.uid])
+            self._occupy(self.pods.known[held.uid])
 
     def _seat(self, new: PodRecord, pod: Pod) -> bool:
         """Count a pod for rules about others; True when somebody has any about it."""
@@ -460,7 +422,7 @@ class ClusterState:
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""
         held = self.ledger.held(pod.uid)
-        job, project = self.work_of(pod), self.projects.owner(pod.namespace)
+        job, project = self.workloads.of(pod), self.projects.owner(pod.namespace)
         holds = held is not None and bool(held.grants) and pod.uid not in self.decisions.assumed
         self.bereft.see(pod, holds=holds, owned=job is not None)
         if held is None or not holds:
@@ -468,20 +430,20 @@ class ClusterState:
         elif job is None or pod.share is not None:
             self.running_pods.occupy(pod, held, job, project)
         else:
-            self.running_pods.hold(pod, held, self.jobs[pod.job_uid], job, project)
+            self.running_pods.hold(pod, held, self.jobs.believed[pod.job_uid], job, project)
 
     def _occupy_by(self, job_uid: str) -> None:
-        for pod in self._pods.of_job(job_uid):
+        for pod in self.pods.of_job(job_uid):
             self._occupy(pod)
 
     def _classes_settled(self) -> tuple[JobKey, ...]:
         self.changes.replan()
-        jobs = self._gpujobs.values()
+        jobs = self.gpujobs.values()
         changed = tuple(job.key for job in jobs if resolve_models(job, self.classes))
         for key in changed:
             self.waiting.forget_job(key)
             self.decisions.give_back(key)
-            for own in self.jobs_of(key):
+            for own in self.workloads.jobs(key):
                 self._occupy_by(own.uid)
         self.changes.touch_statuses(changed)
         return changed
@@ -491,7 +453,7 @@ class ClusterState:
             return
         self.changes.replan()
         self.waiting.all_changed()
-        for pod in self.pods.values():
+        for pod in self.pods.known.values():
             if pod.allocation is not None:
                 self._occupy(pod)
-        self.changes.touch_statuses(self._gpujobs)
+        self.changes.touch_statuses(self.gpujobs)

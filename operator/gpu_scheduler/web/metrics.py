@@ -18,6 +18,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.watches import Watches
 from gpu_scheduler.runtime.binding.gang_guard import CAUSES
+from gpu_scheduler.runtime.event_reasons import EVICTION_CAUSES
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.reports.token_reviews import RESULTS
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -157,7 +158,8 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
         value=without_reason(operator.state.gpujobs.values(), operator.common.clock.now()),
     )
-    stages = Counter(pod.stage for pod in operator.state.pods.values() if pod.share is not None)
+    pods = operator.state.pods.known.values()
+    stages = Counter(pod.stage for pod in pods if pod.share is not None)
     live = (stage for stage in Stage if stage is not Stage.ENDED)
     yield labelled(
         GaugeMetricFamily,
@@ -211,10 +213,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         ("rejected_pods", "rejected", "Pods that a kubelet rejected, marked in time."),
         ("budgets_overruled", "budget_overruled", "Deleted for a guarantee against a budget."),
         ("retries_charged_by_race", "charged_by_race", "Marked too late: a retry was charged."),
-        ("not_started_pods", "not_started", "Pods that did not start in time and were evicted."),
-        ("stuck_pods", "stuck", "Placed pods that could not start and were evicted."),
-        ("over_cap_pods", "over_cap", "Pods evicted for holding more memory than their cap."),
-        ("overbooked_pods", "overbooked", "Pods evicted from a device above capacity: stays 0."),
+        *((f"{each.counter}_pods", each.counter, each.counted) for each in EVICTION_CAUSES),
     ):
         yield CounterMetricFamily(f"gpusched_{name}", text, value=counts[key])
     evicted = operator.eviction.preemption.counts

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import click
-from tests.perf.options import HELP, finite
+from tests.perf.options import HELP, finite, plot_option, seed_option, trace_options
 from tests.perf.replay.command import ReplayRequest, as_json, as_table, replay
 
 from gpu_scheduler.cli.ending import one_line
@@ -17,20 +17,9 @@ from gpu_scheduler.cli.shown import output_option, say
 
 
 @click.command("python -m tests.perf.replay", context_settings=HELP)
-@click.option(
-    "--nodes",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="CSV file of nodes, may be compressed with xz.",
-)
-@click.option(
-    "--pods",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="CSV file of pods, may be compressed with xz.",
-)
+@trace_options("CSV file of {}, may be compressed with xz.", required=True)
 @policy_option(several=True)
-@click.option("--seed", type=int, default=42, show_default=True, help="Decides all that is random.")
+@seed_option
 @click.option(
     "--arrive",
     type=click.FloatRange(0.01, 10),
@@ -43,11 +32,7 @@ from gpu_scheduler.cli.shown import output_option, say
     type=click.FloatRange(0.01, 10),
     help="Let pods come and go at this load, without end of demand.",
 )
-@click.option(
-    "--plot",
-    type=click.Path(path_type=Path),
-    help="Draw what stays unused, and what is lost and why: .png, .svg or .pdf.",
-)
+@plot_option("what stays unused, and what is lost and why")
 @output_option("table", "json")
 def command(
     nodes: Path,

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import click
-from tests.perf.options import HELP, finite
+from tests.perf.options import HELP, finite, plot_option, seed_option, trace_options
 from tests.perf.sharing.command import ComparisonRequest, as_json, as_table, compare
 
 from gpu_scheduler.cli.ending import one_line
@@ -19,7 +19,7 @@ from gpu_scheduler.cli.shown import output_option, say
 
 @click.command("python -m tests.perf.sharing", context_settings=HELP)
 @click.argument("workload", metavar="WORKLOAD")
-@click.option("--seed", type=int, default=42, show_default=True, help="Decides all that is random.")
+@seed_option
 @click.option(
     "--load",
     type=click.FloatRange(0.01, 10),
@@ -33,14 +33,9 @@ from gpu_scheduler.cli.shown import output_option, say
     type=click.FloatRange(1, 86400),
     help="Of random: every other job saves so often.",
 )
-@click.option("--nodes", type=click.Path(path_type=Path), help="Of trace: CSV file of nodes.")
-@click.option("--pods", type=click.Path(path_type=Path), help="Of trace: CSV file of pods.")
+@trace_options("Of trace: CSV file of {}.")
 @rules_options("fair", "strict")
-@click.option(
-    "--plot",
-    type=click.Path(path_type=Path),
-    help="Draw what is lost over delays and goodput: .png, .svg or .pdf.",
-)
+@plot_option("what is lost over delays and goodput")
 @output_option("table", "json")
 def command(
     workload: str,

@@ -14,7 +14,7 @@ from tests.unit.kube.until import Changes
 
 from gpu_scheduler.controllers import handlers, session
 from gpu_scheduler.kube import listing
-from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.backoff import Backoff, Timing
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.watches import Watches
@@ -83,7 +83,7 @@ async def listening(
 ) -> AsyncIterator[Kopf]:
     """kopf, and a client of ours that lists for it unless told otherwise."""
     heard, ready, stop = Heard(), asyncio.Event(), asyncio.Event()
-    async with Client(server.connection, random=lambda: 0.0) as client:
+    async with Client(server.connection, timing=Timing(random=lambda: 0.0)) as client:
 
         async def lists(path: str) -> str:
             version = ""
@@ -294,8 +294,11 @@ async def test_a_refusal_is_waited_out_as_the_server_asks() -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
 
-    async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
-        stub = session.KopfTransport(client, _never, sleep=sleep, random=lambda: 0.0)
+    async with (
+        FakeServer() as server,
+        Client(server.connection, timing=Timing(random=lambda: 0.0)) as client,
+    ):
+        stub = session.KopfTransport(client, _never, Timing(sleep=sleep, random=lambda: 0.0))
         server.watch_answers.append(refuse(429, "TooManyRequests", Retry_After="7"))
         url = f"{server.url}{JOBS}?watch=true&resourceVersion=100"
         async with await stub.request("get", url):
@@ -314,7 +317,7 @@ async def test_what_is_back_is_watched_as_soon_as_it_is_listed(status: int) -> N
         return "100"
 
     async with FakeServer() as server, Client(server.connection) as client:
-        stub = session.KopfTransport(client, listed, sleep=sleep, random=lambda: 0.999)
+        stub = session.KopfTransport(client, listed, Timing(sleep=sleep, random=lambda: 0.999))
         server.watch_answers += [refuse(status)] * 12
         for _ in range(12):
             await stub.request("get", f"{server.url}{JOBS}?limit=500")

@@ -10,7 +10,7 @@ from tests.unit.docs.pages import DOCS, ROOT, blocks, headings, host_anchor, pro
 from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.states import STATES
 from gpu_scheduler.jobs import evict
-from gpu_scheduler.runtime.status.event_reasons import EVENT_REASONS
+from gpu_scheduler.runtime.event_reasons import EVENT_REASONS
 from gpu_scheduler.sweeps.core.outcome import TrialState
 
 PAGE = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
@@ -27,7 +27,6 @@ REASON_IS = {
     "_say": 1,
     "tell": 1,
     "warn": 1,
-    "EvictionMessage": 1,
 }
 # Calls that pass on a reason which somebody else has named.
 FORWARDED = {

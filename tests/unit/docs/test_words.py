@@ -10,7 +10,7 @@ import yaml
 from tests.unit.docs.pages import ROOT
 
 from gpu_scheduler.api import names
-from gpu_scheduler.runtime.status.event_reasons import EVENT_REASONS
+from gpu_scheduler.runtime.event_reasons import EVENT_REASONS
 
 CODE = ("operator", "hack", "tools")
 GONE_CLASSES = {

@@ -113,7 +113,7 @@ class Judge:
 
     def decides(self, evicts: Sequence[Evict]) -> None:
         """Pods are to go for others: interactive ones, and for another project, from no quota."""
-        going = {*self.stage.operator.state.leaving, *(evict.pod for evict in evicts)}
+        going = {*self.stage.operator.state.pods.leaving, *(evict.pod for evict in evicts)}
         by_uid = {pod["metadata"]["uid"]: pod for pod in self.server.of(PODS)}
         for evict in evicts:
             self.counts[evict.reason] += 1

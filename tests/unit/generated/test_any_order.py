@@ -145,9 +145,9 @@ def known_to(operator: Operator) -> dict[str, Any]:
         for n, info in enumerate(cluster.nodes)
     }
     return {
-        "pods": dict(state.pods),
-        "placeholders": dict(state.placeholders),
-        "jobs": dict(state.jobs),
+        "pods": dict(state.pods.known),
+        "placeholders": dict(state.pods.placeholders),
+        "jobs": dict(state.jobs.believed),
         "gpujobs": {
             key: (job.uid, job.generation, job.deleting, job.said, job.shown, job.unknown)
             for key, job in state.gpujobs.items()

@@ -8,7 +8,8 @@ from typing import Any
 from tests.unit.kube.fake_leases import LeaseClient, LeaseStore, Trip
 from tests.unit.kube.virtual_time import VirtualTime
 
-from gpu_scheduler.kube.lease import Elector
+from gpu_scheduler.kube.backoff import Timing
+from gpu_scheduler.kube.lease import Elector, LeaseTimes
 
 
 class Stage:
@@ -25,10 +26,8 @@ class Stage:
             "gpu-system",
             "leader",
             identity,
-            clock=self.time.clock,
-            sleep=self.time.sleep,
-            random=lambda: 0.5,
-            **settings,
+            LeaseTimes(**settings),
+            Timing(self.time.clock, self.time.sleep, lambda: 0.5),
         )
 
     def run(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

@@ -8,9 +8,10 @@ from typing import Any
 from tests.unit.kube.fake_server import FakeServer, Obj
 from tests.unit.kube.until import Changes
 
+from gpu_scheduler.kube.backoff import Timing
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.kube.reflector import Reflector
+from gpu_scheduler.kube.reflector import Reflector, WatchOptions
 
 PODS = "/api/v1/namespaces/team/pods"
 
@@ -67,9 +68,8 @@ class Stage:
             PODS,
             Pod,
             self.handler,
-            sleep=self.sleep,
-            random=lambda: 0.0,
-            **settings,
+            WatchOptions(**settings),
+            Timing(sleep=self.sleep, random=lambda: 0.0),
         )
         store = self.reflector._store
         replace = store.replace
@@ -102,7 +102,10 @@ class Stage:
 @contextlib.asynccontextmanager
 async def on_stage() -> AsyncIterator[Stage]:
     """A stage with nothing on it; what a test started is stopped."""
-    async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
+    async with (
+        FakeServer() as server,
+        Client(server.connection, timing=Timing(random=lambda: 0.0)) as client,
+    ):
         stage = Stage(server, client)
         yield stage
         await stage.end()

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.kube.fake_server import DROP, DROP_AFTER, STALL, Answer, FakeServer, refuse
 from tests.unit.ports import reserved_port
 
-from gpu_scheduler.kube import errors
+from gpu_scheduler.kube import backoff, errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Heard
 from gpu_scheduler.kube.connection import Connection
@@ -45,9 +45,7 @@ class Pace:
 def make_client(server: FakeServer, pace: Pace, **settings: Any) -> Client:
     return Client(
         settings.pop("connection", server.connection),
-        clock=pace.clock,
-        sleep=pace.sleep,
-        random=lambda: 0.0,
+        timing=backoff.Timing(pace.clock, pace.sleep, lambda: 0.0),
         **settings,
     )
 
@@ -244,21 +242,13 @@ async def test_a_refused_connection_is_unavailable_and_was_not_applied() -> None
     pace = Pace()
     with reserved_port() as port:
         nobody = Connection(server=f"http://127.0.0.1:{port}", token="secret-token")
-        async with Client(nobody, clock=pace.clock, sleep=pace.sleep, random=lambda: 0.0) as client:
+        async with Client(
+            nobody, timing=backoff.Timing(pace.clock, pace.sleep, lambda: 0.0)
+        ) as client:
             with pytest.raises(errors.Unavailable, match=f"POST {BINDING}") as caught:
                 await client.create(BINDING, {})
     assert not caught.value.maybe_applied
     assert len(pace.slept) > 3
-
-
-async def test_who_is_not_patient_hears_at_once_that_nobody_listens() -> None:
-    pace = Pace()
-    with reserved_port() as port:
-        nobody = Connection(server=f"http://127.0.0.1:{port}", token="secret-token")
-        async with Client(nobody, sleep=pace.sleep, patient=False) as client:
-            with pytest.raises(errors.Unreachable, match=f"GET {POD}"):
-                await client.get(POD)
-    assert pace.slept == []
 
 
 async def test_a_server_that_does_not_answer_is_left_at_the_deadline(server: FakeServer) -> None:

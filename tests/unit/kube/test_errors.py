@@ -21,7 +21,7 @@ def test_what_says_nothing_about_the_request_is_not(code: int) -> None:
 
 
 def test_no_answer_and_no_leadership_are_not_final() -> None:
-    for kind in (errors.Unavailable, errors.Unreachable, errors.NotLeader):
+    for kind in (errors.Unavailable, errors.NotLeader):
         assert not errors.final(kind(message="no"))
 
 

@@ -13,7 +13,7 @@ from tests.unit.kube.virtual_time import VirtualTime
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.lease import Elector
+from gpu_scheduler.kube.lease import Elector, LeaseTimes
 from gpu_scheduler.kube.unexpected import counts
 
 
@@ -376,9 +376,8 @@ async def test_election_writes_are_single_attempts_past_the_fence(stage: Stage) 
     ],
 )
 def test_times_that_cannot_be_safe_are_refused(times: dict[str, float]) -> None:
-    client = LeaseClient(LeaseStore(), VirtualTime())
     with pytest.raises(ValueError, match="must be below"):
-        Elector(client, "ns", "leader", "a", **times)
+        LeaseTimes(**times)
 
 
 def test_an_empty_identity_is_refused() -> None:
@@ -389,9 +388,9 @@ def test_an_empty_identity_is_refused() -> None:
 async def test_election_works_over_a_real_connection() -> None:
     async with FakeServer() as server:
         async with Client(server.connection) as one, Client(server.connection) as two:
-            times = {"lease_seconds": 3.0, "renew_deadline_seconds": 2.0, "retry_seconds": 0.02}
-            a = Elector(one, "gpu-system", "leader", "a", **times)
-            b = Elector(two, "gpu-system", "leader", "b", **times)
+            times = LeaseTimes(3.0, renew_deadline_seconds=2.0, retry_seconds=0.02)
+            a = Elector(one, "gpu-system", "leader", "a", times)
+            b = Elector(two, "gpu-system", "leader", "b", times)
             await a.acquire()
             waiting = asyncio.create_task(b.acquire())
             holding = asyncio.create_task(a.hold())

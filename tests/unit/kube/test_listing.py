@@ -12,6 +12,7 @@ from tests.unit.kube.fake_server import STALL, FakeServer, Obj, refuse
 from tests.unit.kube.reflector_stage import PODS, Stage, on_node, on_stage
 
 from gpu_scheduler.kube import errors, listing, transport
+from gpu_scheduler.kube.backoff import Timing
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.listing import body, parts
 
@@ -27,7 +28,7 @@ async def server() -> AsyncIterator[FakeServer]:
 
 @pytest.fixture
 async def client(server: FakeServer) -> AsyncIterator[Client]:
-    async with Client(server.connection, random=lambda: 0.0) as made:
+    async with Client(server.connection, timing=Timing(random=lambda: 0.0)) as made:
         yield made
 
 

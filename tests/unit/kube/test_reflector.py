@@ -17,7 +17,7 @@ async def stage() -> AsyncIterator[Stage]:
 async def test_a_list_comes_in_pages_and_then_counts_as_one(stage: Stage) -> None:
     for name in "abcde":
         stage.server.put(f"{PODS}/{name}", on_node())
-    stage.start(page_size=2)
+    stage.start(limit=2)
     await stage.reflector.synced.wait()
     assert stage.handler.told == [
         *(f"changed {name} uid-{i} n1" for i, name in enumerate("abcde", start=1)),
@@ -41,7 +41,7 @@ async def test_the_first_list_is_told_page_by_page(stage: Stage) -> None:
     for name in "abc":
         stage.server.put(f"{PODS}/{name}", on_node())
     hold_second_page(stage.server)
-    stage.start(page_size=2)
+    stage.start(limit=2)
     await stage.server.changes.until(lambda: len(stage.server.lists_seen()) == 2)
     assert stage.handler.told == ["changed a uid-1 n1", "changed b uid-2 n1"]
     assert not stage.reflector.synced.is_set()
@@ -53,7 +53,7 @@ async def test_the_first_list_is_told_page_by_page(stage: Stage) -> None:
 async def test_a_later_list_is_told_when_it_is_complete(stage: Stage) -> None:
     for name in "abc":
         stage.server.put(f"{PODS}/{name}", on_node())
-    await stage.start_watching(page_size=1)
+    await stage.start_watching(limit=1)
     stage.handler.told.clear()
     hold_second_page(stage.server)
     stage.server.watch_answers.append(refuse(410, "Expired"))
@@ -77,7 +77,7 @@ async def test_an_empty_collection_is_synced_too(stage: Stage) -> None:
 
 async def test_the_watch_starts_where_the_list_ended(stage: Stage) -> None:
     stage.server.put(f"{PODS}/a", on_node())
-    await stage.start_watching(params={"labelSelector": "x=y"})
+    await stage.start_watching(label_selector="x=y")
     query = stage.server.watches_seen()[0].query
     assert query["resourceVersion"] == "101"
     assert query["allowWatchBookmarks"] == "true"
@@ -233,7 +233,7 @@ async def test_a_page_that_is_too_old_starts_the_list_again(stage: Stage) -> Non
             stage.server.compact()
 
     stage.server.in_list = compact_at_second_page
-    stage.start(page_size=2)
+    stage.start(limit=2)
     await stage.reflector.synced.wait()
     assert list(stage.handler.pods) == ["uid-2", "uid-3"]
     assert sorted(stage.handler.told[2:]) == ["changed c uid-3 n1", "gone a uid-1", "replaced"]

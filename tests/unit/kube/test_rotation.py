@@ -13,6 +13,7 @@ from tests.unit.kube.issued import FIRST, SECOND, Issued
 from tests.unit.kube.reflector_stage import PODS, Stage, on_node
 
 from gpu_scheduler.kube import config, errors
+from gpu_scheduler.kube.backoff import Timing
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.tls import TLS_MAX_AGE_SECONDS
@@ -58,14 +59,14 @@ class Cluster:
         pair.write_text(issued.certificate + issued.key)
         self._tls.load_cert_chain(pair)
 
-    def client(self, *, patient: bool = True) -> Client:
+    def client(self) -> Client:
         address = urlsplit(self.server.url)
         environ = {
             "KUBERNETES_SERVICE_HOST": str(address.hostname),
             "KUBERNETES_SERVICE_PORT": str(address.port),
         }
         connection = config.load(environ, self.mount)
-        return Client(connection, clock=self.clock, random=lambda: 0.0, patient=patient)
+        return Client(connection, timing=Timing(self.clock, random=lambda: 0.0))
 
 
 @pytest.fixture
@@ -133,12 +134,12 @@ async def test_a_connection_that_is_open_stays_with_the_authority_that_it_was_op
 
 
 async def test_an_authority_that_was_taken_away_is_believed_no_more(cluster: Cluster) -> None:
-    async with cluster.client(patient=False) as client:
+    async with cluster.client() as client:
         await client.get(f"{PODS}/a")
         cluster.project(SECOND.authority)
         cluster.clock.now += TLS_MAX_AGE_SECONDS
         with pytest.raises(errors.Unavailable, match="certificate verify failed"):
-            await client.get(f"{PODS}/a")
+            await client.request("GET", f"{PODS}/a", retry=False)
 
 
 @pytest.mark.parametrize("text", ["", "half a", FIRST.authority[:300]])
@@ -166,7 +167,7 @@ async def test_a_client_certificate_in_files_is_read_again(
         certificate_file=tmp_path / "crt",
         key_file=tmp_path / "key",
     )
-    async with Client(connection, clock=cluster.clock) as client:
+    async with Client(connection, timing=Timing(cluster.clock)) as client:
         await client.get(f"{PODS}/a")
         (tmp_path / "crt").write_text(SECOND.certificate)
         cluster.clock.now += TLS_MAX_AGE_SECONDS

@@ -4,16 +4,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from gpu_scheduler.api.gpujob import Isolation
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
-from gpu_scheduler.runtime.jobs.reconcile import Reconciler
+from gpu_scheduler.runtime.jobs.reconcile import AllJobs, Reconciler
 from gpu_scheduler.runtime.jobs.refusals import Refusals
 from gpu_scheduler.runtime.jobs.removal import Removal
 from gpu_scheduler.runtime.jobs.role_jobs import RoleJobs
 from gpu_scheduler.state.cluster_state import ClusterState
+
+NO_LIBRARY = Installation(None, Isolation.FRAMEWORK, runtime_class="")
+"""An installation that puts nothing into pods."""
 
 
 def job_writes(
@@ -43,7 +48,7 @@ def reconciler(
     roles = RoleJobs(state, client, acceptance, accepting, writes)
     refusals = Refusals(clock, queue.add_after)
     removal = Removal(state, client, queue.add_after, now)
-    return Reconciler(state, queue, roles, roles, accepting, refusals, removal)
+    return Reconciler(state, queue, AllJobs(roles, roles), accepting, refusals, removal)
 
 
 def place_unmade(state: ClusterState, node: str = "a") -> list[JobKey]:

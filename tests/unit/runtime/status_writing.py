@@ -8,6 +8,7 @@ from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.status.class_status import ClassStatuses
 from gpu_scheduler.runtime.status.job_statuses import JobStatuses
 from gpu_scheduler.runtime.status.project_status import ProjectStatuses
+from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.runtime.status.status_writer import StatusWriter
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -28,12 +29,15 @@ def status_writer(
     now: Callable[[], str] = utc_now,
     hurried: Callable[[], bool] = lambda: False,
 ) -> StatusWriter:
+    watched = Watched(state.nodes.agents.reports, state.nodes.sick_devices)
+
     def known(job: GPUJobRecord) -> JobContext:
         return JobContext(
             wait=plan.waits.get(job.key),
             preempted=preemption.of(job.key),
             assumed=state.decisions.assumed,
             quarantine=plan.quarantine.job(job.key),
+            watched=watched,
         )
 
     jobs = JobStatuses(

@@ -168,7 +168,7 @@ async def test_a_project_a_class_and_a_node_that_are_kept_are_in_force_until_the
             getattr(told, kind)({**body, "metadata": {**body["metadata"], **more}})
     assert kept.planner_projects() == alive.planner_projects() != {}
     assert kept.classes.records == alive.classes.records != {}
-    assert kept.agents.devices == alive.agents.devices != {}
+    assert kept.nodes.agents.devices == alive.nodes.agents.devices != {}
 
 
 def test_a_finalizer_that_comes_or_goes_is_seen_and_told() -> None:

@@ -79,7 +79,7 @@ def test_what_an_editor_changed_is_put_back(change: dict[str, Any], written: lis
         await case.handle()
         assert case.written == written
         assert case.there == {"parallelism": 2, "completions": 5, "suspend": False}
-        assert case.complaint == "" and list(case.state.jobs) == ["job-uid"]
+        assert case.complaint == "" and list(case.state.jobs.believed) == ["job-uid"]
 
     run()
 
@@ -87,7 +87,7 @@ def test_what_an_editor_changed_is_put_back(change: dict[str, Any], written: lis
 @virtual
 async def test_that_a_job_was_narrowed_stands_on_it_and_nowhere_else() -> None:
     case = Server()
-    case.state.decisions.narrow(case.state.jobs["job-uid"], 0)
+    case.state.decisions.narrow(case.state.jobs.believed["job-uid"], 0)
     await case.handle()
     narrower, wider = (sent.body for sent in case.client.of("PATCH"))
     assert narrower["spec"] == {"parallelism": 0}
@@ -108,7 +108,7 @@ async def test_only_a_job_that_becomes_wider_counts_by_what_is_being_written() -
         return takes(sent)
 
     case.client.reply = take
-    case.state.decisions.narrow(case.state.jobs["job-uid"], 1)
+    case.state.decisions.narrow(case.state.jobs.believed["job-uid"], 1)
     await case.handle()
     assert seen == [({"parallelism": 1}, {}), ({"parallelism": 2}, {"job-uid": 2})]
     assert case.state.decisions.widening == {}
@@ -261,7 +261,7 @@ def test_a_segment_that_ended_too_small_is_told_of(size: int) -> None:
 async def test_a_segment_that_was_widened_into_the_next_loses_to_it() -> None:
     case = with_two_jobs()
     case.state.job_changed(segment_job(0, 0, 5, version=11))
-    assert [job.name for job in case.state.jobs_of(SWEEP)] == ["job-s1"]
+    assert [job.name for job in case.state.workloads.jobs(SWEEP)] == ["job-s1"]
 
 
 @virtual

@@ -173,7 +173,7 @@ async def test_those_for_whom_one_plan_evicts_nobody_have_their_turn_in_the_next
     state = make_cluster_state(*pods)
 
     def one_at_most(*scene: object, **rules: object) -> Plan:
-        stay = [uid for uid in state.pods if uid not in state.leaving]
+        stay = [uid for uid in state.pods.known if uid not in state.pods.leaving]
         evict = (Evict(uid, KEY, KEY, EvictReason.RECLAIM, "why") for uid in stay[:1])
         return Plan((), Waits(), tuple(evict))
 

@@ -66,11 +66,11 @@ def test_keys_stay_those_of_single_pods_and_names_go_with_them() -> None:
     for pod in ("web-1", "web-2"):
         known.pod_changed(owned("ReplicaSet", "web-5d4f8", pod, labels=HASH))
     keys = [JobKey("team-a/pod web-1"), JobKey("team-a/pod web-2")]
-    assert sorted(known.groups) == keys
-    assert [known.name_of(key) for key in keys] == ["team-a/deployment web"] * 2
-    assert known.name_of(JobKey("team-a/train")) == "team-a/train"
+    assert sorted(known.groups.records) == keys
+    assert [known.groups.name_of(key) for key in keys] == ["team-a/deployment web"] * 2
+    assert known.groups.name_of(JobKey("team-a/train")) == "team-a/train"
     known.pod_gone(PodUID("uid-web-1"))
-    assert [known.name_of(key) for key in keys] == [keys[0], "team-a/deployment web"]
+    assert [known.groups.name_of(key) for key in keys] == [keys[0], "team-a/deployment web"]
 
 
 def test_several_of_one_deployment_are_said_once_in_a_list_of_who_holds() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.jobs.test_template_words import SCHEMAS
 from tests.unit.runtime.fake_client import BROKEN, NOT_FOUND, FakeClient, Sent
-from tests.unit.runtime.job_writing import place_unmade, reconciler
+from tests.unit.runtime.job_writing import NO_LIBRARY, place_unmade, reconciler
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_gpujob, make_project
 
@@ -30,7 +30,7 @@ class Case:
         self.state = ClusterState()
         self.state.project_changed(make_project())
         self.client: Any = FakeClient(self._reply)
-        acceptance = Acceptance(self.client, placement="bind", runtime_class="", clock=clock)
+        acceptance = Acceptance(self.client, NO_LIBRARY, placement="bind", clock=clock)
         self.queue: WorkQueue[JobKey] = WorkQueue()
         self.reconciler = reconciler(
             self.state, self.client, acceptance, self.queue, now=lambda: 0.0, clock=clock

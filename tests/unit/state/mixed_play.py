@@ -110,7 +110,7 @@ class MixedPlay(Play):
             if uid in self.running and uid not in self._placed:
                 self._placed.add(uid)
                 self._tell(pod)
-            if uid in self.going and uid not in self.state.leaving:
+            if uid in self.going and uid not in self.state.pods.leaving:
                 self.state.set_leaving(uid, True)
 
     def _introduce(self, pod: MixedPod) -> None:

@@ -51,7 +51,7 @@ def test_a_pod_is_not_of_a_job_in_another_namespace_whichever_is_seen_first() ->
     last.project_changed(make_project())
     for state in (first, last):
         assert waiting(state) == {"team-a/job": ["job-0"]}
-        assert [pod.name for pod in state.records(make_gpujob().key)] == ["job-0"]
+        assert [pod.name for pod in state.workloads.pods(make_gpujob().key)] == ["job-0"]
         state.pod_changed(make_pod("thief", uid="thief", namespace="team-b", version=2))
         assert waiting(state) == {"team-a/job": ["job-0"]}
         state.pod_gone(PodUID("thief"))
@@ -105,7 +105,7 @@ def test_a_pod_that_is_gone_stays_gone_whatever_is_read_of_it_later() -> None:
     version = state.changes.version
     for late in (1, 2, 9):  # the watch may have missed what the read shows
         assert state.pod_changed(make_pod(version=late, node="a", grants=half())) is None
-    assert (facts(state), state.pods, state.changes.version) == (before, {}, version)
+    assert (facts(state), state.pods.known, state.changes.version) == (before, {}, version)
 
 
 def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
@@ -128,7 +128,7 @@ def test_an_ended_pod_of_which_nothing_is_kept_can_be_looked_at_again() -> None:
     ended = make_pod(version=2, node="a", grants=half(), phase="Succeeded")
     state = make_cluster_state(ended)
     state.pod_gone(POD, for_good=False)
-    assert state.pods == {}
+    assert state.pods.known == {}
     assert state.pod_changed(ended) is not None
 
 
@@ -136,7 +136,7 @@ def test_old_news_of_a_job_are_ignored() -> None:
     state = make_cluster_state()
     assert state.job_changed(make_job(version=3, ended="Complete")) is not None
     assert state.job_changed(make_job(version=2)) is None
-    assert next(iter(state.jobs_of(make_gpujob().key))).complete
+    assert next(iter(state.workloads.jobs(make_gpujob().key))).complete
 
 
 def test_a_job_of_nobody_is_not_taken_in() -> None:

@@ -130,12 +130,12 @@ def test_pods_of_an_earlier_gpujob_of_the_same_name_are_not_the_new_ones() -> No
     new = make_gpujob(uid="new-uid", gpu=0.1)
     state.gpujob_changed(new)
     assert waiting(state) == {}
-    assert list(state.records(new.key)) == []
+    assert list(state.workloads.pods(new.key)) == []
     assert free(state) == [500, 1000]  # but what they hold, they hold
     state.job_changed(make_job(uid="new-job", owner_uid="new-uid"))
     state.pod_changed(make_pod("new-0", job="new-job"))
     assert waiting(state) == {"team-a/job": ["new-0"]}
-    assert [pod.name for pod in state.records(new.key)] == ["new-0"]
+    assert [pod.name for pod in state.workloads.pods(new.key)] == ["new-0"]
 
 
 def test_pods_of_a_job_that_is_gone_do_not_start() -> None:
@@ -152,9 +152,9 @@ def test_a_pod_that_its_job_released_is_no_longer_the_jobs() -> None:
     state.pod_changed(make_pod("job-0", job=None, version=2))
     key = make_gpujob().key
     assert waiting(state) == {"team-a/job": ["job-1"]}
-    assert [pod.name for pod in state.records(key)] == ["job-1"]
+    assert [pod.name for pod in state.workloads.pods(key)] == ["job-1"]
     state.pod_gone(POD)
-    assert [pod.name for pod in state.records(key)] == ["job-1"]
+    assert [pod.name for pod in state.workloads.pods(key)] == ["job-1"]
     assert waiting(state) == {"team-a/job": ["job-1"]}
 
 

@@ -1,6 +1,8 @@
 """What Prometheus sees. Names are API: dashboards and alerts are written against them."""
 
-from typing import Any, cast
+import re
+from pathlib import Path
+from typing import Any, Literal, cast
 
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -20,47 +22,13 @@ from gpu_scheduler.web.metrics import OperatorMetrics, without_reason
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
 
-# With a leader that has seen a little of everything.
-NAMES = {
-    "gpusched_api_requests",
-    "gpusched_bind_seconds",
-    "gpusched_checkpoint_reports",
-    "gpusched_build_info",
-    "gpusched_clock_ahead_seconds",
-    "gpusched_clock_steps",
-    "gpusched_event_loop_stall_seconds",
-    "gpusched_gang_releases",
-    "gpusched_gpu_allocated_ratio",
-    "gpusched_jobs",
-    "gpusched_jobs_without_reason",
-    "gpusched_leader",
-    "gpusched_memory_limit_violations",
-    "gpusched_not_started_pods",
-    "gpusched_over_cap_pods",
-    "gpusched_overbooked_pods",
-    "gpusched_pending_jobs",
-    "gpusched_preemptions",
-    "gpusched_lost_gpu_seconds",
-    "gpusched_project_allocated_gpus",
-    "gpusched_project_fair_share_gpus",
-    "gpusched_project_quota_gpus",
-    "gpusched_pruned_trials_ended",
-    "gpusched_rejected_pods",
-    "gpusched_budgets_overruled",
-    "gpusched_retries_charged_by_race",
-    "gpusched_scheduling_attempts",
-    "gpusched_scheduling_cycle_seconds",
-    "gpusched_share_pods",
-    "gpusched_stuck_pods",
-    "gpusched_token_reviews",
-    "gpusched_trial_reports",
-    "gpusched_unexpected_errors",
-    "gpusched_unlisted_device_milli",
-    "gpusched_set_aside",
-    "gpusched_waiting_for_term",
-    "gpusched_waiting_pods",
-    "gpusched_watch_lost_seconds",
-}
+PAGE = Path(__file__).parents[3] / "docs/reference/metrics.md"
+
+
+def recorded() -> set[str]:
+    """The operator's metrics in the committed reference, which another test compares as well."""
+    operator = PAGE.read_text().partition("\n## Operator\n")[2].partition("\n## ")[0]
+    return {name.removesuffix("_total") for name in re.findall(r"^### (\S+)$", operator, re.M)}
 
 
 def scrape(metrics: OperatorMetrics) -> dict[Sample, float]:
@@ -81,14 +49,13 @@ def families(metrics: OperatorMetrics) -> set[str]:
     }
 
 
-def make(leader: bool = True) -> OperatorMetrics:
+def make(leader: bool = True, holders: Literal["off", "devices"] = "off") -> OperatorMetrics:
     client: Any = FakeClient()
     client.requests = {("GET", "200"): 3}
     metrics = OperatorMetrics(client)
     if leader:
-        operator = metrics.operator = Operator(
-            client, OperatorSettings(identity="me"), metrics, "me", Sweeping
-        )
+        settings = OperatorSettings(identity="me", holders=holders)
+        operator = metrics.operator = Operator(client, settings, metrics, "me", Sweeping)
         operator.informers.custom_resources.project(project_body(quota=2.5))
         operator.informers.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}))
         operator.state.nodes.changed(make_node("a"))
@@ -110,7 +77,14 @@ def make(leader: bool = True) -> OperatorMetrics:
 
 
 def test_names_have_the_prefix_and_stay() -> None:
-    assert families(make()) == NAMES
+    """Those of a leader with every feature on that has seen a little of everything."""
+    found = families(make(holders="devices"))
+    assert found == recorded()
+    assert all(name.startswith("gpusched_") for name in found)
+
+
+def test_holder_pods_are_counted_where_there_are_any() -> None:
+    assert recorded() - families(make()) == {"gpusched_holders", "gpusched_holder_failures"}
 
 
 def test_violations_of_memory_caps_are_told_by_project_and_policy() -> None:

@@ -27,10 +27,11 @@ class Arrivals:
         decisions = self._state.decisions
         if pod.stage not in (Stage.WAITING, Stage.BLOCKED) or pod.uid in decisions.assumed:
             return
-        job = self._state.gpujob_of(pod)
+        job = self._state.workloads.gpujob_of(pod)
         if job is None or pod.deleting or job.key not in decisions.nominated:
             return
-        if pod.stage is Stage.BLOCKED or self._state.shrinks(self._state.jobs[pod.job_uid]):
+        own = self._state.jobs.believed[pod.job_uid]
+        if pod.stage is Stage.BLOCKED or self._state.shrinks(own):
             decisions.give_back(job.key)  # it is not to start now, and who knows for how long
         elif job.spec is not None and is_gang(job.spec):
             self._gang_comes(job.key)
@@ -56,7 +57,7 @@ class Arrivals:
     def _gang_comes(self, key: JobKey) -> None:
         """Place the members of a gang, if all have come; none of them, if one does not fit."""
         state = self._state
-        here = [pod for pod in state.records(key) if pod.stage is Stage.WAITING]
+        here = [pod for pod in state.workloads.pods(key) if pod.stage is Stage.WAITING]
         if len(here) < len(state.decisions.nominated.of(key)):
             return
         found: list[tuple[Assignment, Pod]] = []
@@ -74,4 +75,4 @@ class Arrivals:
         state.decisions.give_back(key)
 
     def _role(self, pod: PodRecord) -> str:
-        return self._state.jobs[pod.job_uid].role
+        return self._state.jobs.believed[pod.job_uid].role

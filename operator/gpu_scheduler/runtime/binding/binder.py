@@ -19,7 +19,7 @@ from typing import NoReturn, Protocol
 
 from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
-from gpu_scheduler.core.model.decision import Assignment, Reason
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
 from gpu_scheduler.jobs.place import Pin, obstacle, place
@@ -37,7 +37,7 @@ from gpu_scheduler.runtime.binding.leader_term import LeaderTerm, refuses_term
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS, MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.doubts import elsewhere_first
+from gpu_scheduler.state.jobs.doubts import FailedStart, elsewhere_first
 from gpu_scheduler.state.pods.pod import Stage
 from gpu_scheduler.state.pods.slim import slim
 
@@ -290,13 +290,13 @@ class Binder:
                     times = max(times, _SELDOM)
                 continue
             unknown = False
-            if now.metadata.uid != meta.uid or decision.pod not in self._state.pods:
+            if now.metadata.uid != meta.uid or decision.pod not in self._state.pods.known:
                 # Another pod of that name, or the watch has told the end of this one already.
                 self._take_back(decision, None, "gone")
                 return None
             seen = self._state.pod_changed(now)
             if decision.pod not in self._state.decisions.assumed:
-                if self._state.pods[decision.pod].node:
+                if self._state.pods.known[decision.pod].node:
                     self._placed(decision, pod)
                 else:
                     self.results["gone"] += 1
@@ -324,10 +324,11 @@ class Binder:
         until = doubt(
             self._state,
             decision.job,
-            Reason.PLACEMENT_REFUSED,
-            f"pod {name} was refused its place on {decision.node}: {why}",
-            self._clock(),
-            elsewhere_first(Backoff(self._how.recheck_seconds, MOST_SECONDS)),
+            FailedStart(
+                self._clock(),
+                f"pod {name} was refused its place on {decision.node}: {why}",
+                delays=elsewhere_first(Backoff(self._how.recheck_seconds, MOST_SECONDS)),
+            ),
         )
         self._state.waiting.avoid(decision.job, decision.node, until, seconds)
 

@@ -7,16 +7,19 @@ from functools import partial
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.runtime.binding.arrivals import Arrivals
 from gpu_scheduler.runtime.binding.binder import Binder, More, Writing
-from gpu_scheduler.runtime.binding.failed_placements import FailedPlacements, Patience
+from gpu_scheduler.runtime.binding.failed_placements import STUCK, FailedPlacements, Patience
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.leader_term import LeaderTerm
 from gpu_scheduler.runtime.binding.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.binding.placeholder_pods import PlaceholderPods, holder_pods
-from gpu_scheduler.runtime.binding.starting import Starting
+from gpu_scheduler.runtime.binding.starting import NOT_STARTED, Starting
 from gpu_scheduler.runtime.common.build import CommonParts, Loop
 from gpu_scheduler.runtime.eviction.evictor import Evictor
 from gpu_scheduler.runtime.informers.build import InformerParts
 from gpu_scheduler.runtime.status.scheduled_events import ScheduledEvents
+
+CAUSES = (STUCK, NOT_STARTED)
+"""Why pods that have a place are evicted."""
 
 
 @dataclass(frozen=True, slots=True)

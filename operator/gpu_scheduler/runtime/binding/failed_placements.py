@@ -21,17 +21,34 @@ from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.start_limit import start_limit_seconds
+from gpu_scheduler.runtime.common.event_reason import BOTH, EventReason
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.eviction import overbooked
-from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor, and_then
+from gpu_scheduler.runtime.eviction.evictor import (
+    Eviction,
+    EvictionCause,
+    EvictionMessage,
+    Evictor,
+    and_then,
+)
 from gpu_scheduler.runtime.jobs import doubting
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.doubts import elsewhere_first
+from gpu_scheduler.state.jobs.doubts import FailedStart, elsewhere_first
 from gpu_scheduler.state.pods.containers import time_limit
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
+STUCK = EvictionCause(
+    "stuck",
+    "Placed pods that could not start and were evicted.",
+    EventReason(
+        "PodStuck",
+        "Warning",
+        BOTH,
+        "a placed pod did not get onto its node within scheduling.stuckSeconds; it is evicted",
+    ),
+)
 _DEADLINE = "DeadlineExceeded"
 _CHECK_SECONDS = 2.0
 _SILENT = 4  # times ``stuck_seconds`` may pass before a pod is bound about which nothing is said
@@ -96,12 +113,12 @@ class FailedPlacements:
     def check(self) -> None:
         """Evict what hangs for too long, and mark what could not be marked before."""
         now = self._clock()
-        self._state.waiting.forget_failures(lambda key: self._state.work(key) is None)
+        self._state.waiting.forget_failures(lambda key: self._state.workloads.get(key) is None)
         try:
             overbooked.relieve(self._state, self._evictor)
         except Exception:
             unexpected("failed placements", "devices above their capacity")
-        for pod in list(self._state.pods.values()):
+        for pod in list(self._state.pods.known.values()):
             if pod.stage is not Stage.PLACED and pod.phase != "Failed":
                 continue
             try:  # what goes wrong with one pod concerns no other
@@ -117,7 +134,7 @@ class FailedPlacements:
             return
         if self._evictor.handles(pod.uid) or (pod.disrupted and pod.ran):
             return
-        key, now = self._state.job_of(pod), datetime.fromtimestamp(self._now(), UTC)
+        key, now = self._state.workloads.key_of(pod), datetime.fromtimestamp(self._now(), UTC)
         if key is None:
             return  # after a start, the list of Jobs may be still to come
         if pod.disrupted:
@@ -140,7 +157,7 @@ class FailedPlacements:
                     self._doubt(key, pod.node, why)
                 else:  # the node may be to blame
                     self._avoid(key, pod.node, refused)
-                    doubt(self._state, key, Reason.PLACEMENT_REFUSED, refused, self._clock())
+                    doubt(self._state, key, FailedStart(self._clock(), refused))
                 self._evictor.warn(pod, "PodRejected", f"{why}; {then}")
                 self._gangs.member_lost(pod, why)
                 self._evictor.losses.lost(pod, why)
@@ -183,7 +200,7 @@ class FailedPlacements:
     def _unstick(self, pod: PodRecord) -> None:
         if self._evictor.handles(pod.uid):
             return
-        key, gone = self._state.job_of(pod), not self._state.ledger.has_node(pod.node)
+        key, gone = self._state.workloads.key_of(pod), not self._state.ledger.has_node(pod.node)
         if pod.unschedulable:
             why = pod.unschedulable.message
             said = f"kube-scheduler could not bind {pod.name} to {pod.node}: {why}"
@@ -202,9 +219,7 @@ class FailedPlacements:
                 self._avoid(key, pod.node, why)
             else:
                 self._doubt(key, pod.node, said)
-        told = EvictionMessage(
-            "stuck", "PodStuck", f"{message}; {and_then(pod, 'placing it elsewhere')}"
-        )
+        told = EvictionMessage(STUCK, f"{message}; {and_then(pod, 'placing it elsewhere')}")
         self._evictor.evict(Eviction(pod, told))
         self._gangs.member_lost(pod, message)
 
@@ -212,7 +227,7 @@ class FailedPlacements:
         """Hold the job back as a whole, for longer each time."""
         seconds, now = self._patience.avoid_seconds, self._clock()
         delays = elsewhere_first(Backoff(seconds, MOST_SECONDS))
-        until = doubt(self._state, key, Reason.PLACEMENT_REFUSED, why, now, delays)
+        until = doubt(self._state, key, FailedStart(now, why, delays=delays))
         self._state.waiting.avoid(key, node, until, seconds)
 
     def _avoid(self, key: JobKey, node: str, why: str, ago: float = 0.0) -> None:

@@ -110,7 +110,8 @@ class GangGuard:
     def check(self) -> None:
         """Release the gangs whose other members found no place in time."""
         now = self._clock()
-        there = {own.owner for own in self._state.jobs.values()}  # only those can hold anything
+        jobs = self._state.jobs.believed.values()
+        there = {own.owner for own in jobs}  # only those can hold anything
         stuck = {key for key in there if key in self._plan.waits and self._is_stuck(key)}
         stuck -= self._plan.expecting()
         self._since = {key: self._since.get(key, now) for key in stuck}
@@ -128,7 +129,7 @@ class GangGuard:
 
     def member_lost(self, pod: PodRecord, why: str) -> None:
         """A member could not start where it was placed and is on its way out."""
-        key = self._state.job_of(pod)
+        key = self._state.workloads.key_of(pod)
         if key is not None:
             self._release(key, "member", why)
 
@@ -144,14 +145,15 @@ class GangGuard:
         job = self._gang(key)
         if job is None:
             return False
-        pods = [pod for pod in self._state.records(key) if pod.uid not in self._state.leaving]
+        leaving = self._state.pods.leaving
+        pods = [pod for pod in self._state.workloads.pods(key) if pod.uid not in leaving]
         waiting, gang = self._state.waiting_job(key), self._state.gang(job)
         if waiting is None or gang is None:
             return False
         return len(waiting.pods) >= gang.missing > 0 and any(map(holds, pods))
 
     def _gang(self, key: JobKey) -> GPUJobRecord | None:
-        job = self._state.work(key)
+        job = self._state.workloads.get(key)
         return job if job is not None and job.spec is not None and is_gang(job.spec) else None
 
     def _release(
@@ -162,7 +164,7 @@ class GangGuard:
             return
         self.writes.abort(key, why)
         released: list[PodRecord] = []
-        for pod in list(self._state.records(key)):
+        for pod in list(self._state.workloads.pods(key)):
             if pod.uid in self._state.decisions.assumed and pod.uid not in bound:
                 self._state.set_leaving(pod.uid, True)  # until its write is settled
                 continue

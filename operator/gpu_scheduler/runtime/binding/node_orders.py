@@ -185,7 +185,7 @@ class NodeOrders:
         others: list[Neighbour] = []
         telling: list[Neighbour] = []
         for uid in sorted(self._on.get(node, ())):
-            record, known = self._state.pods.get(uid), self._pods[uid]
+            record, known = self._state.pods.known.get(uid), self._pods[uid]
             if record is None:
                 continue
             project = self._state.projects.owner(record.namespace)

@@ -104,13 +104,13 @@ class PlaceholderPods:
             )
         due = changes(
             self._slots,
-            state.placeholders.values(),
+            state.pods.placeholders.values(),
             self._idle_since,
             now,
             self._keeping.keep_seconds if self._keeping.enabled else 0.0,
         )
         self._idle_since = dict(due.idle_since)
-        for each in state.placeholders.values():
+        for each in state.pods.placeholders.values():
             if each.stage is Stage.RUNNING:
                 self._paused.pop(each.name, None)
         gone = [pod for pod in due.delete if self._failures.may_try(pod.name)]
@@ -138,7 +138,7 @@ class PlaceholderPods:
         """Devices that need a holder by what became of it: held, waiting, missing."""
         there = {
             pod.name: "held" if pod.node else "waiting"
-            for pod in self._state.placeholders.values()
+            for pod in self._state.pods.placeholders.values()
             if pod.stage is not Stage.ENDED and not pod.deleting
         }
         found = Counter(there.get(name, "missing") for name in self._slots)

@@ -22,17 +22,29 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.start_limit import start_limit_seconds
+from gpu_scheduler.runtime.common.event_reason import JOB, EventReason
 from gpu_scheduler.runtime.common.object_events import ObjectEvents
 from gpu_scheduler.runtime.common.poll import poll_for_ever
-from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor
+from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionCause, EvictionMessage, Evictor
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.status.states import on_its_node
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs.doubts import FailedStart
 from gpu_scheduler.state.pods.containers import Trouble
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 log = logging.getLogger(__name__)
 
+NOT_STARTED = EvictionCause(
+    "not_started",
+    "Pods that did not start in time and were evicted.",
+    EventReason(
+        "StartTimedOut",
+        "Warning",
+        JOB,
+        "a pod could not start for startTimeoutSeconds of the project; it gives its GPU back",
+    ),
+)
 ASK_AFTER_SECONDS = 5.0
 _ASK_AGAIN = Backoff(ASK_AFTER_SECONDS, 64 * ASK_AFTER_SECONDS)
 _BACK_OFF = Backoff(60.0, 3600.0)
@@ -103,7 +115,7 @@ class Starting:
         due: Turns[str, PodRecord] = Turns()
         jobs = set[str]()
         for uid, slow in list(self._slow.items()):
-            pod = self._state.pods.get(uid)
+            pod = self._state.pods.known.get(uid)
             if pod is None:
                 del self._slow[uid]
                 continue
@@ -148,22 +160,20 @@ class Starting:
             raise
         except errors.ApiError as error:
             return log.info("Events of %s/%s: %s", pod.namespace, pod.name, error)
-        key = self._state.job_of(pod)
+        key = self._state.workloads.key_of(pod)
         if found is not None and found != slow.trouble and key is not None:
             slow.trouble = found
             self._state.changes.touch(key)
 
     def _give_back(self, pod: PodRecord, slow: _Slow) -> None:
-        job = self._state.work_of(pod)
+        job = self._state.workloads.of(pod)
         if job is None:
             return
         trouble = pod.trouble or slow.trouble
         why = trouble.message if trouble is not None else on_its_node(pod)[1]
         limit = start_limit_seconds(self._state, pod)
         message = f"pod {pod.name} gave its GPU back, for it did not start within {limit} s: {why}"
-        told = EvictionMessage(
-            "not_started", "StartTimedOut", f"{message}; it is tried again later"
-        )
+        told = EvictionMessage(NOT_STARTED, f"{message}; it is tried again later")
         if pod.deleting or not self._evictor.evict(Eviction(pod, told)):
             return
         self._gangs.member_lost(pod, message)
@@ -171,9 +181,11 @@ class Starting:
         doubt(
             self._state,
             job.key,
-            Reason.START_TIMED_OUT,
-            message,
-            self._clock(),
-            _BACK_OFF.delay_seconds,
-            explained=trouble is not None,
+            FailedStart(
+                self._clock(),
+                message,
+                Reason.START_TIMED_OUT,
+                _BACK_OFF.delay_seconds,
+                explained=trouble is not None,
+            ),
         )

@@ -20,7 +20,7 @@ from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.common.quarantine import Quarantine, warn
 from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.common.settings import OperatorSettings
-from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.cluster_state import ClusterState, TrialsLeft
 
 _MOST_OF_ONE = 6  # GPUJobs of one namespace that are worked on at once
 
@@ -56,14 +56,17 @@ class CommonParts:
         return (self.events.run,) * WRITERS
 
 
-def build(client: Client, settings: OperatorSettings, clock: Clock) -> CommonParts:
-    """Make what is shared."""
-    installation = Installation(cap_image_of(settings), Isolation(settings.isolation))
+def build(
+    client: Client, settings: OperatorSettings, clock: Clock, trials_left: TrialsLeft
+) -> CommonParts:
+    """Make what is shared; ``trials_left``: see ``ClusterState``."""
+    installation = installation_of(settings)
     state = ClusterState(
         settings.lease_namespace,
         consolidation=settings.consolidation,
         now=clock.now,
         lacks=lambda pod, asked: lacks(pod, asked, installation.image_for(asked.isolation)),
+        trials_left=trials_left,
     )
     events = Events(
         client,
@@ -84,8 +87,11 @@ def build(client: Client, settings: OperatorSettings, clock: Clock) -> CommonPar
     )
 
 
-def cap_image_of(settings: OperatorSettings) -> CapImage | None:
-    """The image that brings libgpucap; None where there is none."""
-    if not settings.cap_image:
-        return None
-    return CapImage(settings.cap_image, settings.cap_pull_policy)
+def installation_of(settings: OperatorSettings) -> Installation:
+    """What pods depend on of the settings."""
+    image = settings.cap_image
+    return Installation(
+        CapImage(image, settings.cap_pull_policy) if image else None,
+        Isolation(settings.isolation),
+        settings.runtime_class,
+    )

@@ -64,7 +64,7 @@ class WaitsByJob(Mapping[JobKey, Wait]):
         """With how far the job has come, and who refused it where."""
         message = wait.message
         if wait.reason is Reason.WAITING_FOR_TOPOLOGY:
-            pods = [p for p in self._state.records(wait.job) if p.stage is not Stage.ENDED]
+            pods = [p for p in self._state.workloads.pods(wait.job) if p.stage is not Stage.ENDED]
             nominated = len(self._state.decisions.nominated.of(wait.job))
             placed = sum(bool(pod.node) or pod.uid in self._state.decisions.assumed for pod in pods)
             total = self._wanted(wait.job, len(pods)) + nominated
@@ -80,7 +80,7 @@ class WaitsByJob(Mapping[JobKey, Wait]):
     def _wanted(self, key: JobKey, pods: int) -> int:
         """How many pods there are, with those that wait and do not exist."""
         job = self._state.waiting_job(key)
-        made = self._state.pods
+        made = self._state.pods.known
         return pods + sum(1 for pod in job.pods if pod.uid not in made) if job is not None else pods
 
     def _in_doubt(self, wait: Wait) -> Wait:

@@ -107,7 +107,7 @@ class Quarantine:
         """What of the object makes it worth another trial when it changes; None: it is gone."""
         state = self._state
         if ref.type is ObjectType.JOB:
-            job = state.work(JobKey(ref.name))
+            job = state.workloads.get(JobKey(ref.name))
             if job is not None:
                 return job.uid, job.generation
             return ref.name if _holds_without_a_job(state, ref.name) else None
@@ -126,18 +126,18 @@ class Quarantine:
             return InvolvedObject("GPUProject", "", ref.name, uid)
         key = JobKey(ref.name)
         job = state.gpujobs.get(key)
-        if job is not None or key not in state.groups or state.waiting.has_pods(key):
+        if job is not None or key not in state.groups.records or state.waiting.has_pods(key):
             return (
                 InvolvedObject.of_job(job) if job is not None else None
             )  # who waits says it anyway
-        return InvolvedObject.of_pod(next(state.records(key)))
+        return InvolvedObject.of_pod(next(state.workloads.pods(key)))
 
     def _touch(self, ref: ObjectRef) -> None:
         """What is said of it may have changed."""
         state = self._state
         state.changes.replan(wake=False)
         key = JobKey(ref.name)
-        if ref.type is ObjectType.JOB and state.work(key) is not None:
+        if ref.type is ObjectType.JOB and state.workloads.get(key) is not None:
             state.changes.touch(key)
 
 
@@ -145,7 +145,7 @@ def _holds_without_a_job(state: ClusterState, key: str) -> bool:
     """A pod without a GPUJob, named as ``state.queue.running_pods`` does, that is there."""
     namespace, _, rest = key.partition("/")
     name = rest.removeprefix("pod ")
-    return any(p.name == name and p.namespace == namespace for p in state.pods.values())
+    return any(p.name == name and p.namespace == namespace for p in state.pods.known.values())
 
 
 def _why(error: BaseException) -> str:

@@ -7,9 +7,13 @@ from gpu_scheduler.runtime.common.build import CommonParts, Loop
 from gpu_scheduler.runtime.eviction.evictor import Evictor
 from gpu_scheduler.runtime.eviction.left_behind import LeftBehind
 from gpu_scheduler.runtime.eviction.losses import Losses
-from gpu_scheduler.runtime.eviction.overcap import OverCapEvictions
+from gpu_scheduler.runtime.eviction.overbooked import OVERBOOKED
+from gpu_scheduler.runtime.eviction.overcap import OVER_CAP, OverCapEvictions
 from gpu_scheduler.runtime.eviction.overdue import Overdue
 from gpu_scheduler.runtime.eviction.preemption import Preemptor
+
+CAUSES = (OVER_CAP, OVERBOOKED)
+"""Of the policies here."""
 
 
 @dataclass(frozen=True, slots=True)

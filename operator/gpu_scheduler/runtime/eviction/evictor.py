@@ -25,6 +25,7 @@ from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.common.event_reason import EventReason
 from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.eviction.losses import Losses
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -54,11 +55,25 @@ def _always() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class EvictionCause:
+    """Why a policy takes pods off their nodes; it stands among the ``CAUSES`` of its ``build``.
+
+    Attributes:
+        counter: the key of what is counted; its metric is gpusched_COUNTER_pods.
+        counted: the same in words, the help of the metric.
+        event: the word of the Events that tell of it.
+    """
+
+    counter: str
+    counted: str
+    event: EventReason
+
+
+@dataclass(frozen=True, slots=True)
 class EvictionMessage:
     """What is said of an eviction, once for each pod."""
 
-    what: str  # for the counter
-    reason: str  # of the Event
+    cause: EvictionCause
     message: str
 
 
@@ -149,8 +164,8 @@ class Evictor:
         if pod.uid in self._handled or self._blind():
             return False
         if told is not None and self.is_news(pod):
-            self.counts[told.what] += 1
-            self.tell(pod, told.reason, told.message)
+            self.counts[told.cause.counter] += 1
+            self.tell(pod, told.cause.event.reason, told.message)
         self._start(pod, self._evict(eviction))
         return True
 
@@ -177,7 +192,7 @@ class Evictor:
     def warn(self, pod: PodRecord, reason: str, message: str) -> None:
         """Say something of a pod in the log, and in an Event of its GPUJob, or else its own."""
         log.warning("%s/%s: %s", pod.namespace, pod.name, message)
-        job = self._state.gpujob_of(pod)
+        job = self._state.workloads.gpujob_of(pod)
         if job is not None:
             self._events.say(InvolvedObject.of_job(job), "Warning", reason, message)
         else:

@@ -20,7 +20,7 @@ class Losses:
 
     def lost(self, pod: PodRecord, why: str) -> None:
         """A pod has to leave its node; ``why``: a sentence that names it."""
-        job = self._state.gpujob_of(pod)
+        job = self._state.workloads.gpujob_of(pod)
         if job is not None:
             if len(self._of) > 2 * len(self._state.gpujobs):
                 self._of = {k: v for k, v in self._of.items() if k in self._state.gpujobs}
@@ -35,7 +35,7 @@ class Losses:
             if (pod.deleting or pod.stage is Stage.ENDED) and not self._explained(pod):
                 self.lost(pod, f"pod {pod.name} had to leave {pod.node}: {pod.disruption}")
         elif self._of and pod.stage in (Stage.PLACED, Stage.RUNNING) and not pod.deleting:
-            key = self._state.job_of(pod)
+            key = self._state.workloads.key_of(pod)
             if key is not None and key in self._of and self._of[key][1] != pod.uid:
                 del self._of[key]
 
@@ -55,6 +55,6 @@ class Losses:
 
     def _explained(self, pod: PodRecord) -> bool:
         """Whether somebody here said already why this pod goes."""
-        key = self._state.job_of(pod)
+        key = self._state.workloads.key_of(pod)
         known = self._of.get(key) if key is not None else None
-        return pod.uid in self._state.leaving or (known is not None and known[1] == pod.uid)
+        return pod.uid in self._state.pods.leaving or (known is not None and known[1] == pod.uid)

@@ -9,10 +9,25 @@ from collections.abc import Iterator
 
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.verify import PodDevices, overbooked
-from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor, and_then
+from gpu_scheduler.runtime.common.event_reason import BOTH, EventReason
+from gpu_scheduler.runtime.eviction.evictor import (
+    Eviction,
+    EvictionCause,
+    EvictionMessage,
+    Evictor,
+    and_then,
+)
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.state.pods.pod import Stage
+
+OVERBOOKED = EvictionCause(
+    "overbooked",
+    "Pods evicted from a device above capacity: stays 0.",
+    EventReason(
+        "Overbooked", "Warning", BOTH, "a device holds more than it has; a pod of it is evicted"
+    ),
+)
 
 
 def evictions(state: ClusterState) -> Iterator[Eviction]:
@@ -30,18 +45,18 @@ def evictions(state: ClusterState) -> Iterator[Eviction]:
             epoch_seconds(pod.created),
             ledger.resolved(pod.node, pod.allocation.grants),
         )
-        for pod in state.pods.values()
+        for pod in state.pods.known.values()
         if pod.allocation is not None and pod.stage is not Stage.ENDED
     ]
     for device in overbooked(cluster, held):
         for uid in device.evict:
-            pod = state.pods[uid]
+            pod = state.pods.known[uid]
             message = (
                 f"device {device.device} of {device.node} holds {device.milli} milli-GPU and "
                 f"{device.mib} of {device.usable_mib} MiB: evicting {pod.name}"
             )
             told = EvictionMessage(
-                "overbooked", "Overbooked", f"{message}; {and_then(pod, 'placing it elsewhere')}"
+                OVERBOOKED, f"{message}; {and_then(pod, 'placing it elsewhere')}"
             )
             yield Eviction(pod, told)
 

@@ -14,12 +14,26 @@ from typing import NoReturn
 from gpu_scheduler.api.gpuproject import OverCapPolicy
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.common.event_reason import BOTH, EventReason
 from gpu_scheduler.runtime.common.poll import poll_for_ever
-from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage, Evictor, and_then
+from gpu_scheduler.runtime.eviction.evictor import (
+    Eviction,
+    EvictionCause,
+    EvictionMessage,
+    Evictor,
+    and_then,
+)
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.agents import SeenContainer
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
+OVER_CAP = EvictionCause(
+    "over_cap",
+    "Pods evicted for holding more memory than their cap.",
+    EventReason(
+        "OverCapEvicted", "Warning", BOTH, "the pod was evicted for it; no retry is charged"
+    ),
+)
 PATIENCE_SECONDS = 60.0
 DEFAULT = "default"
 _CHECK_SECONDS = 1.0
@@ -87,12 +101,12 @@ class OverCapEvictions:
 
     def _excesses(self) -> Iterator[tuple[PodRecord, SeenContainer, bool]]:
         """Each excess of a pod of ours that is on that node, and whether its agent is alive."""
-        agents = self._state.agents
+        agents = self._state.nodes.agents
         for node, uid, report in agents.over_cap():
-            pod = self._state.pods.get(uid)
+            pod = self._state.pods.known.get(uid)
             if pod is None or pod.node != node or pod.stage is Stage.ENDED:
                 continue
-            if pod.allocation is not None and self._state.job_of(pod) is not None:
+            if pod.allocation is not None and self._state.workloads.key_of(pod) is not None:
                 yield pod, report, agents.is_alive(node)
 
     def _evict(self, pod: PodRecord, report: SeenContainer, why: str) -> None:
@@ -100,5 +114,5 @@ class OverCapEvictions:
         message = f"{pod.name} on {pod.node}: {what}; {why}"
         if not pod.deleting:
             message = f"{message}; {and_then(pod, 'it starts again')}"
-            told = EvictionMessage("over_cap", "OverCapEvicted", message)
+            told = EvictionMessage(OVER_CAP, message)
             self._evictor.evict(Eviction(pod, told))

@@ -79,7 +79,7 @@ class Overdue:
         """Look once; a pod that cannot be told to hurry is told again later."""
         now = self._now()
         for uid in [each.uid for each in self._state.running_pods.leaving()]:
-            pod = self._state.pods.get(uid)
+            pod = self._state.pods.known.get(uid)
             end = self._ends.get(uid)
             if pod is None or end is None:
                 continue  # its eviction is asked for

@@ -77,7 +77,7 @@ class Preemptor:
             except Exception:
                 unexpected("preemption", f"{decision.job}: pod {decision.pod}")
         for job, decision in gangs.items():
-            for pod in list(self._state.records(job)):
+            for pod in list(self._state.workloads.pods(job)):
                 if holds(pod) or pod.uid in self._state.decisions.assumed:
                     try:
                         self._evict(pod, decision)
@@ -85,15 +85,15 @@ class Preemptor:
                         unexpected("preemption", f"{pod.namespace}/{pod.name}")
 
     def _carry_out(self, decision: Evict, gangs: dict[JobKey, Evict]) -> None:
-        pod = self._state.pods.get(decision.pod)
+        pod = self._state.pods.known.get(decision.pod)
         if pod is None or not self._evict(pod, decision):
             return
         self.counts[decision.reason] += 1
         self.costs.began(pod, decision)
         if decision.reason is not EvictReason.CONSOLIDATE:
             self._state.running_pods.gave_way(pod, decision.beneficiary)
-        own = self._state.jobs.get(pod.job_uid)
-        why = Preempted(self._state.name_of(decision.beneficiary), pod.uid)
+        own = self._state.jobs.believed.get(pod.job_uid)
+        why = Preempted(self._state.groups.name_of(decision.beneficiary), pod.uid)
         self._preempted[decision.job] = (own.owner_uid if own is not None else "", why)
         log.info("%s: evicting for another job: %s", decision.reason, decision.message)
         if decision.job in gangs:
@@ -160,7 +160,7 @@ class Preemptor:
 
     def _mark(self, pod: PodRecord) -> Write | None:
         """What says on the pod's Job that it moves."""
-        job, now = self._state.jobs.get(pod.job_uid), self._now()
+        job, now = self._state.jobs.believed.get(pod.job_uid), self._now()
         self._state.running_pods.moves.decided(pod, now)
         if job is None:
             return None
@@ -179,7 +179,7 @@ class Preemptor:
 
     def _lives(self, key: JobKey, uid: str) -> bool:
         """Whether the GPUJob is still that one, and not a later one of its name."""
-        job = self._state.work(key)
+        job = self._state.workloads.get(key)
         return job is not None and job.uid == uid
 
     def _expire(self) -> None:
@@ -195,8 +195,8 @@ class Preemptor:
         job = self._state.gpujobs.get(key)
         if job is not None:
             self._events.say(InvolvedObject.of_job(job), "Normal", reason, message)
-        elif key in self._state.groups:
-            for pod in self._state.records(key):
+        elif key in self._state.groups.records:
+            for pod in self._state.workloads.pods(key):
                 self._events.say(InvolvedObject.of_pod(pod), "Normal", reason, message)
         elif lost is not None:  # it has no owner any more
             self._events.say(InvolvedObject.of_pod(lost), "Normal", reason, message)

@@ -7,7 +7,7 @@ from typing import Any
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
 from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod, ResourceQuota
 from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS, lease
-from gpu_scheduler.kube.reflector import EventHandler, Reflector
+from gpu_scheduler.kube.reflector import EventHandler, Reflector, WatchOptions
 from gpu_scheduler.runtime.common.build import CommonParts, Loop
 from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources, DevicesChanged
@@ -73,8 +73,10 @@ def build(common: CommonParts, devices_changed: DevicesChanged) -> InformerParts
         lease(common.settings.lease_namespace),
         Lease,
         heartbeats,
-        params={"labelSelector": f"{LABEL_COMPONENT}={COMPONENT_AGENT}"},
-        inactivity_seconds=_LEASE_SILENCE_SECONDS,
+        WatchOptions(
+            label_selector=f"{LABEL_COMPONENT}={COMPONENT_AGENT}",
+            inactivity_seconds=_LEASE_SILENCE_SECONDS,
+        ),
     )
     return InformerParts(custom_resources, lists, heartbeats, changed_nodes, leases)
 
@@ -91,7 +93,7 @@ def watch(
     client = common.client
     reflectors: list[Reflector[Any]] = [
         Reflector(client, NODES, Node, NodeHandler(common.state)),
-        Reflector(client, JOBS, Job, jobs, params={"labelSelector": LABEL_JOB}),
+        Reflector(client, JOBS, Job, jobs, WatchOptions(label_selector=LABEL_JOB)),
         Reflector(client, PODS, Pod, pods),
     ]
     return WatchParts(

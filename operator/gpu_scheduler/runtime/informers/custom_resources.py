@@ -273,7 +273,7 @@ class CustomResources:
             return
         if "devices" in status:
             found = devices.from_gpunode(status)
-            before = self._state.agents.devices.get(meta["name"], found)
+            before = self._state.nodes.agents.devices.get(meta["name"], found)
             self._state.nodes.reported(meta["name"], found, reports_from_gpunode(status))
             if before != found:
                 self._devices_changed(meta["name"], meta["uid"], before, found)

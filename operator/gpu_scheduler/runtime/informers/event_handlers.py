@@ -69,7 +69,7 @@ class PodHandler:
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A pod is gone."""
-        record = self._state.pods.get(PodUID(uid))
+        record = self._state.pods.known.get(PodUID(uid))
         self._state.pod_gone(PodUID(uid))
         self._observer.gone(PodUID(uid))
         for follower in self._followers:
@@ -79,7 +79,7 @@ class PodHandler:
 
     def _leaves(self, pod: PodRecord) -> None:
         """A Job that was not to make pods before this one had left may have to make them now."""
-        key = self._state.job_of(pod)
+        key = self._state.workloads.key_of(pod)
         if key is not None and self._state.decisions.nominated.untold(key):
             self._look(key)
 
@@ -130,7 +130,7 @@ class NamespaceHandler:
         begun = terminating and name not in self._state.terminating
         self._mark(name, terminating=terminating)
         if begun:
-            owners = {job.owner: job.namespace for job in self._state.jobs.values()}
+            owners = {job.owner: job.namespace for job in self._state.jobs.believed.values()}
             owners |= {key: job.namespace for key, job in self._state.gpujobs.items()}
             for key, namespace in owners.items():
                 if namespace == name:
@@ -168,14 +168,14 @@ class JobHandler:
     def changed(self, obj: Job) -> None:
         """A Job was added or changed; one that lost its owner is nobody's any more."""
         meta = obj.metadata
-        known = self._state.jobs.get(meta.uid)
+        known = self._state.jobs.believed.get(meta.uid)
         if known is not None and not any(o.controller for o in meta.owner_references):
             if int(meta.resource_version or 0) > known.version:
                 self.gone(meta.namespace, meta.name, meta.uid)
                 self._state.job_changed(obj)
             return
         record = self._state.job_changed(obj)
-        if known is not None and meta.uid not in self._state.jobs:
+        if known is not None and meta.uid not in self._state.jobs.believed:
             self._changed(known.owner)  # somebody changed it: it is none of ours any more
         if record is not None:
             if self._follower is not None:

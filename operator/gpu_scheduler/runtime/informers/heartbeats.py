@@ -101,7 +101,7 @@ class Heartbeats:
         return (beat.version, _is_overdue(beat, self._clock())) if beat else ("", False)
 
     def _tell(self, node: str, why: str, *, alive: bool) -> None:
-        self._state.agents.set_alive(node, alive)
+        self._state.nodes.agents.set_alive(node, alive)
         self._state.nodes.agent_silent(node, why)
 
 

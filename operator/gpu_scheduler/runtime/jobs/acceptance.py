@@ -18,11 +18,12 @@ from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.segments import Segment
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs import write_path
-from gpu_scheduler.jobs.cap import CapImage, users_field
+from gpu_scheduler.jobs.cap import users_field
 from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.priority import class_to_check, preempts
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.report_token import reports
+from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.jobs.template import pod_template
 from gpu_scheduler.jobs.users_path import source, users_words
 from gpu_scheduler.jobs.write_path import WritePath, claim_need
@@ -62,31 +63,25 @@ class Acceptance:
     def __init__(
         self,
         client: Client,
+        given: Installation,
         *,
         placement: str,
-        runtime_class: str,
         namespace: str = "",
-        isolation: str = Isolation.FRAMEWORK,
-        cap_image: CapImage | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare.
 
         Args:
             client: for look-ups and dry runs.
+            given: the installation, of which its pods depend.
             placement: auto, bind or gate.
-            runtime_class: of GPU pods; empty: never set.
             namespace: the operator's, in which templates are tried.
-            isolation: of GPUJobs that say nothing about it.
-            cap_image: what brings libgpucap; without it nothing is ever put into a pod.
             clock: monotonic seconds.
         """
-        self._isolation = isolation
-        self._cap_image = cap_image
         self._client = client
+        self._given = given
         self._placement = placement
         self._clock = clock
-        self._runtime_class = runtime_class
         self._exists: dict[str, tuple[float, bool]] = {}
         self._doubted: dict[str, float] = {}  # namespaces, until when
         self._templates = TemplateJudge(client, namespace, clock=clock)
@@ -116,7 +111,7 @@ class Acceptance:
         """
         if job.spec is None:
             raise ValueError(f"{job.key} has no readable spec")
-        if job.spec.isolation is Isolation.INTERPOSER and self._cap_image is None:
+        if job.spec.isolation is Isolation.INTERPOSER and self._given.cap_image is None:
             return Refusal(
                 "spec.isolation: interposer is switched off in this installation (chart value "
                 "isolation.interposer); leave the field out, or set it to framework"
@@ -170,7 +165,7 @@ class Acceptance:
         found = problems(
             part.spec.template.get("spec") or {},
             [request.container for request in device_requests(part.spec)],
-            interposer=self._cap_image_of(spec) is not None,
+            interposer=self._given.image_for(spec.isolation) is not None,
             checkpoint=spec.checkpoint,
             reports=reports(spec),
         )
@@ -178,10 +173,6 @@ class Acceptance:
             return None
         said = f"{found[0].field}: {found[0].message}"
         return Refusal(said.replace("spec.template", source(spec, part.role), 1))
-
-    def _cap_image_of(self, spec: GPUJobSpec) -> CapImage | None:
-        wanted = spec.isolation or self._isolation
-        return self._cap_image if wanted == Isolation.INTERPOSER else None
 
     async def rendered(
         self, job: GPUJobRecord, project: ProjectName, segment: Segment | None = None
@@ -205,8 +196,8 @@ class Acceptance:
                 segment=segment,
                 project=project,
                 path=path,
-                runtime_class=self._runtime_class,
-                cap_image=self._cap_image_of(job.spec),
+                runtime_class=self._given.runtime_class,
+                cap_image=self._given.image_for(job.spec.isolation),
                 has_runtime_class=await self._runtime_class_exists(),
                 has_priority_class=await self._has(
                     of_group("scheduling.k8s.io", "v1", "priorityclasses", name=PRIORITY_CLASS)
@@ -238,10 +229,10 @@ class Acceptance:
         return claim_need(claim, volume)
 
     async def _runtime_class_exists(self) -> bool:
-        if not self._runtime_class:
+        if not self._given.runtime_class:
             return False
         return await self._has(
-            of_group("node.k8s.io", "v1", "runtimeclasses", name=self._runtime_class)
+            of_group("node.k8s.io", "v1", "runtimeclasses", name=self._given.runtime_class)
         )
 
     async def _has(self, path: str) -> bool:

@@ -64,7 +64,7 @@ class Accepting:
         if known is not None and known.spec() is not spec:
             known = None
         if known is None or self._acceptance.doubts(job.namespace):
-            made = {own.role for own in job.own(self._state.jobs_of(job.key))}
+            made = {own.role for own in job.own(self._state.workloads.jobs(job.key))}
             judged = await self._acceptance.judge(job, project, made)
             if isinstance(judged, Refusal):
                 return judged.message

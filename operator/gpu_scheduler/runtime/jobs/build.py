@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from gpu_scheduler.runtime.common.build import CommonParts, Loop, cap_image_of
+from gpu_scheduler.runtime.common.build import CommonParts, Loop, installation_of
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
 from gpu_scheduler.runtime.jobs.looking import Looking
 from gpu_scheduler.runtime.jobs.missing import MissingPods
 from gpu_scheduler.runtime.jobs.narrowing import Narrowing
-from gpu_scheduler.runtime.jobs.reconcile import Jobs, Reconciler
+from gpu_scheduler.runtime.jobs.reconcile import AllJobs, Jobs, Reconciler
 from gpu_scheduler.runtime.jobs.refusals import Refusals
 from gpu_scheduler.runtime.jobs.removal import Removal
 from gpu_scheduler.runtime.jobs.role_jobs import RoleJobs
@@ -49,11 +49,9 @@ def build(common: CommonParts, sweeps: MakeJobs) -> JobParts:
     clock, recheck_seconds = common.clock.monotonic, common.settings.recheck_seconds
     acceptance = Acceptance(
         client,
+        installation_of(settings),
         placement=settings.placement,
-        runtime_class=settings.runtime_class,
         namespace=settings.lease_namespace,
-        isolation=settings.isolation,
-        cap_image=cap_image_of(settings),
         clock=clock,
     )
     accepting = Accepting(state, acceptance, clock=clock)
@@ -62,8 +60,10 @@ def build(common: CommonParts, sweeps: MakeJobs) -> JobParts:
     reconciler = Reconciler(
         state,
         queue,
-        RoleJobs(state, client, acceptance, accepting, writes),
-        sweeps(acceptance, accepting, writes),
+        AllJobs(
+            roles=RoleJobs(state, client, acceptance, accepting, writes),
+            sweeps=sweeps(acceptance, accepting, writes),
+        ),
         accepting,
         refusals,
         Removal(state, client, queue.add_after, common.clock.now),

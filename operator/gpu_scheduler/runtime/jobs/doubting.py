@@ -10,43 +10,26 @@ import asyncio
 import hashlib
 
 from gpu_scheduler.api.parts import is_gang, parts
-from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.levelled import digest, levelled
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.doubts import About, Delays, on_free_room
+from gpu_scheduler.state.jobs.doubts import About, FailedStart
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 
-def doubt(
-    state: ClusterState,
-    key: JobKey,
-    reason: Reason,
-    why: str,
-    now: float,
-    delays: Delays = on_free_room,
-    *,
-    explained: bool = True,
-) -> float:
+def doubt(state: ClusterState, key: JobKey, failed: FailedStart) -> float:
     """A job's pod could not start for a reason of its own; until when nothing of it is placed.
 
-    Args:
-        state: what is known.
-        key: of the job.
-        reason: one of ``DOUBTFUL``.
-        why: what was said.
-        now: monotonic seconds.
-        delays: see ``Doubts``.
-        explained: whether ``why`` names the cause.
+    In monotonic seconds.
     """
-    job = state.work(key)
+    job = state.workloads.get(key)
     if job is None:
-        return now
+        return failed.at
     doubts, about = state.waiting.doubts, _about(state, job)
     before = doubts.of(key)
     known = before.why if before is not None else ""
-    until = doubts.note(key, about, reason, why, now, delays, explained=explained)
+    until = doubts.note(key, about, failed)
     after = doubts.of(key)
     if after is not before or (after is not None and after.why != known):
         state.waiting.look_again(job.namespace)  # whoever is like it
@@ -56,14 +39,13 @@ def doubt(
 
 def cannot_be_made(state: ClusterState, key: JobKey, why: str) -> None:
     """The API server refuses the Job of a pod that has a place, or a change of it."""
-    doubt(state, key, Reason.PLACEMENT_REFUSED, why, asyncio.get_running_loop().time())
+    doubt(state, key, FailedStart(asyncio.get_running_loop().time(), why))
 
 
 def never_began(state: ClusterState, key: JobKey, pod: PodRecord, now: float) -> None:
     """A program could not even be begun; of a job that has begun others that says nothing."""
-    if pod.failure is not None and not any(map(_has_started, state.records(key))):
-        why = f"pod {pod.name} failed: {pod.failure.message}"
-        doubt(state, key, Reason.PLACEMENT_REFUSED, why, now)
+    if pod.failure is not None and not any(map(_has_started, state.workloads.pods(key))):
+        doubt(state, key, FailedStart(now, f"pod {pod.name} failed: {pod.failure.message}"))
 
 
 def inherit(state: ClusterState, job: GPUJobRecord, now: float) -> bool:
@@ -92,18 +74,18 @@ def observe(state: ClusterState, pod: PodRecord, now: float) -> None:
     One that asks by itself and waits may be like one that could not start.
     """
     if pod.share is not None and pod.stage is Stage.WAITING:
-        group = state.work_of(pod)
+        group = state.workloads.of(pod)
         if group is not None:
             inherit(state, group, now)
         return
     if pod.stage not in (Stage.RUNNING, Stage.ENDED) or not _has_started(pod):
         return
-    job = state.work_of(pod)
+    job = state.workloads.of(pod)
     known = state.waiting.doubts.of(job.key) if job is not None else None
     if job is None or known is None or pod.uid in known.about.started:
         return
     if job.spec is not None and is_gang(job.spec):  # one of them alone shows nothing
-        started = sum(map(_has_started, state.records(job.key)))
+        started = sum(map(_has_started, state.workloads.pods(job.key)))
         if started < job.spec.total_pods:
             return
     for key in state.waiting.doubts.drop(job.key):
@@ -119,7 +101,7 @@ def expire(state: ClusterState, now: float) -> bool:
 
 
 def _about(state: ClusterState, job: GPUJobRecord) -> About:
-    started = frozenset(pod.uid for pod in state.records(job.key) if _has_started(pod))
+    started = frozenset(pod.uid for pod in state.workloads.pods(job.key) if _has_started(pod))
     return About(job.uid, job.generation, started, _alike(job))
 
 

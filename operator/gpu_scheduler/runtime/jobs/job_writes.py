@@ -113,7 +113,7 @@ class JobWrites:
             times = before.times + 1 if before is not None and same else 0
             delay = self._recheck.delay_seconds(times)
             due = self._clock() + delay
-            self._stays = {u: w for u, w in self._stays.items() if u in self._state.jobs}
+            self._stays = {u: w for u, w in self._stays.items() if u in self._state.jobs.believed}
             self._stays[job.uid] = _Stays(self._generation(job), fields, why, due, times)
             self._again(job.owner, delay)
         return not why
@@ -179,7 +179,7 @@ class JobWrites:
                 self._state.decisions.widening[job.uid] = wide
             try:
                 patched = await self._client.merge_patch(path, body, Job)
-                if job.uid not in self._state.jobs:
+                if job.uid not in self._state.jobs.believed:
                     return  # the watch has told its end before the answer
                 at = self._state.job_changed(patched) or at
                 if "parallelism" in spec:
@@ -235,7 +235,7 @@ class JobWrites:
 
     def stays(self, uid: str) -> bool:
         """Whether a Job has to stay as it is."""
-        own = self._state.jobs.get(uid)
+        own = self._state.jobs.believed.get(uid)
         return own is not None and self._known(own) is not None
 
     def _struggles(self, uid: str) -> Mapping[str, _Written]:
@@ -258,7 +258,8 @@ class JobWrites:
             added[field] = _Written(value, now, before.again + 1 if before and same else 0)
         self._written[uid] = {**known, **added}
         if len(self._written) > _REMEMBERED:
-            self._written = {u: w for u, w in self._written.items() if u in self._state.jobs}
+            believed = self._state.jobs.believed
+            self._written = {u: w for u, w in self._written.items() if u in believed}
 
 
 async def _nothing() -> Rendered:

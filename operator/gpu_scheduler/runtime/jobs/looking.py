@@ -66,7 +66,8 @@ class Looking:
 
     async def look(self) -> None:
         """Look at a few, of all namespaces in turn, and let them be planned."""
-        self._times = {k: v for k, v in self._times.items() if self._state.work(k) is not None}
+        there = self._state.workloads.get
+        self._times = {k: v for k, v in self._times.items() if there(k) is not None}
         turns: Turns[str, JobKey] = Turns()
         for key in self._wanted:
             turns.add(key.partition("/")[0], key)
@@ -81,7 +82,7 @@ class Looking:
         self._state.changes.replan()
 
     async def _look_at(self, key: JobKey) -> None:
-        job = self._state.work(key)
+        job = self._state.workloads.get(key)
         if job is None or job.spec is None or doubting.inherit(self._state, job, self._clock()):
             return
         about = job.uid, job.generation
@@ -109,7 +110,7 @@ class Looking:
     async def _missing(self, job: GPUJobRecord) -> str:
         """What keeps the next pod of a job from starting, as far as that can be read."""
         waiting = self._state.waiting
-        made = [self._state.pods[uid] for uid in waiting.uids(job.key)[:1]]
+        made = [self._state.pods.known[uid] for uid in waiting.uids(job.key)[:1]]
         for pod in made:  # the API server has taken it
             found = await self._client.get(pod_path(pod.namespace, pod.name))
             return await prerequisites.missing(self._client, job.namespace, found["spec"])

@@ -28,7 +28,7 @@ from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS, MOST_SECONDS, Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.doubts import elsewhere_first
+from gpu_scheduler.state.jobs.doubts import FailedStart, elsewhere_first
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.counting import parallelism_of
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
@@ -146,8 +146,8 @@ class MissingPods:
             return None  # it has gone, or has its pods, meanwhile
         if refused is None:
             return self._allowed(key)
-        doubt(self._state, key, Reason.PLACEMENT_REFUSED, refused.message, self._clock())
-        if not refused.for_now and not any(self._state.records(key)):
+        doubt(self._state, key, FailedStart(self._clock(), refused.message))
+        if not refused.for_now and not any(self._state.workloads.pods(key)):
             self._doubt(job.namespace, key)
             return self._refusals.refused(key, about)  # nor is it asked about sooner
         if self.refused(job) != refused.message:
@@ -165,7 +165,7 @@ class MissingPods:
         )
         for key in dict.fromkeys((*keys, *beside)):
             job = self._state.gpujobs.get(key)
-            if job is not None and not any(self._state.records(key)):
+            if job is not None and not any(self._state.workloads.pods(key)):
                 self._found(key)
                 self._hold_back(key)
                 self._accepting.doubt(job)
@@ -175,10 +175,10 @@ class MissingPods:
         """Whether pods of a job are missing, or would be if it were not known that they are."""
         if key in self._refused:
             return self._live(key) <= self._refused[key][2]
-        return missing(self._state.jobs_of(key), self._state.records(key))
+        return missing(self._state.workloads.jobs(key), self._state.workloads.pods(key))
 
     def _live(self, key: JobKey) -> int:
-        return sum(1 for pod in self._state.records(key) if pod.stage is not Stage.ENDED)
+        return sum(1 for pod in self._state.workloads.pods(key) if pod.stage is not Stage.ENDED)
 
     def _allowed(self, key: JobKey) -> None:
         """The API server takes a job's next pod."""
@@ -191,7 +191,7 @@ class MissingPods:
     def _hold_back(self, key: JobKey) -> None:
         """Nothing is nominated of a job any more: its Jobs are not to try in vain."""
         self._state.decisions.give_back(key)
-        for own in self._state.jobs_of(key):
+        for own in self._state.workloads.jobs(key):
             count = self._state.count(own.uid)
             if (
                 parallelism_of(own) > count.live and not count.unplaced
@@ -216,7 +216,8 @@ class MissingPods:
                 self._given_up[key] = self._live(key)
                 why = f"its Job made no pod within {PATIENCE_SECONDS:g} s, and nobody says why"
                 delays = elsewhere_first(_TRY_AGAIN)
-                doubt(self._state, key, Reason.START_TIMED_OUT, why, now, delays, explained=False)
+                failed = FailedStart(now, why, Reason.START_TIMED_OUT, delays, explained=False)
+                doubt(self._state, key, failed)
                 self._follow(key)
 
     def _again(self, key: JobKey, seconds: float) -> None:

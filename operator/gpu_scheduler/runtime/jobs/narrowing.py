@@ -60,8 +60,8 @@ class Narrowing:
             job = self._state.gpujobs.get(key)
             if job is None or job.templates is None:
                 continue
-            for own in job.own(self._state.jobs_of(key)):
-                here = [pod for pod in self._state.pods_of(own.uid) if self._waits(pod)]
+            for own in job.own(self._state.workloads.jobs(key)):
+                here = [pod for pod in self._state.pods.of_job(own.uid) if self._waits(pod)]
                 waiting |= {pod.uid: self._since.get(pod.uid, now) for pod in here}
                 oldest = min((waiting[pod.uid] for pod in here), default=now)
                 if here and (now - oldest >= WAIT_SECONDS or self._state.shrinks(own)):
@@ -79,7 +79,7 @@ class Narrowing:
     def _let_be(self) -> None:
         """Have those written whose controller knows what runs; those that are done are let be."""
         for uid, wanted in tuple(self._state.decisions.narrowed.items()):
-            own, count = self._state.jobs.get(uid), self._state.count(uid)
+            own, count = self._state.jobs.believed.get(uid), self._state.count(uid)
             if own is None or own.ended or own.suspend or own.parallelism <= wanted:
                 self._state.decisions.let_be(uid)
             elif knows_what_runs(own, count) and own.parallelism > count.placed:

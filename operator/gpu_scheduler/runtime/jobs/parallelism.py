@@ -64,14 +64,14 @@ def pods_at_once(state: ClusterState, job: GPUJobRecord) -> int:
 def now(state: ClusterState, job: GPUJobRecord) -> int:
     """Pods of a GPUJob that exist and stay, or that its Jobs make without being told."""
     live: dict[str, int] = {}
-    for pod in state.records(job.key):
+    for pod in state.workloads.pods(job.key):
         if pod.stage is not Stage.ENDED:
             live[pod.job_uid] = live.get(pod.job_uid, 0) + 1
     return sum(
         parallelism_of(state, own)
         if narrows(state, own)
         else expected_pods(own, live.get(own.uid, 0))
-        for own in job.own(state.jobs_of(job.key))
+        for own in job.own(state.workloads.jobs(job.key))
     )
 
 

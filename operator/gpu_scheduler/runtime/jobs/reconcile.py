@@ -9,6 +9,7 @@ Jobs are made, and which, ``RoleJobs`` and ``Segments`` know.
 
 import logging
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_scheduler.core.model.request import JobKey, ProjectName
@@ -58,6 +59,18 @@ class Jobs(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class AllJobs:
+    """The Jobs of all GPUJobs: of those that are sweeps, and of the others."""
+
+    sweeps: Jobs
+    roles: Jobs
+
+    def of(self, job: GPUJobRecord) -> Jobs:
+        """Those of one of them."""
+        return self.sweeps if job.spec is not None and job.spec.sweep is not None else self.roles
+
+
 class Reconciler:
     """Makes Jobs follow GPUJobs."""
 
@@ -65,18 +78,16 @@ class Reconciler:
         self,
         state: ClusterState,
         queue: WorkQueue[JobKey],
-        roles: Jobs,
-        sweeps: Jobs,
+        jobs: AllJobs,
         accepting: Accepting,
         refusals: Refusals,
         removal: Removal,
     ) -> None:
-        """``sweeps``: the Jobs of sweeps; ``roles``: those of all other GPUJobs."""
+        """Nothing is looked at yet."""
         self._accepting = accepting
         self._state = state
         self._queue = queue
-        self._roles = roles
-        self._sweeps = sweeps
+        self._jobs = jobs
         self._refusals = refusals
         self._removal = removal
         self._said: dict[JobKey, bytes] = {}  # digests of why it failed, so that it is said once
@@ -114,7 +125,7 @@ class Reconciler:
         if job is None or job.deleting:
             return None
         stored_ends.judge(self._state, job)
-        jobs = self._sweeps if job.spec is not None and job.spec.sweep is not None else self._roles
+        jobs = self._jobs.of(job)
         if await jobs.ended(job):
             self._cannot_follow(job, "")
             return await self._removal.expire(job)
@@ -125,10 +136,10 @@ class Reconciler:
             self._refuse(job, job.unknown or self._not_charged(job, project))
             # To give GPUs back nothing has to be right.
             return await jobs.stop(job) if job.spec.suspend else None
-        if self._state.vanished.get(key) and await self._removal.forget_if_gone(job):
+        if self._state.jobs.vanished.get(key) and await self._removal.forget_if_gone(job):
             return None
         about = self._about(job, project)
-        untried = job.problem or not job.own(self._state.jobs_of(key))
+        untried = job.problem or not job.own(self._state.workloads.jobs(key))
         if untried and not self._refusals.may_try(key, about):
             return None
         try:

@@ -55,7 +55,7 @@ class Removal:
         Raises:
             ApiError: the API server could not be asked; try again.
         """
-        for own in self._state.job_store.claims(key):
+        for own in self._state.jobs.claims(key):
             if not own.deleting:
                 log.info("%s: its namespace is being deleted: deleting Job %s", key, own.name)
                 await self._delete(job_path(own.namespace, own.name), own.uid)
@@ -70,7 +70,7 @@ class Removal:
         """
         job = self._state.gpujobs.get(key)
         goes = job is not None and job.deleting and OF_THE_COLLECTOR.isdisjoint(job.finalizers)
-        for own in self._state.job_store.claims(key):
+        for own in self._state.jobs.claims(key):
             if own.deleting:
                 await self._end_pods(own)
             elif goes and job is not None and own.owner_uid == job.uid:
@@ -79,7 +79,7 @@ class Removal:
 
     async def _end_pods(self, own: JobRecord) -> None:
         """Delete the pods of a Job that is being deleted: its controller makes no others."""
-        pods = [pod for pod in self._state.pods_of(own.uid) if not pod.deleting]
+        pods = [pod for pod in self._state.pods.of_job(own.uid) if not pod.deleting]
         pods = [pod for pod in pods if pod.stage is not Stage.ENDED]
         if not pods:
             return

@@ -47,7 +47,7 @@ class RoleJobs:
 
     async def ended(self, job: GPUJobRecord) -> bool:
         """See ``Jobs``."""
-        own = [each for each in self._state.jobs_of(job.key) if each.owner_uid == job.uid]
+        own = [each for each in self._state.workloads.jobs(job.key) if each.owner_uid == job.uid]
         complete = {each.role for each in own if each.complete}
         over = (
             job.finished
@@ -61,7 +61,7 @@ class RoleJobs:
     async def stop(self, job: GPUJobRecord) -> None:
         """See ``Jobs``."""
         await self._writes.stop(
-            job.own(self._state.jobs_of(job.key)), "its GPUJob is over or suspended"
+            job.own(self._state.workloads.jobs(job.key)), "its GPUJob is over or suspended"
         )
 
     async def follow(self, job: GPUJobRecord, project: ProjectName) -> str:
@@ -69,14 +69,14 @@ class RoleJobs:
         if job.spec is None:
             return ""
         self._state.decisions.withhold(
-            job.key, STAYS, self._writes.stay(job.own(self._state.jobs_of(job.key)))
+            job.key, STAYS, self._writes.stay(job.own(self._state.workloads.jobs(job.key)))
         )
         refused = await self._accepting.refused(job, project)
         await self._find_again(job, project)
-        for going in self._state.jobs_of(job.key):
+        for going in self._state.workloads.jobs(job.key):
             if going.deleting:
                 await kept_by_somebody(self._client, job, going.name)
-        own = {each.role: each for each in job.own(self._state.jobs_of(job.key))}
+        own = {each.role: each for each in job.own(self._state.workloads.jobs(job.key))}
         missing = {
             r: widest(self._state.decisions.nominated.of_role(job.key, r))
             for r in job.requests.keys() - own.keys()
@@ -99,17 +99,17 @@ class RoleJobs:
 
     async def _find_again(self, job: GPUJobRecord, project: ProjectName) -> None:
         """Take in Jobs that the watch shows no more although they exist."""
-        for lost in tuple(self._state.vanished.get(job.key, ())):
+        for lost in tuple(self._state.jobs.vanished.get(job.key, ())):
             if lost.role in job.requests:
                 rendered = await self._rendered(job, project, lost.role)
                 body = {**rendered, "spec": rendered["spec"] | {"parallelism": lost.parallelism}}
                 if (found := await found_again(self._client, job, body)) is not None:
                     self._state.job_changed(found)
-        self._state.vanished.pop(job.key, None)
+        self._state.jobs.vanished.pop(job.key, None)
 
     def complaint(self, job: GPUJobRecord) -> str:
         """See ``Jobs``."""
-        return self._writes.complaint(job.own(self._state.jobs_of(job.key)))
+        return self._writes.complaint(job.own(self._state.workloads.jobs(job.key)))
 
     async def _create(
         self, job: GPUJobRecord, project: ProjectName, widths: Mapping[str, int]

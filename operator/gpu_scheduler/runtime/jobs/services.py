@@ -105,7 +105,7 @@ class Services:
         going = job.deleting or job.problem or job.namespace in self._state.terminating
         if going or job.spec is None or not is_distributed(job.spec):
             return False
-        own = [each for each in self._state.jobs_of(job.key) if not each.deleting]
+        own = [each for each in self._state.workloads.jobs(job.key) if not each.deleting]
         return bool(own) and not all(each.complete or each.failure for each in own)
 
     async def _look(self, job: GPUJobRecord) -> None:

@@ -36,7 +36,7 @@ def judge(state: ClusterState, job: GPUJobRecord) -> None:
 
 def _going_on(state: ClusterState, job: GPUJobRecord) -> JobRecord | None:
     """A Job that contradicts the end of its GPUJob."""
-    own = job.own(state.jobs_of(job.key))
+    own = job.own(state.workloads.jobs(job.key))
     if job.spec is None or any(each.failure for each in own):
         return None
     suspended_by_us = not job.spec.suspend

@@ -89,10 +89,10 @@ class Checkpoints:
         return answer
 
     def _addressed(self, uid: PodUID) -> PodRecord | Answer:
-        pod = self._state.pods.get(uid)
+        pod = self._state.pods.known.get(uid)
         if pod is None or pod.stage not in _HERE:
             return _NO_SUCH_POD
-        job = self._state.gpujob_of(pod)
+        job = self._state.workloads.gpujob_of(pod)
         if job is None or job.spec is None or job.spec.checkpoint is None:
             return _NOTHING_TO_SAVE
         return pod
@@ -137,4 +137,4 @@ class Checkpoints:
         return True
 
     def _has_to_go(self, pod: PodRecord) -> bool:
-        return pod.deleting or pod.uid in self._state.leaving
+        return pod.deleting or pod.uid in self._state.pods.leaving

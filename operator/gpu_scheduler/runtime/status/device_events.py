@@ -61,13 +61,13 @@ class DeviceEvents:
     def _holders(self, node: str, device: NodeDevice) -> list[InvolvedObject]:
         """GPUJobs with a pod on the device, and pods without one."""
         found: dict[InvolvedObject, None] = {}
-        for pod in self._state.pods.values():
+        for pod in self._state.pods.known.values():
             if pod.node != node or pod.stage is Stage.ENDED or pod.allocation is None:
                 continue
             held = self._state.ledger.resolved(node, pod.allocation.grants)
             if not any(g.device == device.id for g in held):
                 continue
-            job = self._state.gpujob_of(pod)
+            job = self._state.workloads.gpujob_of(pod)
             found[InvolvedObject.of_job(job) if job is not None else InvolvedObject.of_pod(pod)] = (
                 None
             )

@@ -37,7 +37,6 @@ def gpujob_status(
     project: ProjectName | None,
     now: str,
     known: JobContext = NOTHING,
-    watched: Watched | None = None,
 ) -> GPUJobStatus:
     """The status that a GPUJob should have.
 
@@ -48,9 +47,8 @@ def gpujob_status(
         project: that is charged.
         now: RFC 3339.
         known: what parts of the operator know of it.
-        watched: what agents know.
     """
-    watched, sweep = watched or Watched(), known.sweep
+    sweep = known.sweep
     own = [j for j in jobs if j.owner_uid == job.uid]
     known_pods = list(pods)
     live = [p for p in known_pods if p.stage is not Stage.ENDED]
@@ -98,11 +96,11 @@ def gpujob_status(
         queue_position=_position(job.status.get("queuePosition"), waiting) if waiting else None,
         pods=counts,
         allocated_gpu=gpu_from_milli(milli),
-        placements=[_placement(p, watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
+        placements=[_placement(p, known.watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
         sweep=sweep.status if sweep is not None else _sweep_before(job),
         conditions=[
             condition(*each, judged=(job.generation, now), before=job.status)
-            for each in _wanted(job, phase, complete, held, watched, (reason, message), known)
+            for each in _wanted(job, phase, complete, held, (reason, message), known)
         ],
         project=project,
         gpu=_usage(job, held),
@@ -245,7 +243,6 @@ def _wanted(
     phase: Phase,
     complete: bool,
     held: list[PodRecord],
-    watched: Watched,
     said: Said,
     known: JobContext,
 ) -> list[Wanted]:
@@ -259,7 +256,7 @@ def _wanted(
             job.complaint or _fewer_trials(job),
         ),
         ("Placed", placed, "Placed" if placed else "NotPlaced", ""),
-        *protection.conditions(held, watched, before),
+        *protection.conditions(held, known.watched, before),
     ]
     if words.cannot_start(reason):
         wanted.append((ConditionType.CANNOT_START, True, reason, message))

@@ -17,7 +17,6 @@ from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.informers.custom_resources import GPUJOBS
 from gpu_scheduler.runtime.status.job_status import gpujob_status
-from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.runtime.status.status_writer import merged
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -78,7 +77,6 @@ class JobStatuses:
         self._finished = finished
         self._now = now
         self._numbers = numbers
-        self._watched = Watched(state.agents.reports, state.nodes.sick_devices)
 
     def touched(self) -> Iterable[str]:
         """See ``Statuses``."""
@@ -121,16 +119,15 @@ class JobStatuses:
         state, job = self._state, self._state.gpujobs[JobKey(key)]
         status = gpujob_status(
             job,
-            state.jobs_of(job.key),
-            state.records(job.key),
+            state.workloads.jobs(job.key),
+            state.workloads.pods(job.key),
             project=state.projects.owner(job.namespace),
             now=self._now(),
             known=self._known(job),
-            watched=self._watched,
         )
         if status.preempted_by is None:
             self._preemption.forget(job.key)
-        if strangers := state.job_store.to_tell(job):
+        if strangers := state.jobs.to_tell(job):
             self._events.say(InvolvedObject.of_job(job), "Warning", "StrangeJob", strangers)
         after = status.to_json()
         if after == job.shown != job.status:  # an earlier write that had no answer

@@ -94,9 +94,10 @@ def survey(
             owner = state.projects.owner(record.namespace)
             if owner is not None:
                 running[owner] += 1
-    for key, group in state.groups.items():
+    for key, group in state.groups.records.items():
         owner = state.projects.owner(group.namespace)
-        if owner is not None and any(pod.stage is Stage.RUNNING for pod in state.records(key)):
+        pods = state.workloads.pods(key)
+        if owner is not None and any(pod.stage is Stage.RUNNING for pod in pods):
             running[owner] += 1
     return Overview(
         cluster.allocated_milli,

@@ -70,13 +70,13 @@ class PodConditions:
 
     def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
-        pod = self._state.pods.get(PodUID(key))
+        pod = self._state.pods.known.get(PodUID(key))
         waits = pod is not None and pod.stage is Stage.WAITING
         return key if waits and key not in self._state.decisions.assumed else None
 
     def namespace(self, key: str) -> str:
         """See ``Statuses``."""
-        pod = self._state.pods.get(PodUID(key))
+        pod = self._state.pods.known.get(PodUID(key))
         return pod.namespace if pod is not None else ""
 
     def is_dear(self, key: str) -> bool:
@@ -89,7 +89,7 @@ class PodConditions:
 
     def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
-        pod = self._state.pods[PodUID(key)]
+        pod = self._state.pods.known[PodUID(key)]
         condition = {
             "type": "PodScheduled",
             "status": "False",
@@ -106,7 +106,7 @@ class PodConditions:
 
     def status(self, key: str) -> tuple[Told, Told]:
         """See ``Statuses``: reason and message of the condition."""
-        pod = self._state.pods[PodUID(key)]
+        pod = self._state.pods.known[PodUID(key)]
         there = pod.unscheduled
         before = {"reason": there.reason, "message": there.message} if there is not None else {}
         reason, message = self._why(pod)
@@ -125,7 +125,7 @@ class PodConditions:
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """Tell it in an Event, too; a GPUJob's pods are told of on their job."""
-        pod = self._state.pods.get(PodUID(key))
+        pod = self._state.pods.known.get(PodUID(key))
         if pod is None or pod.share is None or before.get("reason") == after["reason"]:
             return
         reason, _, message = str(after["message"]).partition(": ")
@@ -135,7 +135,7 @@ class PodConditions:
 
     def _why(self, pod: PodRecord) -> tuple[str, str]:
         """Reason and sentence; empty where it is about to be planned."""
-        job = self._state.work_of(pod)
+        job = self._state.workloads.of(pod)
         if job is None:
             return "", ""
         if job.complaint:

@@ -36,11 +36,11 @@ class PodWarnings:
         self._state = state
         self._events = events
         self._now = now
-        self._watched = Watched(state.agents.reports, state.nodes.sick_devices)
+        self._watched = Watched(state.nodes.agents.reports, state.nodes.sick_devices)
 
     def touched(self) -> Iterable[str]:
         """See ``Statuses``: those that have something to say, or take back."""
-        pods = map(self._ours, self._state.agents.take_news())
+        pods = map(self._ours, self._state.nodes.agents.take_news())
         return [pod.uid for pod in pods if pod and (pod.warnings or self._warnings(pod))]
 
     def minor(self, most: int) -> Iterable[str]:
@@ -53,7 +53,7 @@ class PodWarnings:
 
     def namespace(self, key: str) -> str:
         """See ``Statuses``."""
-        pod = self._state.pods.get(PodUID(key))
+        pod = self._state.pods.known.get(PodUID(key))
         return pod.namespace if pod is not None else ""
 
     def is_dear(self, key: str) -> bool:
@@ -66,7 +66,7 @@ class PodWarnings:
 
     def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
-        pod = self._state.pods[PodUID(key)]
+        pod = self._state.pods.known[PodUID(key)]
         since = {each.type: each.last_transition_time for each in pod.warnings}
         conditions = [
             {
@@ -89,7 +89,7 @@ class PodWarnings:
 
     def status(self, key: str) -> tuple[Told, Told]:
         """See ``Statuses``: reason and message by type of condition."""
-        pod = self._state.pods[PodUID(key)]
+        pod = self._state.pods.known[PodUID(key)]
         before = {c.type: {"reason": c.reason, "message": c.message} for c in pod.warnings}
         after = self._warnings(pod)
         for kind, said in before.items():
@@ -107,7 +107,7 @@ class PodWarnings:
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """Tell what is new of it in an Event, too."""
-        pod = self._state.pods.get(PodUID(key))
+        pod = self._state.pods.known.get(PodUID(key))
         if pod is None:  # it went meanwhile
             return
         for kind, said in after.items():
@@ -118,7 +118,7 @@ class PodWarnings:
 
     def _ours(self, uid: PodUID) -> PodRecord | None:
         """A pod that has its place and no GPUJob, or did not have one when something was said."""
-        pod = self._state.pods.get(uid)
+        pod = self._state.pods.known.get(uid)
         if pod is None or pod.allocation is None or pod.stage is Stage.ENDED:
             return None
         return pod if pod.warnings or self._has_nobody(pod) else None

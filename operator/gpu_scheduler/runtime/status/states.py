@@ -17,6 +17,7 @@ from gpu_scheduler.runtime.eviction.eviction_costs import EvictionCost
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status.counting import Counted, Failed, tried_again
 from gpu_scheduler.runtime.status.judged import Judged
+from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.state.jobs.doubts import Doubt
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.containers import Trouble
@@ -40,6 +41,7 @@ class JobContext:
         trouble: Why a placed pod does not start, where only its Events tell.
         sweep: What came of its trials, where it is a sweep and that is known.
         quarantine: Why the planner has quarantined it; empty = it has not.
+        watched: What agents know of its pods.
     """
 
     wait: Wait | None = None
@@ -53,6 +55,7 @@ class JobContext:
     trouble: Callable[[PodRecord], Trouble | None] = lambda pod: None
     sweep: Judged | None = None
     quarantine: str = ""
+    watched: Watched = field(default_factory=Watched)
 
 
 NOTHING = JobContext()

@@ -56,6 +56,25 @@ class About:
     alike: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FailedStart:
+    """A pod of a job could not start.
+
+    Attributes:
+        at: When, monotonic seconds.
+        why: What was said.
+        reason: One of ``DOUBTFUL``.
+        delays: When the job is tried again.
+        explained: Whether ``why`` names the cause.
+    """
+
+    at: float
+    why: str
+    reason: Reason = Reason.PLACEMENT_REFUSED
+    delays: Delays = on_free_room
+    explained: bool = True
+
+
 @dataclass(slots=True)
 class Doubt:
     """One job's.
@@ -115,43 +134,33 @@ class Doubts:
         known = self._of.get(key)
         return known is not None and known.until is not None
 
-    def note(
-        self,
-        key: JobKey,
-        about: About,
-        reason: Reason,
-        why: str,
-        now: float,
-        delays: Delays,
-        *,
-        explained: bool = True,
-    ) -> float:
-        """A pod could not start; until when the job is held back. ``now``: monotonic seconds.
+    def note(self, key: JobKey, about: About, failed: FailedStart) -> float:
+        """A pod could not start; until when the job is held back, monotonic seconds.
 
         What goes wrong while it is held back was decided before, and belongs to the same try.
         """
-        why, known = clip(why, _MOST_CHARS), self._of.get(key)
+        why, known = clip(failed.why, _MOST_CHARS), self._of.get(key)
         if known is not None and known.until is not None:
-            if explained and not known.explained:
+            if failed.explained and not known.explained:
                 known.why = why
                 known.explained = True
             return known.until
         times = known.times if known is not None else 0
-        delay = delays(times)
+        delay = failed.delays(times)
         if not delay and known is not None:
-            return now  # what is known already says more
-        until, held = now + delay, bool(delay)
+            return failed.at  # what is known already says more
+        until, held = failed.at + delay, bool(delay)
         self._of[key] = Doubt(
             about,
-            reason,
+            failed.reason,
             why,
-            explained,
+            failed.explained,
             times + held,
             until if held else None,
             at(self._now() + delay) if held else "",
             quiet=not held,
         )
-        self._remember(self._of[key], now)
+        self._remember(self._of[key], failed.at)
         return until
 
     def inherit(self, key: JobKey, about: About, now: float) -> bool:

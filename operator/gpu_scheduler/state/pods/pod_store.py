@@ -20,6 +20,7 @@ class PodStore:
         """``holders_in``: see ``state.pods.pod.record``."""
         self.known: dict[PodUID, PodRecord] = {}
         self.placeholders: dict[PodUID, PodRecord] = {}
+        self.leaving: set[PodUID] = set()  # their eviction was decided here
         self._holders_in = holders_in
         self._of_job: dict[str, dict[PodUID, None]] = {}
         self._departed = Departed()
@@ -50,6 +51,7 @@ class PodStore:
         if gone:
             self._departed.note(uid)
         self.placeholders.pop(uid, None)
+        self.leaving.discard(uid)
         old = self.known.pop(uid, None)
         if old is not None:
             self._leave(old)

@@ -181,6 +181,10 @@ class ShareGroups:
         self._names: dict[JobKey, str] = {}
         self.names: Mapping[JobKey, str] = self._names  # in sentences, other than by their key
 
+    def name_of(self, key: JobKey) -> str:
+        """What a GPUJob, or a group of pods without one, is called in sentences."""
+        return self._names.get(key, key)
+
     def put(self, pod: Pod, share: Share, problem: str) -> tuple[JobRecord, bool]:
         """Take over what a pod says: its group, and whether that is another one than before.
 

@@ -37,7 +37,7 @@ class Loading:
         sweep = self._sweeps.of(job.key)
         if sweep is None:
             return None
-        for own in job.own(self._state.jobs_of(job.key)):
+        for own in job.own(self._state.workloads.jobs(job.key)):
             sweep.segments.know(own)
         if not sweep.loaded:
             await self._results.load(sweep)

@@ -83,7 +83,7 @@ class Pruning:
 
     async def run(self) -> NoReturn:
         """End what does not stop, for ever; begins with what an earlier leader told."""
-        for pod in self._state.pods.values():
+        for pod in self._state.pods.known.values():
             if pod.pruned and pod.stage is not Stage.ENDED:
                 ago = self._now().timestamp() - epoch_seconds(pod.pruned)
                 self._told[pod.uid] = self._clock() - max(0.0, ago)
@@ -95,7 +95,7 @@ class Pruning:
         """End pods whose grace is over; forget those that have ended."""
         now = self._clock()
         for uid, since in list(self._told.items()):
-            pod = self._state.pods.get(uid)
+            pod = self._state.pods.known.get(uid)
             if pod is None or pod.stage is Stage.ENDED:
                 del self._told[uid]
             elif not pod.deleting:
@@ -108,7 +108,7 @@ class Pruning:
 
     def _grace_seconds(self, pod: PodRecord) -> int | None:
         """None: its GPUJob is gone, and so will the pod be."""
-        job = self._state.gpujob_of(pod)
+        job = self._state.workloads.gpujob_of(pod)
         sweep = job.spec.sweep if job is not None and job.spec is not None else None
         if sweep is None or sweep.early_stopping is None:
             return None
@@ -122,7 +122,7 @@ class Pruning:
     def _say(self, pod: PodRecord, why: str) -> None:
         self.ended += 1
         log.info("%s/%s: %s", pod.namespace, pod.name, why)
-        job = self._state.gpujob_of(pod)
+        job = self._state.workloads.gpujob_of(pod)
         if job is not None:
             self._events.say(InvolvedObject.of_job(job), "Normal", "TrialEnded", why)
 

@@ -286,7 +286,7 @@ class Sweeps:
 
     def trial_of(self, pod: PodRecord) -> tuple[Sweep, int] | None:
         """The sweep and the number of the trial that a pod is for; None: it is for none."""
-        job = self._state.jobs.get(pod.job_uid)
+        job = self._state.jobs.believed.get(pod.job_uid)
         sweep = self.of(job.owner) if job is not None else None
         if (
             job is None

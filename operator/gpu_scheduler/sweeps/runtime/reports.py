@@ -68,7 +68,7 @@ class Reports:
         return answer
 
     def _addressed(self, uid: PodUID) -> _Trial | Answer:
-        pod = self.state.pods.get(uid)
+        pod = self.state.pods.known.get(uid)
         if pod is None or pod.stage is Stage.ENDED:
             return refusal(410, "this pod does not run")
         found = self.sweeps.trial_of(pod)

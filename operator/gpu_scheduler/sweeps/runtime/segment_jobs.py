@@ -39,7 +39,7 @@ class SegmentJobs:
 
     def of(self, job: GPUJobRecord) -> list[JobRecord]:
         """Those of a sweep, by their first trials."""
-        return sorted(job.own(self._state.jobs_of(job.key)), key=lambda own: own.first_trial)
+        return sorted(job.own(self._state.workloads.jobs(job.key)), key=lambda own: own.first_trial)
 
     async def open(
         self, job: GPUJobRecord, project: ProjectName, segment: Segment, width: int
@@ -54,7 +54,7 @@ class SegmentJobs:
 
     async def find_again(self, job: GPUJobRecord, project: ProjectName) -> None:
         """Take in Jobs that the watch shows no more although they exist."""
-        for lost in tuple(self._state.vanished.get(job.key, ())):
+        for lost in tuple(self._state.jobs.vanished.get(job.key, ())):
             segment = Segment(lost.segment or 0, lost.first_trial, lost.completions)
             rendered = await self._rendered(job, project, segment)
             body = {**rendered, "spec": rendered["spec"] | {"parallelism": lost.parallelism}}
@@ -62,7 +62,7 @@ class SegmentJobs:
             made = self._state.job_changed(found) if found is not None else None
             if made is not None:
                 self._made(made)
-        self._state.vanished.pop(job.key, None)
+        self._state.jobs.vanished.pop(job.key, None)
 
     async def change(
         self, job: GPUJobRecord, project: ProjectName, own: JobRecord, fields: Mapping[str, Any]

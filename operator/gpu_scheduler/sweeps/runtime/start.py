@@ -93,7 +93,7 @@ class Start:
         return annotations(trial, sweep.completions, parameters)
 
     def _trial(self, sweep: Sweep, decision: Assignment) -> int | None:
-        pod = self._state.pods.get(decision.pod)
+        pod = self._state.pods.known.get(decision.pod)
         found = self._sweeps.trial_of(pod) if pod is not None else None
         return found[1] if found is not None and found[0] is sweep else None
 

@@ -64,7 +64,6 @@ class Sweeping:
             state, client, handle.evictor, handle.events, clock=clock, now=handle.clock.moment
         )
         self.reports = Reports(state, self.sweeps, self.pruning, handle.tokens, clock)
-        state.trials_left = self.sweeps.left
 
     @property
     def evicted(self) -> int:
@@ -74,6 +73,10 @@ class Sweeping:
     def may_start(self, key: JobKey) -> bool:
         """Whether pods of a GPUJob may be placed; true where it is no sweep."""
         return self.sweeps.may_start(key)
+
+    def left(self, job: GPUJobRecord) -> int | None:
+        """How many of its trials have not ended; None where it is no sweep."""
+        return self.sweeps.left(job)
 
     def segments(self, acceptance: Acceptance, accepting: Accepting, writes: JobWrites) -> Segments:
         """What makes the Jobs of sweeps."""

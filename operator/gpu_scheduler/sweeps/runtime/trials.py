@@ -105,7 +105,7 @@ class Trials:
 
     def loaded(self, sweep: Sweep) -> None:
         """The stored results of a sweep are in its table: now its pods and Jobs can be read."""
-        for job in self._state.jobs_of(sweep.key):
+        for job in self._state.workloads.jobs(sweep.key):
             self.job_changed(job)
         self._state.changes.replan()
         self._state.changes.touch(sweep.key)
@@ -125,7 +125,7 @@ class Trials:
         if self._judged.get(job.uid) == said:
             return
         self._judged[job.uid] = said
-        if any(j.uid != job.uid and not j.complete for j in self._state.jobs_of(sweep.key)):
+        if any(j.uid != job.uid and not j.complete for j in self._state.workloads.jobs(sweep.key)):
             self._changed(sweep.key)  # they share the parallelism, by what each has left
         for index in _over(job):
             trial = job.first_trial + index
@@ -142,7 +142,7 @@ class Trials:
         """Trials that their Job calls done, unexplained for so long, by Job."""
         due: dict[str, tuple[Sweep, JobRecord, list[int]]] = {}
         for (uid, trial), (since, job_uid) in tuple(self._unsettled.items()):
-            sweep, job = self._sweeps.by_uid(uid), self._state.jobs.get(job_uid)
+            sweep, job = self._sweeps.by_uid(uid), self._state.jobs.believed.get(job_uid)
             if sweep is None or job is None or sweep.final(trial):
                 del self._unsettled[uid, trial]
                 continue
@@ -163,7 +163,7 @@ class Trials:
             if pod is not None:
                 self.observe(obj, pod)
             else:  # the watch was faster than this answer
-                pod = self._state.pods.get(PodUID(obj.metadata.uid))
+                pod = self._state.pods.known.get(PodUID(obj.metadata.uid))
             if pod is not None:
                 there.setdefault(job.first_trial + pod.index, []).append(pod)
         completed = {job.first_trial + index for index in job.completed}
@@ -282,7 +282,7 @@ class Trials:
         return next(
             (
                 job
-                for job in self._state.jobs_of(sweep.key)
+                for job in self._state.workloads.jobs(sweep.key)
                 if job.first_trial <= trial < job.first_trial + job.completions
             ),
             None,

@@ -25,7 +25,7 @@ from tests.unit.state.builders import half, make_assignment, make_gpujob, make_p
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED, context_mib_annotation
-from gpu_scheduler.core.model.decision import Assignment, Reason
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
@@ -33,6 +33,7 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.binding.binder import Binder, Writing
 from gpu_scheduler.runtime.jobs.doubting import doubt, expire, observe
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs.doubts import FailedStart
 
 POD = PodUID("uid-job-0")
 KEY = make_gpujob().key
@@ -195,7 +196,7 @@ async def test_a_pod_that_was_replaced_by_its_namesake_is_forgotten() -> None:
     case.decide()
     await case.run()
     assert (free(case.state), waiting(case.state)) == ([1000, 1000], {})
-    assert PodUID("another") not in case.state.pods  # the watch brings it
+    assert PodUID("another") not in case.state.pods.known  # the watch brings it
 
 
 @virtual
@@ -280,7 +281,7 @@ async def test_a_pod_that_goes_while_it_is_read_stays_gone() -> None:
     case.decide()
     await case.run(10)
     assert free(case.state) == [1000, 1000]
-    assert POD not in case.state.pods
+    assert POD not in case.state.pods.known
 
 
 @virtual
@@ -366,11 +367,11 @@ async def test_words_stay_until_a_pod_starts_or_the_spec_is_another() -> None:
         case.decide()
         await case.run()
         case.state.pod_changed(bound())
-        observe(case.state, case.state.pods[POD], 0.0)
+        observe(case.state, case.state.pods.known[POD], 0.0)
         assert KEY in case.state.waiting.doubts
         if news == "started":
             case.state.pod_changed(bound(3, phase="Running"))
-            observe(case.state, case.state.pods[POD], 0.0)
+            observe(case.state, case.state.pods.known[POD], 0.0)
         else:
             generation = 2 if news == "changed" else 1
             case.state.gpujob_changed(make_gpujob(generation=generation))
@@ -382,14 +383,14 @@ async def test_one_member_of_a_gang_that_starts_shows_nothing() -> None:
     case = Case()
     case.state.gpujob_changed(make_gpujob(gang=True, parallelism=2))
     case.state.pod_changed(make_pod("job-1", index=1))
-    doubt(case.state, KEY, Reason.PLACEMENT_REFUSED, "no", 0.0, lambda times: 1.0)
+    doubt(case.state, KEY, FailedStart(0.0, "no", delays=lambda times: 1.0))
     for name, index in (("job-0", 0), ("job-1", 1)):
         assert KEY in case.state.waiting.doubts
         grants = half(f"a/{index}")
         case.state.pod_changed(
             make_pod(name, version=2, index=index, node="a", grants=grants, phase="Running")
         )
-        observe(case.state, case.state.pods[PodUID(f"uid-{name}")], 0.0)
+        observe(case.state, case.state.pods.known[PodUID(f"uid-{name}")], 0.0)
     assert KEY not in case.state.waiting.doubts
 
 

@@ -162,7 +162,7 @@ async def test_a_pod_that_asks_by_itself_is_told_its_own_field() -> None:
     (condition,) = sent.body["status"]["conditions"]
     assert condition["type"] == CONDITION_TIME_LIMIT
     assert condition["message"] == "the pod ran longer than spec.activeDeadlineSeconds"
-    known = case.state.pods[PodUID("uid-web-1")].failure
+    known = case.state.pods.known[PodUID("uid-web-1")].failure
     assert known is not None
     assert known.message.startswith("it ran longer than spec.activeDeadlineSeconds (60 s)")
 

@@ -123,7 +123,7 @@ async def test_members_that_are_not_written_yet_stay_unwritten() -> None:
     await case.run()
     assert (case.sent("binding"), case.sent("eviction")) == (["lead-0"], [])
     assert [pod.name for pod in case.state.waiting_jobs()[0].pods] == list(MEMBERS)
-    assert (case.missing, case.state.leaving, case.state.decisions.assumed) == (3, set(), {})
+    assert (case.missing, case.state.pods.leaving, case.state.decisions.assumed) == (3, set(), {})
     assert case.binder.results == {"failed": 1, "released": 2}
 
 
@@ -242,12 +242,12 @@ async def test_an_eviction_that_a_budget_refuses_for_long_is_tried_again() -> No
     case.answers["eviction/lead-0"] = BUSY
     async with case.evicting.running(case.gangs.run()):
         await asyncio.sleep(PATIENCE + 60)
-        assert case.state.leaving == set()  # given up, so it counts as placed again
+        assert case.state.pods.leaving == set()  # given up, so it counts as placed again
         case.answers["eviction/lead-0"] = {}
         tried = len(case.sent("eviction"))
         await asyncio.sleep(PATIENCE + 5)
     assert len(case.sent("eviction")) == tried + 1
-    assert case.state.leaving == {"uid-lead-0"}
+    assert case.state.pods.leaving == {"uid-lead-0"}
 
 
 # --- a gang that gives way to another job ---
@@ -288,4 +288,4 @@ async def test_what_is_gone_is_not_remembered() -> None:
     await case.run()
     for name in MEMBERS:
         case.state.pod_gone(PodUID(f"uid-{name}"))
-    assert case.state.leaving == set()
+    assert case.state.pods.leaving == set()

@@ -106,7 +106,7 @@ async def test_one_that_was_evicted_is_replaced_after_a_pause():
     await stage.holders.check()
     assert (stage.deleted(), stage.created()) == ([FIRST], [])
     assert stage.holders.counts["ended"] == 1
-    stage.state.pod_gone(next(iter(stage.state.placeholders)))
+    stage.state.pod_gone(next(iter(stage.state.pods.placeholders)))
     await stage.holders.check()
     assert stage.created() == []
     stage.now += 5
@@ -124,7 +124,7 @@ async def test_a_name_that_is_still_taken_is_waited_for():
 async def test_a_holder_of_a_free_device_goes_when_its_time_is_over():
     stage = Stage(USED, make_holder())
     await stage.holders.check()
-    stage.state.pod_gone(stage.state.pods[next(iter(stage.state.pods))].uid)
+    stage.state.pod_gone(stage.state.pods.known[next(iter(stage.state.pods.known))].uid)
     await stage.holders.check()
     stage.now += 59
     await stage.holders.check()

@@ -50,7 +50,7 @@ class Case:
     def __post_init__(self) -> None:
         self.state = make_cluster_state(pod(saved=self.saved))
         self.costs = EvictionCosts(self.state, lambda: self.now)
-        self.costs.began(self.state.pods[POD], EVICT)
+        self.costs.began(self.state.pods.known[POD], EVICT)
 
     def see(self, at: float, obj: Pod) -> None:
         """The watch shows the pod, then."""
@@ -165,7 +165,7 @@ def test_what_evictions_cost_a_job_outlives_an_operator_and_not_the_job() -> Non
     costs = EvictionCosts(case.state, lambda: case.now)  # of the next leader
     job.status = {"evictions": 2, "lostGPUSeconds": 100}
     assert costs.of(job) == EvictionCost(2, 100)
-    costs.began(case.state.pods[POD], EVICT)
+    costs.began(case.state.pods.known[POD], EVICT)
     assert costs.of(job) == EvictionCost(3, 100)
     job.status = {"evictions": 2, "lostGPUSeconds": 100}  # an old one, seen late
     costs.gone(POD)

@@ -15,13 +15,14 @@ from tests.unit.state.cluster_states import make_cluster_state
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.evict import mark_pruned
 from gpu_scheduler.kube import errors
+from gpu_scheduler.runtime.binding.failed_placements import STUCK
 from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage
 from gpu_scheduler.state.pods.pod import PodRecord
 
 KEY = make_gpujob().key
 POD = PodUID("uid-job-0")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-HANGS = EvictionMessage("stuck", "PodStuck", "job-0 hangs; placing it elsewhere")
+HANGS = EvictionMessage(STUCK, "job-0 hangs; placing it elsewhere")
 
 
 class Case:
@@ -40,7 +41,7 @@ class Case:
 
     @property
     def pod(self) -> PodRecord:
-        return self.state.pods[POD]
+        return self.state.pods.known[POD]
 
     def evict(self) -> bool:
         return self.evictor.evict(Eviction(self.pod, HANGS))

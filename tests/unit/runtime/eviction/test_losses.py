@@ -8,6 +8,7 @@ from tests.unit.state.builders import half, make_gpujob, make_pod
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.eviction.evictor import Eviction, EvictionMessage
+from gpu_scheduler.runtime.eviction.overcap import OVER_CAP
 from gpu_scheduler.runtime.informers.event_handlers import PodHandler
 
 KEY = make_gpujob().key
@@ -49,8 +50,8 @@ async def test_who_evicts_knows_better_than_the_condition() -> None:
     await case.see(pod())
     case.evictor.evict(
         Eviction(
-            case.state.pods[PodUID("uid-job-0")],
-            EvictionMessage("over_cap", "OverCapEvicted", "above its cap; it starts again"),
+            case.state.pods.known[PodUID("uid-job-0")],
+            EvictionMessage(OVER_CAP, "above its cap; it starts again"),
         )
     )
     await case.see(pod(version=2, deleting=True, conditions=(DRAINED,)))

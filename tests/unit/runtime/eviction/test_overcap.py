@@ -26,7 +26,7 @@ class Case(RecoveryCase):
         self.state.project_changed(project_record(project_body(**spec)))
         pod = {"node": "a", "grants": half("GPU-0"), "phase": "Running", **pod}
         self.state.pod_changed(make_pod(**pod))
-        self.state.agents.set_alive("a", True)
+        self.state.nodes.agents.set_alive("a", True)
         self.overcap = OverCapEvictions(self.state, self.evictor, clock=clock)
 
     def report(self, *reports: SeenContainer, node: str = "a") -> None:
@@ -94,12 +94,12 @@ async def test_by_default_short_excesses_are_only_counted() -> None:
 async def test_a_report_evicts_nobody_unless_its_agent_is_known_to_be_alive() -> None:
     for policy in ("evict", None):
         case = Case(policy)
-        case.state.agents.set_alive("a", False)
+        case.state.nodes.agents.set_alive("a", False)
         async with case.running():
             case.report(OVER)
             await asyncio.sleep(300)
             assert case.evictions == []
-            case.state.agents.set_alive("a", True)
+            case.state.nodes.agents.set_alive("a", True)
             await asyncio.sleep(59 if policy is None else 0)
             assert case.evictions == []  # the minute starts anew: the report may be an old one
             await asyncio.sleep(5)

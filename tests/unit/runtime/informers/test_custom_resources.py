@@ -208,7 +208,7 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
     uvloop.run(OurLists(client, told.custom_resources).all())  # type: ignore[arg-type]
     assert broken
     assert KEY in told.state.gpujobs and ProjectName("team-a") in told.state.projects.records
-    assert "a" in told.state.agents.devices and "b100" in told.state.classes.records
+    assert "a" in told.state.nodes.agents.devices and "b100" in told.state.classes.records
 
 
 # --- events ---
@@ -344,7 +344,7 @@ async def test_what_is_gone_stays_gone_whatever_was_listed_since() -> None:
         body["metadata"]["resourceVersion"] = "7"
         take(body)
     assert told.state.gpujobs == {} and told.state.projects.records == {}
-    assert told.state.agents.devices == {} and told.state.classes.records == {}
+    assert told.state.nodes.agents.devices == {} and told.state.classes.records == {}
 
 
 def test_a_projects_news_concern_every_job_and_every_project() -> None:
@@ -402,7 +402,7 @@ async def test_a_resync_takes_in_what_is_new_and_forgets_what_is_gone() -> None:
     await OurLists(client, told.custom_resources).all()  # type: ignore[arg-type]
     assert set(told.state.projects.records) == {"stays", "new"}
     assert set(told.state.gpujobs) == {"team-a/stays", "team-a/new"}
-    assert set(told.state.agents.devices) == {"b"}
+    assert set(told.state.nodes.agents.devices) == {"b"}
 
 
 async def test_a_long_list_is_read_in_pages() -> None:
@@ -451,7 +451,7 @@ async def test_who_has_lost_its_place_gets_a_list_of_its_own_which_forgets_what_
     await ours.version(f"{GROUP}/gpuprojects")
     assert kinds(full) == ["gpuprojects"]
     assert told.state.projects.records == {}
-    assert told.state.gpujobs and told.state.agents.devices and told.state.classes.records
+    assert told.state.gpujobs and told.state.nodes.agents.devices and told.state.classes.records
     told.changed.clear()
     await ours.version(f"{GROUP}/gpujobs")
     assert told.state.gpujobs == {}
@@ -467,7 +467,7 @@ async def test_of_a_kind_that_cannot_be_listed_nothing_is_forgotten() -> None:
         with pytest.raises(errors.NotFound):
             await ours.version(f"{GROUP}/{kind}")
     assert told.state.gpujobs and told.state.projects.records
-    assert told.state.agents.devices and told.state.classes.records
+    assert told.state.nodes.agents.devices and told.state.classes.records
 
 
 async def test_a_first_list_that_cannot_be_had_is_lost_and_no_later_one() -> None:
@@ -537,7 +537,7 @@ async def test_what_is_deleted_while_the_lists_are_read_stays_gone() -> None:
     client = FakeClient(deleted_after_it_was_listed)
     await OurLists(client, told.custom_resources).all()  # type: ignore[arg-type]
     assert told.state.gpujobs == {} and told.state.projects.records == {}
-    assert told.state.agents.devices == {} and told.state.classes.records == {}
+    assert told.state.nodes.agents.devices == {} and told.state.classes.records == {}
 
 
 def test_the_deletion_of_an_earlier_gpunode_leaves_its_successors_devices() -> None:

@@ -55,7 +55,7 @@ def test_jobs_that_end_or_go_are_looked_at() -> None:
     handler.gone("team-a", "other", "unknown")
     handler.changed(make_job("x", uid="x", owner_uid=""))
     assert told == [KEY, KEY, KEY]
-    assert state.jobs == {}
+    assert state.jobs.believed == {}
 
 
 @pytest.mark.parametrize("event", ["its Job counts none", "it is deleted", "it is gone"])
@@ -69,7 +69,7 @@ def test_pods_with_places_are_asked_for_once_the_controller_has_done_with_others
     jobs.changed(make_job(completions=5, suspend=True, active=2))
     pods.changed(make_pod("job-1", node="a", phase="Running"))
     place(state)
-    assert state.shrinks(state.jobs["job-uid"]) and told == []
+    assert state.shrinks(state.jobs.believed["job-uid"]) and told == []
     match event:
         case "its Job counts none":
             jobs.changed(make_job(completions=5, suspend=True, version=2))
@@ -90,16 +90,16 @@ def test_a_job_that_lost_its_owner_is_no_longer_the_gpujobs() -> None:
     state, told = make_cluster_state(), list[JobKey]()
     handler = JobHandler(state, told.append)
     handler.changed(make_job(owner_uid="", version=2))
-    assert (state.jobs, told) == ({}, [KEY])
+    assert (state.jobs.believed, told) == ({}, [KEY])
     handler.changed(make_job(version=3))
-    assert list(state.jobs) == ["job-uid"]
+    assert list(state.jobs.believed) == ["job-uid"]
 
 
 def test_old_news_of_a_job_that_had_no_owner_then_are_ignored() -> None:
     state, told = make_cluster_state(), list[JobKey]()
     state.job_changed(make_job(version=5))
     JobHandler(state, told.append).changed(make_job(owner_uid="", version=4))
-    assert (list(state.jobs), told) == (["job-uid"], [])
+    assert (list(state.jobs.believed), told) == (["job-uid"], [])
 
 
 def test_a_job_that_an_editor_changed_is_looked_at() -> None:
@@ -108,6 +108,6 @@ def test_a_job_that_an_editor_changed_is_looked_at() -> None:
     handler.changed(make_job(version=2, parallelism=100_000))
     assert told == [KEY]
     handler.changed(make_job(version=3, completions=5_000_000))
-    assert (state.jobs, told) == ({}, [KEY, KEY])
+    assert (state.jobs.believed, told) == ({}, [KEY, KEY])
     handler.gone("team-a", "job", "job-uid")
     assert told == [KEY, KEY, KEY]

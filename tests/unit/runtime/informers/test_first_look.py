@@ -9,6 +9,7 @@ from tests.unit.kube.fake_server import FakeServer, refuse
 from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Timing
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.kube.paths import JOBS, PODS
@@ -57,7 +58,10 @@ class Stage:
 
 @asynccontextmanager
 async def on_stage() -> AsyncIterator[tuple[Stage, asyncio.Task[None]]]:
-    async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
+    async with (
+        FakeServer() as server,
+        Client(server.connection, timing=Timing(random=lambda: 0.0)) as client,
+    ):
         body = gpujob_body()
         server.put(f"{GROUP}/gpujobs/job", body)
         server.objects[f"{GROUP}/gpujobs/job"]["metadata"]["namespace"] = "team-a"

@@ -96,7 +96,7 @@ async def test_another_holder_is_a_sign_of_life() -> None:
 async def test_an_agent_is_alive_once_it_was_seen_to_renew_its_lease() -> None:
     """A new leader finds Leases of agents that died long ago."""
     case = Case()
-    agents = case.state.agents
+    agents = case.state.nodes.agents
     async with case.running():
         case.beats.changed(lease("1"))
         assert not agents.is_alive("a")
@@ -188,6 +188,6 @@ async def test_an_agent_lives_whatever_its_clock_says_and_dies_whatever_it_said(
         for at in times:  # its clock is set forward and back
             case.beats.changed(lease(at))
             await asyncio.sleep(10)
-        assert case.state.agents.is_alive("a") and case.unschedulable == ""
+        assert case.state.nodes.agents.is_alive("a") and case.unschedulable == ""
         await asyncio.sleep(32)  # and it is silent: thirty years are no sign of life
-        assert not case.state.agents.is_alive("a") and case.unschedulable
+        assert not case.state.nodes.agents.is_alive("a") and case.unschedulable

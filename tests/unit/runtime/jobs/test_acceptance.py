@@ -6,8 +6,10 @@ import pytest
 from tests.unit.runtime.fake_client import AWAY, NOT_FOUND, FakeClient, Sent
 from tests.unit.state.builders import make_gpujob
 
+from gpu_scheduler.api.gpujob import Isolation
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.cap import CapImage
+from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusCause, StatusDetails
@@ -17,16 +19,21 @@ TEAM = ProjectName("team-a")
 
 
 class Case:
-    def __init__(self, answer: Any = None, placement: str = "auto", **isolation: Any) -> None:
+    def __init__(
+        self,
+        answer: Any = None,
+        placement: str = "auto",
+        isolation: str = "framework",
+        cap_image: CapImage | None = None,
+    ) -> None:
         self.objects: dict[str, Any] = {}
         self.answer = answer  # to the dry run
         self.client = FakeClient(self._reply)
         self.now = 0.0
         self.acceptance = Acceptance(
             self.client,  # type: ignore[arg-type]
+            Installation(cap_image, Isolation(isolation), "nvidia"),
             placement=placement,
-            runtime_class="nvidia",
-            **isolation,
             clock=lambda: self.now,
         )
         self.acceptance.doubt(TEAM)

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient, Sent
 from tests.unit.runtime.informers.test_custom_resources import project_body
+from tests.unit.runtime.job_writing import NO_LIBRARY
 from tests.unit.state.builders import gpujob_body, make_job
 
 from gpu_scheduler.core.model.request import JobKey, ProjectName
@@ -29,7 +30,7 @@ class Case:
         self.dry_run: Any = {}
         self.client: Any = FakeClient(self._reply)
         self.acceptance = Acceptance(
-            self.client, placement=placement, runtime_class="", clock=lambda: self.now
+            self.client, NO_LIBRARY, placement=placement, clock=lambda: self.now
         )
         self.accepting = Accepting(self.state, self.acceptance, clock=lambda: self.now)
 

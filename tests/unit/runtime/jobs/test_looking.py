@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 from tests.unit.runtime.evicting import last_plan
 from tests.unit.runtime.fake_client import AWAY, FakeClient, Sent
 from tests.unit.runtime.informers.test_custom_resources import project_body
+from tests.unit.runtime.job_writing import NO_LIBRARY
 from tests.unit.runtime.jobs.test_missing import refusal
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
@@ -20,6 +21,7 @@ from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.looking import SEEN_SECONDS, Looking
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs.doubts import FailedStart
 
 TEAM, KEY = ProjectName("team-a"), JobKey("team-a/job")
 CLAIM = "persistentvolumeclaims/data"
@@ -41,7 +43,7 @@ class Case:
         self.there: dict[str, Any] = {}
         self.dry_run: Any = {}
         self.client: Any = FakeClient(self._reply)
-        acceptance = Acceptance(self.client, placement="auto", runtime_class="", clock=clock)
+        acceptance = Acceptance(self.client, NO_LIBRARY, placement="auto", clock=clock)
         self.accepting = Accepting(self.state, acceptance, clock=clock)
         self.looking = Looking(self.state, self.client, acceptance, clock=clock)
 
@@ -181,7 +183,7 @@ async def test_who_is_like_one_that_could_not_start_is_in_doubt_as_that_is() -> 
     await case.submit("first")
     other = await case.submit("second")
     first = JobKey("team-a/first")
-    doubt(case.state, first, Reason.PLACEMENT_REFUSED, "no", clock(), lambda times: 60.0)
+    doubt(case.state, first, FailedStart(clock(), "no", delays=lambda times: 60.0))
     async with case.running():
         await asyncio.sleep(2)
     known = case.state.waiting.doubts.of(other)

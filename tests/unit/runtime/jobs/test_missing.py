@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.informers.test_custom_resources import project_body
-from tests.unit.runtime.job_writing import place_unmade
+from tests.unit.runtime.job_writing import NO_LIBRARY, place_unmade
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
@@ -37,9 +37,7 @@ class Case:
         self.custom_resources = custom_resources
         self.answer: Any = {}
         self.client: Any = FakeClient(self._reply)
-        acceptance = Acceptance(
-            self.client, placement="bind", runtime_class="", isolation="framework", clock=clock
-        )
+        acceptance = Acceptance(self.client, NO_LIBRARY, placement="bind", clock=clock)
         self.accepting = Accepting(self.state, acceptance, clock=clock)
         self.followed: list[JobKey] = []
         self.missing = MissingPods(
@@ -281,8 +279,8 @@ async def test_pods_that_come_late_are_placed_at_once_and_nobody_goes_for_them()
         await asyncio.sleep(PATIENCE_SECONDS + 2)
         case.see(FOUR)
         assert case.state.waiting.doubts.held_back(FOUR)
-        (own,) = case.state.jobs_of(FOUR)
-        live = len(list(case.state.records(FOUR)))
+        (own,) = case.state.workloads.jobs(FOUR)
+        live = len(list(case.state.workloads.pods(FOUR)))
         case.state.pod_changed(make_pod("late", job=own.uid, index=live))
         case.see(FOUR)
     doubts = case.state.waiting.doubts

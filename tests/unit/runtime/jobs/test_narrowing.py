@@ -46,7 +46,7 @@ class Case:
     @property
     def parallelism(self) -> int:
         """How wide the Job is to be."""
-        return parallelism_of(self.state, self.state.jobs["job-uid"])
+        return parallelism_of(self.state, self.state.jobs.believed["job-uid"])
 
 
 def test_pods_that_wait_for_long_are_not_needed() -> None:
@@ -61,7 +61,7 @@ def test_what_waits_only_for_a_moment_changes_nothing() -> None:
     case = Case()
     for number in range(3, 40):
         assert case.after(WAIT_SECONDS / 2) == {}
-        for uid in [p.uid for p in case.state.pods.values() if not p.node]:
+        for uid in [p.uid for p in case.state.pods.known.values() if not p.node]:
             case.state.pod_gone(uid)
         case.state.pod_changed(make_pod(f"job-{number}", index=number % 8))
 

@@ -139,7 +139,7 @@ async def test_a_job_is_created_once() -> None:
         ("POST", "/apis/batch/v1/namespaces/team-a/jobs")
     ]
     assert case.problem == ""
-    assert list(case.state.jobs) == ["job-uid"]
+    assert list(case.state.jobs.believed) == ["job-uid"]
     assert await case.keys_within(100) == []
 
 
@@ -148,7 +148,7 @@ async def test_a_job_that_exists_already_and_is_ours_is_taken_in() -> None:
     case = Case()
     case.answers = {"POST": CONFLICT, "GET": make_job()}
     await case.handle()
-    assert (case.problem, list(case.state.jobs)) == ("", ["job-uid"])
+    assert (case.problem, list(case.state.jobs.believed)) == ("", ["job-uid"])
 
 
 @virtual
@@ -161,7 +161,7 @@ async def test_a_job_of_another_size_that_cannot_be_put_back_is_in_the_way() -> 
     }
     await case.handle()
     assert "was changed or made by somebody else: told so" in case.problem
-    assert case.state.jobs == {}
+    assert case.state.jobs.believed == {}
     assert await case.keys_within(60) == [30.0]
 
 
@@ -177,7 +177,7 @@ async def test_a_job_that_lost_its_label_gets_it_back_and_is_watched_again() -> 
     (patch,) = case.client.of("PATCH")
     assert patch.path == "/apis/batch/v1/namespaces/team-a/jobs/job"
     assert patch.body == {"metadata": {"uid": "job-uid", "labels": {LABEL_JOB: "job"}}}
-    assert case.state.jobs["job-uid"].version == 3
+    assert case.state.jobs.believed["job-uid"].version == 3
 
 
 @virtual
@@ -187,7 +187,7 @@ async def test_a_job_of_somebody_else_is_left_alone_and_looked_at_again() -> Non
     await case.handle()
     assert case.methods == ["POST", "GET"]
     assert case.problem.startswith("metadata.name: ")
-    assert case.state.jobs == {}
+    assert case.state.jobs.believed == {}
     assert await case.keys_within(60) == [30.0]
 
 
@@ -354,7 +354,7 @@ async def test_a_job_that_goes_while_it_is_created_is_not_believed_to_be_there()
 
     case.client.reply = deleted_before_the_answer
     await case.handle()
-    assert case.state.jobs == {} and not list(case.state.jobs_of(KEY))
+    assert case.state.jobs.believed == {} and not list(case.state.workloads.jobs(KEY))
 
 
 @virtual

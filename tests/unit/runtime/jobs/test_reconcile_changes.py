@@ -165,7 +165,7 @@ async def test_a_job_that_goes_while_it_is_patched_is_not_believed_to_be_there()
 
     case.client.reply = deleted_before_the_answer
     await case.handle()
-    assert case.state.jobs == {}
+    assert case.state.jobs.believed == {}
 
 
 def parallelism(patch: Any) -> int:

@@ -89,14 +89,15 @@ async def test_the_service_comes_before_the_jobs_whose_pods_need_it() -> None:
     await case.handle()
     assert case.api.writes == [f"POST {name}" for name in (SERVICE, *JOBS)]
     assert case.problem == ""
-    assert [job.role for job in case.state.jobs_of(KEY)] == ["lead", "work"]
+    assert [job.role for job in case.state.workloads.jobs(KEY)] == ["lead", "work"]
 
 
 @virtual
 async def test_each_role_is_as_wide_as_it_has_replicas() -> None:
     case = Case()
     await case.handle()
-    assert {job.role: job.parallelism for job in case.state.jobs_of(KEY)} == {"lead": 1, "work": 2}
+    jobs = case.state.workloads.jobs(KEY)
+    assert {job.role: job.parallelism for job in jobs} == {"lead": 1, "work": 2}
 
 
 @virtual
@@ -129,7 +130,7 @@ def test_whoever_is_killed_midway_leaves_what_the_next_one_completes(calls: int)
         await last.handle()
         assert api.writes == [f"POST {name}" for name in (SERVICE, *JOBS)]
         assert last.problem == ""
-        assert [job.role for job in last.state.jobs_of(KEY)] == ["lead", "work"]
+        assert [job.role for job in last.state.workloads.jobs(KEY)] == ["lead", "work"]
 
     run()
 

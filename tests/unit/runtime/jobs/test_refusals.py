@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.unit.runtime.binding.test_failed_placements import FakeEvents
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.informers.test_custom_resources import project_body
-from tests.unit.runtime.job_writing import place_unmade, reconciler
+from tests.unit.runtime.job_writing import NO_LIBRARY, place_unmade, reconciler
 from tests.unit.runtime.status_case import FakePlanning, FakePreemption
 from tests.unit.runtime.status_writing import status_writer
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
@@ -41,9 +42,8 @@ class Cluster:
         self.client: Any = FakeClient(self._reply)
         self.acceptance = acceptance = Acceptance(
             self.client,
+            replace(NO_LIBRARY, runtime_class="nvidia"),
             placement="bind",
-            runtime_class="nvidia",
-            isolation="framework",
             clock=clock,
         )
         acceptance.doubt("team-a")  # pods of it were refused before
@@ -139,7 +139,7 @@ async def test_ten_thousand_refused_jobs_write_little_and_leave_the_workers_to_o
         assert max(cluster.patched.values()) <= 3
         cluster.submit("good")
         await asyncio.sleep(1)
-        assert "job-good" in cluster.state.jobs
+        assert "job-good" in cluster.state.jobs.believed
 
 
 @virtual
@@ -151,7 +151,7 @@ async def test_when_what_refused_them_is_gone_all_start() -> None:
         await asyncio.sleep(3600)
         cluster.refusing = False
         await asyncio.sleep(31 + jobs * 0.1)
-    assert len(cluster.state.jobs) == jobs
+    assert len(cluster.state.jobs.believed) == jobs
     assert not any(job.problem for job in cluster.state.gpujobs.values())
 
 
@@ -168,7 +168,7 @@ async def test_a_refused_job_that_its_owner_changes_is_judged_at_once() -> None:
         changed = meta | {"generation": 2, "resourceVersion": str(10**6)}
         cluster.custom_resources.gpujob(body | {"metadata": changed})
         await asyncio.sleep(0.1)
-        assert "job-bad-second" in cluster.state.jobs
+        assert "job-bad-second" in cluster.state.jobs.believed
 
 
 class Line:

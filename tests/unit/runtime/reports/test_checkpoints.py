@@ -204,8 +204,8 @@ async def test_a_flood_writes_a_few_at_a_time() -> None:
         return {}
 
     case = Case(lambda sent: slow())
-    record = case.state.pods[POD]
-    pods: Any = case.state._pods.known
+    record = case.state.pods.known[POD]
+    pods: Any = case.state.pods.known
     uids = [PodUID(f"uid-{i}") for i in range(100)]
     for uid in uids:
         pods[uid] = replace(record, uid=uid)

@@ -10,6 +10,7 @@ from gpu_scheduler.runtime.common.events import InvolvedObject
 from gpu_scheduler.runtime.jobs.doubting import doubt, expire
 from gpu_scheduler.runtime.status.pod_conditions import WAITS_SECONDS, PodConditions
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs.doubts import FailedStart
 
 UID = "uid-web-1"
 
@@ -141,7 +142,7 @@ def test_whose_place_was_refused_is_told_by_whom_and_when_it_is_tried_again() ->
     case = Case()
     case.state.pod_changed(asking())
     why = "pod web-1 was refused its place on a: a policy says no"
-    doubt(case.state, WEB, Reason.PLACEMENT_REFUSED, why, 0.0, lambda times: 30.0)
+    doubt(case.state, WEB, FailedStart(0.0, why, delays=lambda times: 30.0))
     case.due()
     case.clock = WAITS_SECONDS
     assert case.due() == [UID], "also while nothing is planned of it"

@@ -10,6 +10,7 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.job_statuses import turned_bad
 from gpu_scheduler.runtime.status.protection import Watched
+from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
 from gpu_scheduler.state.nodes.agents import SeenContainer
 from gpu_scheduler.state.nodes.devices import NodeDevice
@@ -45,7 +46,7 @@ def judged(
         map(record, seen),
         project=None,
         now=now,
-        watched=Watched(lambda p: pods[p.name], lambda p: sick),
+        known=JobContext(watched=Watched(lambda p: pods[p.name], lambda p: sick)),
     )
 
 

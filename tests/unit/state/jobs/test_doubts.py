@@ -11,8 +11,8 @@ from gpu_scheduler.state.jobs.doubts import (
     KEPT_SECONDS,
     About,
     Doubts,
+    FailedStart,
     elsewhere_first,
-    on_free_room,
 )
 
 JOB = make_gpujob()
@@ -22,7 +22,7 @@ WAIT = Wait(KEY, Reason.WAITING_FOR_GPU, "needs 1 GPU", 1)
 
 
 def noted(doubts: Doubts, now: float = 0.0, why: str = "a policy says no", **more: bool) -> float:
-    return doubts.note(KEY, ABOUT, Reason.PLACEMENT_REFUSED, why, now, DELAYS, **more)
+    return doubts.note(KEY, ABOUT, FailedStart(now, why, delays=DELAYS, **more))
 
 
 def test_no_moment_is_promised_that_has_passed() -> None:
@@ -134,7 +134,7 @@ OTHER = make_gpujob("other").key
 
 
 def failed(doubts: Doubts, about: About = LIKE, now: float = 0.0) -> None:
-    doubts.note(KEY, about, Reason.PLACEMENT_REFUSED, "a policy says no", now, DELAYS)
+    doubts.note(KEY, about, FailedStart(now, "a policy says no", delays=DELAYS))
 
 
 def test_who_is_made_again_waits_as_long_and_for_longer_each_time() -> None:
@@ -182,10 +182,7 @@ def test_it_is_bounded_of_one_namespace_and_of_all() -> None:
         doubts.note(
             JobKey(f"{alike}"),
             replace(ABOUT, alike=alike),
-            Reason.PLACEMENT_REFUSED,
-            "x" * 10_000,
-            float(number),
-            DELAYS,
+            FailedStart(float(number), "x" * 10_000, delays=DELAYS),
         )
     kept = [each for of in doubts._alike.values() for each in of.items()]
     assert len(kept) <= 1024 and len(doubts._alike["ns-0"]) <= 64
@@ -195,14 +192,14 @@ def test_it_is_bounded_of_one_namespace_and_of_all() -> None:
 
 def test_a_doubt_on_free_room_holds_nobody_back_and_another_one_does() -> None:
     doubts = Doubts(lambda: 0.0)
-    doubts.note(KEY, ABOUT, Reason.PLACEMENT_REFUSED, "rejected", 0.0, on_free_room)
+    doubts.note(KEY, ABOUT, FailedStart(0.0, "rejected"))
     known = doubts.of(KEY)
     assert known is not None and known.quiet and not doubts.held_back(KEY)
     reason, said = known.said(WAIT)
     assert reason is WAIT.reason and said.startswith("needs 1 GPU; rejected; until one of its pods")
     assert noted(doubts) == 1.0 and doubts.held_back(KEY)
     doubts.expire(1.0)
-    doubts.note(KEY, ABOUT, Reason.PLACEMENT_REFUSED, "rejected", 2.0, on_free_room)
+    doubts.note(KEY, ABOUT, FailedStart(2.0, "rejected"))
     again = doubts.of(KEY)
     assert again is not None and again.why == "a policy says no"
 

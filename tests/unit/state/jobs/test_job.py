@@ -54,6 +54,6 @@ def test_a_job_that_went_out_of_sight_is_seen_again_only_by_later_news() -> None
     state.job_changed(make_job(version=5))
     state.job_gone("job-uid")
     assert state.job_changed(make_job(version=5)) is None
-    assert state.jobs == {}
+    assert state.jobs.believed == {}
     state.job_changed(make_job(version=6))
-    assert list(state.jobs) == ["job-uid"]
+    assert list(state.jobs.believed) == ["job-uid"]

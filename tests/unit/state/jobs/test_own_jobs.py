@@ -32,11 +32,11 @@ def sweep(completions: int = 3000) -> ClusterState:
 
 
 def believed(state: ClusterState) -> list[str]:
-    return [job.name for job in state.jobs_of(KEY)]
+    return [job.name for job in state.workloads.jobs(KEY)]
 
 
 def told(state: ClusterState) -> str:
-    return state.job_store.to_tell(state.gpujobs[KEY])
+    return state.jobs.to_tell(state.gpujobs[KEY])
 
 
 FORGED = [
@@ -57,7 +57,7 @@ def test_a_job_that_we_would_not_make_is_nobodys(spec: dict[str, Any], job: Job)
     state = world_of(**spec)
     assert state.job_changed(job) is None
     state.pod_changed(make_pod(job=job.metadata.uid))
-    assert believed(state) == [] and waiting(state) == {} and list(state.records(KEY)) == []
+    assert believed(state) == [] and waiting(state) == {} and list(state.workloads.pods(KEY)) == []
     assert job.metadata.name in told(state)
     assert told(state) == ""
 
@@ -173,6 +173,6 @@ def test_nothing_is_left_of_jobs_that_are_gone() -> None:
         state.job_changed(make_job(f"forged-{number}", uid=f"f{number}", owner="job"))
     for number in range(100):
         state.job_gone(f"f{number}")
-    assert list(state.job_store.claims(KEY)) == []
-    kept = {"_departed": 0, "_told": 0}
-    assert vars(state.job_store) | kept == vars(JobStore()) | kept
+    assert list(state.jobs.claims(KEY)) == []
+    kept = {"_departed": 0, "_told": 0, "vanished": 0}
+    assert vars(state.jobs) | kept == vars(JobStore()) | kept

@@ -98,7 +98,7 @@ def test_a_share_of_time_that_cannot_be_is_not_known(odd: object) -> None:
 def test_news_of_a_pod_touch_its_job_once() -> None:
     state = reported(FINE)
     assert state.changes.touched == {KEY}
-    assert state.agents.reports(state.pods[POD]) == (FINE,)
+    assert state.nodes.agents.reports(state.pods.known[POD]) == (FINE,)
     state.changes.touched.clear()
     state.nodes.reported("a", devices(), {POD: (FINE,)})
     assert state.changes.touched == set()
@@ -120,17 +120,17 @@ def test_nothing_is_planned_anew_for_a_report() -> None:
 
 def test_an_agent_has_no_say_about_pods_of_other_nodes() -> None:
     state = reported(OVER, node="b")
-    assert state.agents.reports(state.pods[POD]) == ()
+    assert state.nodes.agents.reports(state.pods.known[POD]) == ()
 
 
 def test_reports_of_a_silent_agent_do_not_count_until_it_is_heard_again() -> None:
     state = reported(OVER)
     state.changes.touched.clear()
     state.nodes.agent_silent("a", SILENT)
-    assert state.agents.reports(state.pods[POD]) == ()
+    assert state.nodes.agents.reports(state.pods.known[POD]) == ()
     assert state.changes.touched == {KEY}
     state.nodes.agent_silent("a", "")
-    assert state.agents.reports(state.pods[POD]) == (OVER,)
+    assert state.nodes.agents.reports(state.pods.known[POD]) == (OVER,)
 
 
 # --- devices and nodes ---
@@ -195,18 +195,20 @@ def test_illness_of_a_device_concerns_the_pods_that_hold_it() -> None:
     assert state.changes.touched == {KEY}
     state.pod_changed(make_pod("job-1", node="a", grants=half("GPU-1"), phase="Running"))
     state.pod_changed(make_pod("job-2", node="a", grants=half("0"), phase="Running"))
-    sick = {pod.name: [d.id for d in state.nodes.sick_devices(pod)] for pod in state.pods.values()}
+    sick = {
+        pod.name: [d.id for d in state.nodes.sick_devices(pod)] for pod in state.pods.known.values()
+    }
     assert sick == {"job-0": ["GPU-0"], "job-1": [], "job-2": ["GPU-0"]}  # by index, as well
 
 
 def test_strangers_on_a_device_are_no_illness() -> None:
     state = reported(intruders=("python (pid 7)",))
-    assert state.nodes.sick_devices(state.pods[POD]) == ()
+    assert state.nodes.sick_devices(state.pods.known[POD]) == ()
 
 
 def test_everything_is_forgotten_with_the_gpunode() -> None:
     state = reported(OVER, healthy=False)
     state.nodes.report_gone("a")
-    pod = state.pods[POD]
-    assert (state.agents.reports(pod), state.nodes.sick_devices(pod)) == ((), ())
-    assert list(state.agents.over_cap()) == []
+    pod = state.pods.known[POD]
+    assert (state.nodes.agents.reports(pod), state.nodes.sick_devices(pod)) == ((), ())
+    assert list(state.nodes.agents.over_cap()) == []

@@ -55,13 +55,13 @@ def holder(device: str = "0", **more: Any) -> PodRecord:
 def test_a_holder_does_not_close_its_node():
     state = make_cluster_state(make_holder())
     assert [node.unschedulable for node in state.snapshot().nodes] == ["", ""]
-    assert [pod.holds for pod in state.placeholders.values()] == ["0"]
+    assert [pod.holds for pod in state.pods.placeholders.values()] == ["0"]
 
 
 def test_a_pod_elsewhere_that_calls_itself_a_holder_does():
     state = make_cluster_state(make_holder(namespace="team-a"))
     assert "team-a" in state.snapshot().nodes[0].unschedulable
-    assert state.placeholders == {}
+    assert state.pods.placeholders == {}
 
 
 @pytest.mark.parametrize(

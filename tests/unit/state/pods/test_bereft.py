@@ -129,7 +129,7 @@ def test_one_of_an_earlier_gpujob_of_that_name_is_none_of_the_later_one() -> Non
     state.gpujob_gone(KEY)
     state.gpujob_changed(make_gpujob(uid="later", priority=30))
     state.pod_changed(pod())
-    assert goes(state) and state.gpujob_of(state.pods[POD]) is None
+    assert goes(state) and state.workloads.gpujob_of(state.pods.known[POD]) is None
     assert of(state).job != KEY
 
 
@@ -145,7 +145,7 @@ def test_one_that_does_not_go_stays_and_may_have_to_give_back_what_is_borrowed()
 
 def test_one_that_asks_by_itself_is_nobodys_pod_and_not_bereft() -> None:
     state = running()
-    state.bereft.see(state.pods[POD], holds=False, owned=False)
+    state.bereft.see(state.pods.known[POD], holds=False, owned=False)
     assert not state.bereft.following and not state.bereft.staying
 
 
@@ -171,7 +171,7 @@ def test_in_whatever_order_it_comes_it_holds_what_it_holds_and_is_one_of_three(
     for version, name in enumerate(events, 2):
         EVENTS[name](state, version)
         found = of(state)
-        owned = state.gpujob_of(state.pods[POD]) is not None
+        owned = state.workloads.gpujob_of(state.pods.known[POD]) is not None
         kinds = owned, POD in state.bereft.following, POD in state.bereft.staying
         assert sum(kinds) == 1, kinds
         assert found.leaving == kinds[1]

@@ -68,7 +68,7 @@ def test_a_gpujobs_pod_that_asks_the_plugin_as_well_is_not_placed() -> None:
     """Rendering refuses it, so somebody else made this pod, or its Job."""
     asking = [{"resources": {"limits": {WHOLE: "1"}}}]
     state = make_cluster_state(make_pod(containers=asking))
-    (pod,) = state.pods.values()
+    (pod,) = state.pods.known.values()
     assert pod.stage is Stage.BLOCKED
     assert pod.blocked == "pod job-0 asks the device plugin for nvidia.com/gpu as well"
     assert not state.waiting_jobs()

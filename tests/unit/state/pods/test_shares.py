@@ -80,7 +80,7 @@ def test_a_placed_one_holds_and_is_known_to_whoever_looks_for_room() -> None:
     assert (held.job, held.project, held.interactive) == (WEB, "team-a", True)
     known.pod_gone(PodUID("uid-web-1"))
     assert known.running_pods.get(PodUID("uid-web-1")) is None
-    assert not known.groups and not known.jobs
+    assert not known.groups.records and not known.jobs.believed
 
 
 def test_a_decision_is_charged_until_the_watch_shows_it() -> None:
@@ -122,21 +122,21 @@ def test_a_gang_is_one_group_and_knows_who_is_missing() -> None:
     assert again is not None and again.missing == 1, "each that succeeded counts for itself"
     for name in "abcd":
         known.pod_gone(PodUID(f"uid-{name}"))
-    assert not known.groups and not known.jobs
+    assert not known.groups.records and not known.jobs.believed
 
 
 def test_gangs_of_two_namespaces_are_two() -> None:
     known = state()
     known.pod_changed(gang("a"))
     known.pod_changed(gang("b", namespace="team-b"))
-    assert known.groups.keys() == {JobKey("team-a/gang ring"), JobKey("team-b/gang ring")}
+    assert known.groups.records.keys() == {JobKey("team-a/gang ring"), JobKey("team-b/gang ring")}
 
 
 def test_words_that_mean_nothing_are_told_and_never_planned() -> None:
     known = state()
     for number, text in enumerate(("0:gpu-scheduler.io/gpu=1.5", "nonsense", "")):
         known.pod_changed(asking(f"p{number}", {ASKED: text}))
-        record = known.groups[JobKey(f"team-a/pod p{number}")]
+        record = known.groups.records[JobKey(f"team-a/pod p{number}")]
         assert "gpu-scheduler.io/" in record.problem
     assert not waiting(known)
 
@@ -145,7 +145,7 @@ def test_one_that_lacks_something_waits_until_it_is_another_one() -> None:
     known = state()
     known.lacks = lambda pod, asked: "no library" if pod.metadata.name == "web-1" else ""
     known.pod_changed(asking())
-    assert known.groups[WEB].problem == "no library"
+    assert known.groups.records[WEB].problem == "no library"
     assert not waiting(known)
     known.pod_gone(PodUID("uid-web-1"))
     known.lacks = lambda pod, asked: ""
@@ -158,10 +158,10 @@ def test_a_gang_waits_for_the_one_of_it_that_lacks_something() -> None:
     known.lacks = lambda pod, asked: "no library" if pod.metadata.name == "b" else ""
     for name in "abc":
         known.pod_changed(gang(name))
-    assert known.groups[key].problem == "no library"
+    assert known.groups.records[key].problem == "no library"
     assert not waiting(known)
     known.pod_gone(PodUID("uid-b"))
-    assert known.groups[key].problem == ""
+    assert known.groups.records[key].problem == ""
     assert waiting(known).keys() == {key}
 
 
@@ -173,7 +173,7 @@ def test_a_stateful_pod_that_comes_again_is_the_same_group_with_a_new_pod() -> N
     known.pod_gone(PodUID("one"))
     assert waiting(known).keys() == {WEB}
     known.pod_gone(PodUID("two"))
-    assert not known.groups and not known.jobs
+    assert not known.groups.records and not known.jobs.believed
 
 
 def test_a_pod_of_a_gpujobs_job_that_asks_by_itself_is_none_of_it() -> None:

@@ -69,7 +69,7 @@ def test_one_that_asks_by_itself_is_told_like_what_else_is_wrong_with_it() -> No
     assert found.share is not None and found.share.problem == too_heavy(heavy)
     state = ClusterState()
     state.pod_changed(heavy)
-    (group,) = state.groups.values()
+    (group,) = state.groups.records.values()
     assert group.problem == too_heavy(heavy)
 
 

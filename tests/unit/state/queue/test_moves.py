@@ -181,7 +181,7 @@ def test_a_mark_that_changes_is_a_reason_to_plan_again_and_a_status_is_none() ->
 def test_a_decision_counts_before_its_mark_is_seen() -> None:
     state = known(make_cluster_state())
     state.pod_changed(placed(make_pod()))
-    state.running_pods.moves.decided(state.pods[PodUID("uid-job-0")], 500.0)
+    state.running_pods.moves.decided(state.pods.known[PodUID("uid-job-0")], 500.0)
     state.pod_changed(placed(make_pod("job-0-again")))
     assert running_pod(state, "uid-job-0-again").moved == 500.0
     assert running_pod(state).moved == 0.0
@@ -191,7 +191,7 @@ def test_decisions_are_forgotten_when_they_no_longer_matter() -> None:
     state = known(make_cluster_state())
     for name, index, at in (("job-0", 0, 500.0), ("job-1", 1, 500.0 + REST_SECONDS)):
         state.pod_changed(placed(make_pod(name, index=index)))
-        state.running_pods.moves.decided(state.pods[PodUID(f"uid-{name}")], at)
+        state.running_pods.moves.decided(state.pods.known[PodUID(f"uid-{name}")], at)
     state.pod_changed(placed(make_pod("job-0-again")))
     assert running_pod(state, "uid-job-0-again").moved == 0.0
 

@@ -247,7 +247,7 @@ def test_while_a_job_becomes_narrower_nothing_of_it_is_placed() -> None:
     state.job_changed(make_job(parallelism=2, completions=3))
     state.pod_changed(make_pod("job-0"))
     assert pods(state) == 2
-    state.decisions.narrow(state.jobs["job-uid"], 0)
+    state.decisions.narrow(state.jobs.believed["job-uid"], 0)
     assert pods(state) == 0
     state.decisions.let_be("job-uid")
     assert pods(state) == 2
@@ -295,4 +295,4 @@ def test_never_more_at_once_than_may_be_or_than_are_left(
     coming = max(live, min(parallelism, of_job, completions - done))
     at_once = min(parallelism, completions - done)
     assert pods(state) + len(state.decisions.nominated.of(KEY)) + coming == max(at_once, coming)
-    assert all(pod.stage is not Stage.ENDED for pod in state.records(KEY))
+    assert all(pod.stage is not Stage.ENDED for pod in state.workloads.pods(KEY))

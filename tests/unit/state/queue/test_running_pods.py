@@ -105,7 +105,7 @@ def test_of_a_pod_that_lost_its_job_nobody_knows_the_priority() -> None:
 def test_an_index_that_gave_way_remembers_for_whom() -> None:
     state = running()
     winner = JobKey("team-a/urgent")
-    state.running_pods.gave_way(state.pods[POD], winner)
+    state.running_pods.gave_way(state.pods.known[POD], winner)
     state.pod_gone(POD)
     state.pod_changed(make_pod("again", uid="again", node="a", grants=half(), phase="Running"))
     assert only(state).lost_to == winner
@@ -114,7 +114,7 @@ def test_an_index_that_gave_way_remembers_for_whom() -> None:
 def test_only_so_many_indexes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running_pods, "MOST_REMEMBERED", 2)
     state = running()
-    store, pod = state.running_pods, state.pods[POD]
+    store, pod = state.running_pods, state.pods.known[POD]
     for index in range(4):
         store.gave_way(replace(pod, index=index), JobKey("team-a/urgent"))
     assert [index for _, index in store._lost_to] == [2, 3]

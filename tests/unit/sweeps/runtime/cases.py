@@ -64,9 +64,8 @@ class Case:
         read_log: ReadLog = lambda sweep, trial, seen, tell: None,
         **sweep: Any,
     ) -> None:
-        self.state = ClusterState()
+        self.state = ClusterState(trials_left=lambda job: self.sweeps.left(job))
         self.sweeps = Sweeps(self.state)
-        self.state.trials_left = self.sweeps.left
         self.now = 100.0
         self.changed: list[JobKey] = []
         self.trials = Trials(

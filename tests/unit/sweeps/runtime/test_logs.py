@@ -226,7 +226,7 @@ async def test_the_dear_logs_of_one_namespace_hold_up_no_other() -> None:
     logs = Logs(client, slowly)  # type: ignore[arg-type]
     case.job()
     case.pod(0)
-    seen = TrialPod(next(iter(case.state.pods.values())), "{}", None)
+    seen = TrialPod(next(iter(case.state.pods.known.values())), "{}", None)
     for trial in range(40):
         logs.read(dear, trial, seen, lambda reading, trial=trial: read.append(trial))
     logs.read(quick, 99, seen, lambda reading: read.append(99))
@@ -258,7 +258,7 @@ async def test_a_namespace_whose_logs_are_dear_has_a_fifth_of_a_core_at_most() -
     logs = Logs(Named(), search)  # type: ignore[arg-type]
     case.job()
     case.pod(0)
-    pod = next(iter(case.state.pods.values()))
+    pod = next(iter(case.state.pods.known.values()))
     read: list[float] = []
     began = asyncio.get_running_loop().time()
     async with Running(logs.run()):

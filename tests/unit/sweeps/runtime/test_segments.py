@@ -85,7 +85,7 @@ class Making(Case):
             size, width = spec["completions"], spec["parallelism"]
             return segment_job(number, spec["first"], size, parallelism=width, version=self.version)
         name = sent.path.rpartition("/")[2]
-        known = next(j for j in self.state.jobs_of(KEY) if j.name == name)
+        known = next(j for j in self.state.workloads.jobs(KEY) if j.name == name)
         spec = {"parallelism": known.parallelism, "suspend": known.suspend} | sent.body["spec"]
         number = int(name.removeprefix("job-s"))
         spec["succeeded"] = known.succeeded
@@ -104,7 +104,7 @@ class Making(Case):
         """Trials end, and their Jobs count them."""
         for trial in trials:
             self.trials.end(self.sweep, Outcome(trial, TrialState.SUCCEEDED, 1.0))
-        for job in list(self.state.jobs_of(KEY)):
+        for job in list(self.state.workloads.jobs(KEY)):
             theirs = [t for t in trials if 0 <= t - job.first_trial < job.completions]
             if theirs:
                 self.version += 1
@@ -120,7 +120,8 @@ class Making(Case):
     def jobs(self) -> dict[str, tuple[int, int, int]]:
         """First trial, number of trials and width, by name."""
         return {
-            j.name: (j.first_trial, j.completions, j.parallelism) for j in self.state.jobs_of(KEY)
+            j.name: (j.first_trial, j.completions, j.parallelism)
+            for j in self.state.workloads.jobs(KEY)
         }
 
 
@@ -212,7 +213,7 @@ async def test_a_job_that_was_made_again_and_the_next_one_share_what_may_run_at_
     case.trials.end(case.sweep, Outcome(999, TrialState.SUCCEEDED, 1.0))
     await case.follow()
     assert case.jobs["job-s1"] == (1000, 500, 0), "the other still runs its trials again"
-    (again,) = (job for job in case.state.jobs_of(KEY) if job.name == "job-s0")
+    (again,) = (job for job in case.state.workloads.jobs(KEY) if job.name == "job-s0")
     case._job_says(again, case.version + 1, parallelism=2, succeeded=999)
     await case.follow()
     assert case.jobs["job-s1"] == (1000, 500, 1)
@@ -272,7 +273,7 @@ async def test_a_sweep_is_no_wider_than_its_project_and_the_cluster_allow() -> N
 
 def opened(case: Case, total: int) -> list[Segment]:
     """All segments that open for so many trials, when all of them may run at once."""
-    existing = sorted(case.state.jobs_of(KEY), key=lambda job: job.first_trial)
+    existing = sorted(case.state.workloads.jobs(KEY), key=lambda job: job.first_trial)
     found = to_open(case.sweep, existing, total, parallelism=sys.maxsize)
     for segment in found:
         case.job(segment.number, segment.first, segment.size, succeeded=0)

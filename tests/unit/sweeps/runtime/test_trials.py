@@ -208,7 +208,7 @@ def test_a_pod_whose_trial_is_over_is_not_remembered() -> None:
         case.pod(trial)
         case.pod(trial, message=GOOD, version=2)
         case.pod(trial, message=GOOD, version=3)  # the Job controller has counted it
-    assert case.state.pods == {}
+    assert case.state.pods.known == {}
     assert case.trials._live == {} and case.trials._later == {}
     assert case.sweep.table.summary().ended == 4
 
@@ -228,7 +228,7 @@ def test_a_list_that_comes_after_the_end_of_a_pod_does_not_bring_it_back() -> No
     case.pod(0)
     case.state.pod_gone(PodUID("uid-job-0"))
     case.trials.resolve(case.sweep, job, [0], [trial_pod(0, version=2)])
-    assert case.state.pods == {} and case.state.ledger.charges == {}
+    assert case.state.pods.known == {} and case.state.ledger.charges == {}
 
 
 def test_a_trial_whose_log_is_being_read_is_not_looked_for() -> None:

@@ -8,13 +8,15 @@ from pathlib import Path
 import gpu_scheduler
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.states import STATES
+from gpu_scheduler.runtime import event_reasons
 from gpu_scheduler.runtime.common import quarantine as quarantine
+from gpu_scheduler.runtime.event_reasons import EVENT_REASONS
 from gpu_scheduler.runtime.status import device_events, pod_warnings, protection, scheduled_events
-from gpu_scheduler.runtime.status.event_reasons import EVENT_REASONS
 
 SOURCES = Path(gpu_scheduler.__file__).parent
 FOLDERS = ("runtime", "sweeps/runtime")
-CALLS = {"say", "_say", "tell", "warn", "EvictionMessage"}
+CALLS = {"say", "_say", "tell", "warn", "EventReason"}
+TABLE = Path(event_reasons.__file__)
 WORD = re.compile(r"[A-Z][a-z]+([A-Z][a-z]+)*")
 KINDS = {"Normal", "Warning"}
 
@@ -27,7 +29,7 @@ def words_of_calls() -> Iterator[tuple[str, str]]:
                 continue
             called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             called = node.func.id if isinstance(node.func, ast.Name) else called
-            if called not in CALLS:
+            if called not in CALLS or (called == "EventReason" and path == TABLE):
                 continue
             for given in node.args:
                 if isinstance(given, ast.Constant) and isinstance(given.value, str):
