@@ -43,9 +43,14 @@ helm_lint() {
   "$helm" lint --strict charts/gpu-scheduler
 }
 
+no_merge_markers() {
+  ! git grep -nE '^(<{7}|>{7}) '
+}
+
 mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
 
 check "ruff check" "$bin/ruff" check .
+check "merge markers" no_merge_markers
 check "ruff format" "$bin/ruff" format --check .
 check "mypy --strict" "$bin/mypy" operator hack tools
 check "import directions" "$bin/lint-imports"
