@@ -94,6 +94,8 @@ def test_pods_of_a_job_that_is_deleted_and_kept_are_deleted_once(deleting: bool)
         assert ("DELETE", POD) in case.sent
         (delete,) = case.client.of("DELETE")
         assert delete.body == {"preconditions": {"uid": "uid-job-0"}}, "with its grace period"
+        await case.handle()  # before the watch shows it
+        assert len(case.client.of("DELETE")) == 1
         case.client.sent.clear()
         case.state.pod_changed(runs(2, deleting=True))
         await case.handle()

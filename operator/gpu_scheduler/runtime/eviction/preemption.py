@@ -95,11 +95,11 @@ class Preemptor:
         own = self._state.jobs.believed.get(pod.job_uid)
         why = Preempted(self._state.groups.name_of(decision.beneficiary), pod.uid)
         self._preempted[decision.job] = (own.owner_uid if own is not None else "", why)
-        log.info("%s: evicting for another job: %s", decision.reason, decision.message)
         if decision.job in gangs:
             return  # one of them says it for all
         if decision.whole_job:
             gangs[decision.job] = decision
+        log.info("%s: evicting for another job: %s", decision.reason, decision.message)
         self._say(decision.job, "Preempted", decision.message, pod)
         self._say(decision.beneficiary, "Preempting", decision.message)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.jobs.evict import remove
 from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
@@ -48,6 +48,7 @@ class Removal:
         self._again = again
         self._now = now
         self._ahead: dict[str, float] = {}  # by uid: ends of the future, and when we saw them
+        self._deleted: set[PodUID] = set()  # by us; the watch shows some of them still
 
     async def leave(self, key: JobKey) -> None:
         """Delete the Jobs of a GPUJob whose namespace is being deleted.
@@ -80,7 +81,8 @@ class Removal:
     async def _end_pods(self, own: JobRecord) -> None:
         """Delete the pods of a Job that is being deleted: its controller makes no others."""
         pods = [pod for pod in self._state.pods.of_job(own.uid) if not pod.deleting]
-        pods = [pod for pod in pods if pod.stage is not Stage.ENDED]
+        self._deleted &= self._state.pods.known.keys()
+        pods = [p for p in pods if p.stage is not Stage.ENDED and p.uid not in self._deleted]
         if not pods:
             return
         try:
@@ -96,6 +98,7 @@ class Removal:
                 await send(self._client, remove(pod.meta))
             except errors.NotFound:
                 continue
+            self._deleted.add(pod.uid)
 
     async def forget_if_gone(self, job: GPUJobRecord) -> bool:
         """Whether a GPUJob is gone without a word, asked where its Jobs went: then it is forgotten.

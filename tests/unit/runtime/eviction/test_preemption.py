@@ -103,6 +103,20 @@ async def test_both_jobs_are_told() -> None:
 
 
 @virtual
+async def test_a_gang_is_spoken_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    case = Case()
+    caplog.set_level("INFO", "gpu_scheduler.runtime.eviction.preemption")
+    case.state.pod_changed(make_pod("job-1", node="a", grants=half(), phase="Running"))
+    message = "gang job gives 1 GPU of its 2 pods to urgent"
+    one = dataclasses.replace(EVICT, whole_job=True, message=message)
+    case.carry_out([one, dataclasses.replace(one, pod=PodUID("uid-job-1"))])
+    assert sum(message in line for line in caplog.messages) == 1
+    assert [event[1] for event in case.events.said] == ["Preempted", "Preempting"]
+    await asyncio.sleep(1)
+    assert len(case.evictions) == 2
+
+
+@virtual
 async def test_a_pod_that_has_lost_its_owner_is_told_itself() -> None:
     case = Case()
     case.state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running", job=""))
