@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from tests.unit.kube.fake_server import FakeServer, Obj
@@ -62,14 +63,14 @@ class Stage:
         self.missed.append(self.watches.missing())
         await asyncio.sleep(0)
 
-    def start(self, **settings: Any) -> None:
+    def start(self, clock: Callable[[], float] = time.monotonic, **settings: Any) -> None:
         self.reflector = Reflector(
             self.client,
             PODS,
             Pod,
             self.handler,
             WatchOptions(**settings),
-            Timing(sleep=self.sleep, random=lambda: 0.0),
+            Timing(clock, sleep=self.sleep, random=lambda: 0.0),
         )
         store = self.reflector._store
         replace = store.replace
