@@ -36,6 +36,7 @@ class CommonParts:
         client: fenced by the Lease.
         settings: of this process.
         clock: of this process.
+        installation: what pods depend on of the settings.
         state: what is known of the cluster.
         queue: GPUJobs whose Jobs are to be looked at.
         events: what users are told.
@@ -45,6 +46,7 @@ class CommonParts:
     client: Client
     settings: OperatorSettings
     clock: Clock
+    installation: Installation
     state: ClusterState
     queue: WorkQueue[JobKey]
     events: Events
@@ -60,7 +62,12 @@ def build(
     client: Client, settings: OperatorSettings, clock: Clock, trials_left: TrialsLeft
 ) -> CommonParts:
     """Make what is shared; ``trials_left``: see ``ClusterState``."""
-    installation = installation_of(settings)
+    image = settings.cap_image
+    installation = Installation(
+        CapImage(image, settings.cap_pull_policy) if image else None,
+        Isolation(settings.isolation),
+        settings.runtime_class,
+    )
     state = ClusterState(
         settings.lease_namespace,
         consolidation=settings.consolidation,
@@ -80,18 +87,9 @@ def build(
         client,
         settings,
         clock,
+        installation,
         state,
         queue=WorkQueue(most_of_one=_MOST_OF_ONE),
         events=events,
         plan=LastPlan(state, quarantine),
-    )
-
-
-def installation_of(settings: OperatorSettings) -> Installation:
-    """What pods depend on of the settings."""
-    image = settings.cap_image
-    return Installation(
-        CapImage(image, settings.cap_pull_policy) if image else None,
-        Isolation(settings.isolation),
-        settings.runtime_class,
     )

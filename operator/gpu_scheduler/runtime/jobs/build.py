@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from gpu_scheduler.runtime.common.build import CommonParts, Loop, installation_of
+from gpu_scheduler.runtime.common.build import CommonParts, Loop
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
@@ -49,7 +49,7 @@ def build(common: CommonParts, sweeps: MakeJobs) -> JobParts:
     clock, recheck_seconds = common.clock.monotonic, common.settings.recheck_seconds
     acceptance = Acceptance(
         client,
-        installation_of(settings),
+        common.installation,
         placement=settings.placement,
         namespace=settings.lease_namespace,
         clock=clock,
