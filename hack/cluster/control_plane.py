@@ -51,8 +51,8 @@ def etcd(plan: Plan) -> tuple[str, ...]:
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=default={peer}",
         "--unsafe-no-fsync",
-        # It is alone: an election need not wait for anybody.
-        "--heartbeat-interval=20",
+        # It is alone: an election need not wait for anybody. Each beat costs 0.3 ms of CPU.
+        "--heartbeat-interval=40",
         "--election-timeout=200",
         f"--quota-backend-bytes={4 << 30}",
         "--log-level=warn",

@@ -111,14 +111,15 @@ class Replica:
         """Whether it has taken the lead and known the cluster since it was started."""
         return " synced: " in self.told()
 
-    def forget(self) -> None:
+    def forget(self, in_seconds: int = 0) -> None:
         """Give back the Lease of one that was killed, for which its successor would wait.
 
-        What a successor does until it has run out is shown where there is a stand-by.
+        ``in_seconds``: have it run out after so long, as one of such a length does.
         """
         assert not self.alive()
         admin = Caller(self.running.server, self.running.ca_file, self.running.token())
-        assert admin.patch(LEASE, {"spec": {"holderIdentity": ""}}).ok
+        spec = {"leaseDurationSeconds": in_seconds} if in_seconds else {"holderIdentity": ""}
+        assert admin.patch(LEASE, {"spec": spec}).ok
 
     def fail(self) -> int:
         """Have a part of ``faulty_operator.py`` fail, and the exit code."""

@@ -67,7 +67,9 @@ class Pair:
         victim = until(lambda: self.leader(admin), "somebody leads")
         victim.kill()
         self._kills += 1
-        if self._kills > 1:  # at first it takes over once the Lease has run out
+        if self._kills == 1:  # its successor takes over once the Lease has run out
+            victim.forget(in_seconds=3)
+        else:
             victim.forget()
         self._now = [r for r in self._now if r is not victim] + [self._start()]
 

@@ -25,7 +25,7 @@ from tests.attack import stand as place
 from tests.attack.attacker import Scene
 from tests.attack.attacks import ATTACKS
 from tests.attack.given import Given
-from tests.attack.honest import Honest
+from tests.attack.honest import Honest, slowest
 from tests.attack.memory_group import memory_group
 from tests.attack.requests_made import RequestsMade
 from tests.attack.stand import COMPAT, ELSEWHERE, HOME, HONEST, OPERATOR, Stand, stand
@@ -75,6 +75,7 @@ class Run:
             *((name, each.watch.follow) for name, each in given.items()),
             ("honest pods", self._honest.watch.follow),
             ("honest tenant", self._honest.submit),
+            ("honest pods' end", self._honest.end_what_ran),
         )
         threads = [site.act(name, step, until=site.stop) for name, step in followed]
         site.rest(_WARM_SECONDS)
@@ -116,15 +117,18 @@ class Run:
                 self.verdict.api_server_ended += 1
                 self._stand.revive()
         until = time.monotonic()
-        wait, for_pod = self._honest.slowest(since - _JUDGED_SECONDS, until - _JUDGED_SECONDS)
+        judged = since - _JUDGED_SECONDS, until - _JUDGED_SECONDS
+        wait = slowest(self._honest.waits, *judged)
+        plain = slowest(self._honest.plain, *judged)
         let_in, refused = self._counts()
         return Minute(
             number=number,
             operator_mb=round(operator * _MIB_TO_MB),
             api_server_mb=round(api_server * _MIB_TO_MB),
             operator_requests_a_second=self._requests.a_second(wall, time.time()),
-            honest_wait_seconds=wait,
-            honest_pod_seconds=for_pod,
+            honest_wait_seconds=None if wait is None else wait.seconds(until),
+            honest_pod_seconds=0.0 if wait is None else (wait.has_pod or until) - wait.submitted,
+            plain_wait_seconds=0.0 if plain is None else plain.seconds(until),
             honest_write_seconds=self._honest.slowest_write(since, until),
             replicas_ended=len(self._stand.replicas.ended),
             lease_transitions=self._transitions,

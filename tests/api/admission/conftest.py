@@ -38,7 +38,7 @@ BEFORE["spec"]["schedulingGates"] = [{"name": f"x/{n}"} for n in range(250)]
 CHART = Path(__file__).parents[3] / "charts" / "gpu-scheduler"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[Running]:
     running = up(Settings(name=f"admission-{os.getpid()}", audit=True, owner=os.getpid()))
     try:
@@ -51,7 +51,7 @@ def caller(cluster: Running, user: str) -> Caller:
     return Caller(cluster.server, cluster.ca_file, cluster.token(user))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def admin(cluster: Running) -> Caller:
     """A cluster administrator, after the chart was installed and the policies took effect."""
     admin = caller(cluster, "admin")
@@ -79,7 +79,7 @@ def admin(cluster: Running) -> Caller:
     return admin
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def editor(cluster: Running, admin: Caller) -> Caller:
     """A user with the `edit` role in both namespaces, once it is aggregated."""
     editor = caller(cluster, "edit-user")
@@ -88,7 +88,7 @@ def editor(cluster: Running, admin: Caller) -> Caller:
     return editor
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def exempt(admin: Caller, editor: Caller) -> str:
     """A namespace in which pods may pick GPUs, for the same users."""
     make_namespace(admin, EXEMPT)
@@ -107,7 +107,7 @@ def account_token(admin: Caller, bound_to: dict[str, str] | None = None) -> str:
     return str(answer.body["status"]["token"])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def operator(cluster: Running, admin: Caller) -> Caller:
     """The operator's own service account, with a token as anybody could have stolen it."""
     operator = Caller(cluster.server, cluster.ca_file, account_token(admin))
@@ -116,7 +116,7 @@ def operator(cluster: Running, admin: Caller) -> Caller:
     return operator
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def replica(cluster: Running, admin: Caller, operator: Caller) -> tuple[str, Caller]:
     """A pod of the operator, and the token that it gets."""
     answer = admin.create(pods(RELEASE), pod(RELEASE, serviceAccountName=RELEASE))

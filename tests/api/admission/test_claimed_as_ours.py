@@ -37,7 +37,7 @@ GIVEN = Installation(CapImage(f"gpu-scheduler:{__version__}", "IfNotPresent"))
 JUDGE = "Policy 'gpu-scheduler-share-requests'"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tenant(admin: Caller, editor: Caller) -> Caller:
     """A user who may edit namespaces that opt in, each named as what it opts in to."""
     for compat in Compat:
