@@ -54,7 +54,8 @@ def control_plane() -> Iterator[Running]:
 def settings(purpose: str) -> Settings:
     """A cluster with our CRDs that ends with this test run."""
     name = f"{purpose}-{os.getpid()}"
-    return Settings(name=name, nodes=(SERVERS,), crds=CRDS, owner=os.getpid())
+    # Its controllers ask more often than by default: thousands of pods go in seconds, not minutes.
+    return Settings(name=name, nodes=(SERVERS,), crds=CRDS, qps=100, owner=os.getpid())
 
 
 @contextmanager
