@@ -130,6 +130,7 @@ def test_after_all_of_it_every_promise_was_kept(fight: Fight) -> None:
             operator_requests_a_second=0.0,
             honest_wait_seconds=0.0,
             honest_pod_seconds=0.0,
+            plain_wait_seconds=0.0,
             honest_write_seconds=0.0,
             replicas_ended=int(not fight.replica.alive()),
             lease_transitions=int(transitions),
