@@ -25,7 +25,7 @@ from tests.attack import stand as place
 from tests.attack.attacker import Scene
 from tests.attack.attacks import ATTACKS
 from tests.attack.given import Given
-from tests.attack.honest import Honest, slowest
+from tests.attack.honest import Honest, Wait, longest
 from tests.attack.memory_group import memory_group
 from tests.attack.requests_made import RequestsMade
 from tests.attack.stand import COMPAT, ELSEWHERE, HOME, HONEST, OPERATOR, Stand, stand
@@ -73,7 +73,7 @@ class Run:
             ("requests", self._read_requests),
             ("pods", self._checker.watch.follow),
             *((name, each.watch.follow) for name, each in given.items()),
-            ("honest pods", self._honest.watch.follow),
+            *((name, each.follow) for name, each in self._honest.watches.items()),
             ("honest tenant", self._honest.submit),
             ("honest pods' end", self._honest.end_what_ran),
         )
@@ -118,18 +118,18 @@ class Run:
                 self._stand.revive()
         until = time.monotonic()
         judged = since - _JUDGED_SECONDS, until - _JUDGED_SECONDS
-        wait = slowest(self._honest.waits, *judged)
-        plain = slowest(self._honest.plain, *judged)
+        honest = self._honest
         let_in, refused = self._counts()
         return Minute(
             number=number,
             operator_mb=round(operator * _MIB_TO_MB),
             api_server_mb=round(api_server * _MIB_TO_MB),
             operator_requests_a_second=self._requests.a_second(wall, time.time()),
-            honest_wait_seconds=None if wait is None else wait.seconds(until),
-            honest_pod_seconds=0.0 if wait is None else (wait.has_pod or until) - wait.submitted,
-            plain_wait_seconds=0.0 if plain is None else plain.seconds(until),
-            honest_write_seconds=self._honest.slowest_write(since, until),
+            pod_wait_seconds=longest(honest.pods, *judged, Wait.seconds),
+            job_wait_seconds=longest(honest.jobs, *judged, Wait.ours),
+            whole_job_seconds=longest(honest.jobs, *judged, Wait.seconds),
+            plain_job_seconds=longest(honest.plain, *judged, Wait.seconds),
+            write_seconds=honest.slowest_write(since, until),
             replicas_ended=len(self._stand.replicas.ended),
             lease_transitions=self._transitions,
             attacks_let_in=let_in,

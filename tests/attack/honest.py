@@ -1,35 +1,40 @@
-"""Another tenant, which does what tenants do: a job every few seconds, and it wants it to run.
+"""Another tenant, which does what tenants do: pods and jobs every few seconds, which are to run.
 
-How long a job waits is counted from the API server's answer to it until its pod has a place. With
-each comes a plain Job that asks for no GPU, of which nothing is ours: what its pod waits for a node
-is what Kubernetes itself takes meanwhile, and so is a ConfigMap, whose write is timed. The tenant's
-pods are ended here, a while after they have a node: kwok may not get to them for minutes among
-those of the attacker, and the quota would be full of them.
+A pod that asks for a share by itself waits for us alone: from the API server's answer until it has
+a place. Of a GPUJob, ours is what it waits for its Job, and its pod for a place; in between
+Kubernetes' Job controller makes the pod. That serves the attacker's Jobs too, so a plain Job, of
+which nothing is ours, is timed beside each. So is a write of a ConfigMap: what the API server takes
+for anybody's. The tenant's pods are ended here, a while after they have a node: kwok may not get to
+them for minutes among those of the attacker, and the quota would be full of them.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tests.api.caller import Caller
-from tests.api.tenant import GROUP, template
+from tests.api.tenant import GROUP, Json, template
 from tests.soak.checker import ANNOTATION
 from tests.soak.site import Site
 from tests.soak.watch import Watch
 
+from gpu_scheduler.api.names import API_VERSION
+
 _SECONDS_BETWEEN_JOBS = 4.0
 _RUNS_SECONDS = 3.0
 _KEPT_SECONDS = 30  # of a job that has ended
-_BATCH = "/apis/batch/v1"
+_CORE = "/api/v1/namespaces"
+_BATCH = "/apis/batch/v1/namespaces"
 _PLAIN = "plain-job"  # a label
 
 
 @dataclass(slots=True)
 class Wait:
-    """One job's, in monotonic seconds; 0: not yet."""
+    """One object's, in monotonic seconds; 0: not yet."""
 
     submitted: float
+    has_job: float = 0.0
     has_pod: float = 0.0
     placed: float = 0.0
 
@@ -37,11 +42,21 @@ class Wait:
         """How long it waited, or has waited until now."""
         return (self.placed or now) - self.submitted
 
+    def ours(self, now: float) -> float:
+        """Of a GPUJob: without what the Job controller took to make its pod."""
+        for_job = (self.has_job or now) - self.submitted
+        return for_job + ((self.placed or now) - self.has_pod if self.has_pod else 0.0)
 
-def slowest(waits: Mapping[str, Wait], since: float, until: float) -> Wait | None:
-    """Of those submitted between two times; None: there is none."""
+
+Waits = dict[str, Wait]  # by name
+
+
+def longest(
+    waits: Waits, since: float, until: float, seconds: Callable[[Wait, float], float]
+) -> float | None:
+    """The most that one waited of those submitted between two times; None: there is none."""
     among = (w for w in list(waits.values()) if since <= w.submitted < until)
-    return max(among, key=lambda wait: wait.seconds(until), default=None)
+    return max((seconds(wait, until) for wait in among), default=None)
 
 
 class Honest:
@@ -50,45 +65,53 @@ class Honest:
     def __init__(self, site: Site, caller: Caller, namespace: str) -> None:
         """``caller``: the tenant itself."""
         self._site, self._caller, self._namespace = site, caller, namespace
-        self.waits: dict[str, Wait] = {}
-        """Of GPUJobs, by name."""
-        self.plain: dict[str, Wait] = {}
-        """Of plain Jobs, by name."""
+        self.jobs: Waits = {}
+        """GPUJobs."""
+        self.pods: Waits = {}
+        """Pods that ask by themselves."""
+        self.plain: Waits = {}
+        """Plain Jobs."""
         self.writes: list[tuple[float, float]] = []
         """Of ConfigMaps: when each ended, and how long it took."""
         self._number = 0
         self._to_end: dict[str, float] = {}  # by pod: when, in monotonic seconds
-        self.watch = Watch(
-            site, f"/api/v1/namespaces/{namespace}/pods", self._see, lambda meta: None
-        )
+        pods, jobs = f"{_CORE}/{namespace}/pods", f"{_BATCH}/{namespace}/jobs"
+        self.watches = {
+            "honest pods": Watch(site, pods, self._see_pod, lambda meta: None),
+            "honest Jobs": Watch(site, jobs, self._see_job, lambda meta: None),
+        }
 
     def submit(self) -> None:
-        """One more job."""
+        """One more of each."""
         self._number += 1
         name = f"honest-{self._number}"
+        meta = {"name": name}
         began = time.monotonic()
-        note = {"metadata": {"name": name}, "data": {"a": "b"}}
-        self._caller.create(f"/api/v1/namespaces/{self._namespace}/configmaps", note)
+        note = {"metadata": meta, "data": {"a": "b"}}
+        self._caller.create(f"{_CORE}/{self._namespace}/configmaps", note)
         self.writes.append((time.monotonic(), time.monotonic() - began))
-        self._plain_job(name)
+
+        notes = {"gpu-scheduler.io/gpu": "0.25"}
+        pod = template(restartPolicy="Never")["spec"]
+        body = {"metadata": {**meta, "annotations": notes}, "spec": pod}
+        self._create(f"{_CORE}/{self._namespace}/pods", body, self.pods)
+
+        plain = template(restartPolicy="Never")
+        plain["metadata"]["labels"] = {_PLAIN: name}
+        spec = {"ttlSecondsAfterFinished": _KEPT_SECONDS, "template": plain}
+        body = {"metadata": {"name": f"plain-{name}"}, "spec": spec}
+        self._create(f"{_BATCH}/{self._namespace}/jobs", body, self.plain, name)
+
         spec = {"gpu": 0.25, "ttlSecondsAfterFinished": _KEPT_SECONDS, "template": template()}
-        body = {
-            "apiVersion": "gpu-scheduler.io/v1alpha1",
-            "kind": "GPUJob",
-            "metadata": {"name": name},
-            "spec": spec,
-        }
-        answer = self._caller.create(f"{GROUP}/namespaces/{self._namespace}/gpujobs", body)
-        if answer.ok:
-            self.waits.setdefault(name, Wait(0.0)).submitted = time.monotonic()
-        self._site.must(answer, "the honest tenant's job")
+        body = {"apiVersion": API_VERSION, "kind": "GPUJob", "metadata": meta, "spec": spec}
+        self._create(f"{GROUP}/namespaces/{self._namespace}/gpujobs", body, self.jobs)
         self._site.rest(_SECONDS_BETWEEN_JOBS)
 
     def end_what_ran(self) -> None:
         """Have pods succeed that have had a node for long enough."""
         now = time.monotonic()
         for name in [name for name, at in list(self._to_end.items()) if at <= now]:
-            path = f"/api/v1/namespaces/{self._namespace}/pods/{name}/status"
+            path = f"{_CORE}/{self._namespace}/pods/{name}/status"
             answer = self._site.admin.patch(path, {"status": {"phase": "Succeeded"}})
             self._site.must(answer, "the end of an honest pod")
             if answer.ok or answer.status == 404:
@@ -99,27 +122,30 @@ class Honest:
         """Of the ConfigMaps written between two times."""
         return max((took for at, took in list(self.writes) if since <= at < until), default=0.0)
 
-    def _plain_job(self, name: str) -> None:
-        spec = template(restartPolicy="Never")
-        spec["metadata"]["labels"] = {_PLAIN: name}
-        body = {
-            "metadata": {"name": f"plain-{name}"},
-            "spec": {"ttlSecondsAfterFinished": _KEPT_SECONDS, "template": spec},
-        }
-        answer = self._caller.create(f"{_BATCH}/namespaces/{self._namespace}/jobs", body)
+    def _create(self, path: str, body: Json, waits: Waits, name: str = "") -> None:
+        """Create an object; ``name``: that of its wait, if it is not its own."""
+        answer = self._caller.create(path, body)
         if answer.ok:
-            self.plain.setdefault(name, Wait(0.0)).submitted = time.monotonic()
-        self._site.must(answer, "the honest tenant's plain Job")
+            wait = waits.setdefault(name or body["metadata"]["name"], Wait(0.0))
+            wait.submitted = time.monotonic()
+        self._site.must(answer, f"what the honest tenant submits at {path}")
 
-    def _see(self, pod: Mapping[str, Any]) -> None:
+    def _see_job(self, job: Mapping[str, Any]) -> None:
+        if name := (job["metadata"].get("labels") or {}).get("gpu-scheduler.io/job"):
+            wait = self.jobs.setdefault(name, Wait(0.0))
+            wait.has_job = wait.has_job or time.monotonic()
+
+    def _see_pod(self, pod: Mapping[str, Any]) -> None:
         meta, now = pod["metadata"], time.monotonic()
         labels = meta.get("labels") or {}
         bound = "nodeName" in pod["spec"]
+        placed = ANNOTATION in (meta.get("annotations") or {})
         if _PLAIN in labels:
             wait, placed = self.plain.setdefault(labels[_PLAIN], Wait(0.0)), bound
+        elif (job := labels.get("gpu-scheduler.io/job")) is not None:
+            wait = self.jobs.setdefault(job, Wait(0.0))
         else:
-            wait = self.waits.setdefault(labels.get("gpu-scheduler.io/job", ""), Wait(0.0))
-            placed = ANNOTATION in (meta.get("annotations") or {})
+            wait = self.pods.setdefault(meta["name"], Wait(0.0))
         wait.has_pod = wait.has_pod or now
         if placed:
             wait.placed = wait.placed or now

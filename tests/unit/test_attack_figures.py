@@ -54,7 +54,7 @@ def kept(**more: object) -> Verdict:
 def test_a_run_in_which_nothing_happened_to_anybody_is_well() -> None:
     assert kept().broken() == []
     assert "every promise was kept" in kept().page()
-    slow = minute(honest_wait_seconds=5.0, plain_wait_seconds=2.0)  # so is Kubernetes itself
+    slow = minute(whole_job_seconds=60.0, plain_job_seconds=59.0)  # that is not ours
     assert kept(minutes=[slow]).broken() == []
 
 
@@ -62,12 +62,9 @@ def test_every_promise_can_be_broken() -> None:
     for verdict, told in (
         (kept(minutes=[]), "no minute was measured"),
         (kept(minutes=[minute(operator_mb=401)]), "the operator held 401 MB, not 400"),
-        (kept(minutes=[minute(honest_wait_seconds=3.1)]), "another tenant waited 3.10 s"),
-        (
-            kept(minutes=[minute(honest_wait_seconds=5.1, plain_wait_seconds=2.0)]),
-            "waited 5.10 s, a plain Job 2.00 s",
-        ),
-        (kept(minutes=[minute(honest_wait_seconds=None)]), "could not be submitted"),
+        (kept(minutes=[minute(pod_wait_seconds=3.1)]), "a pod of another tenant waited 3.10 s"),
+        (kept(minutes=[minute(job_wait_seconds=3.1)]), "a job of another tenant waited 3.10 s"),
+        (kept(minutes=[minute(pod_wait_seconds=None)]), "no pod of another tenant could be"),
         (kept(minutes=[minute(lease_transitions=1)]), "1 Leases were lost, 0 replicas ended"),
         (kept(minutes=[minute(replicas_ended=1)]), "0 Leases were lost, 1 replicas ended"),
         (kept(killed_for_memory=1), "killed at the chart's limit"),
