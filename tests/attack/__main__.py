@@ -128,7 +128,7 @@ class Run:
             pod_wait_seconds=longest(honest.pods, *judged, Wait.seconds),
             job_wait_seconds=longest(honest.jobs, *judged, Wait.ours),
             whole_job_seconds=longest(honest.jobs, *judged, Wait.seconds),
-            plain_job_seconds=longest(honest.plain, *judged, Wait.seconds),
+            plain_pod_seconds=longest(honest.plain, *judged, Wait.seconds),
             write_seconds=honest.slowest_write(since, until),
             replicas_ended=len(self._stand.replicas.ended),
             lease_transitions=self._transitions,

@@ -1,11 +1,12 @@
 """Another tenant, which does what tenants do: pods and jobs every few seconds, which are to run.
 
-A pod that asks for a share by itself waits for us alone: from the API server's answer until it has
-a place. Of a GPUJob, ours is what it waits for its Job, and its pod for a place; in between
-Kubernetes' Job controller makes the pod. That serves the attacker's Jobs too, so a plain Job, of
-which nothing is ours, is timed beside each. So is a write of a ConfigMap: what the API server takes
-for anybody's. The tenant's pods are ended here, a while after they have a node: kwok may not get to
-them for minutes among those of the attacker, and the quota would be full of them.
+A pod that asks for a share by itself waits for us from the API server's answer until it has a
+place. Of a GPUJob, ours is what it waits for its Job, and its pod for a place; in between
+Kubernetes' Job controller makes the pod, for the attacker's Jobs too. An API server under attack
+tells its watches of pods late, ours as kube-scheduler's: what that costs anybody shows a pod
+without a GPU, of which nothing is ours, until it has a node. So does the write of a ConfigMap. The
+tenant's pods are ended here, a while after they have a node: kwok may not get to them for minutes
+among those of the attacker, and the quota would be full of them.
 """
 
 import time
@@ -26,7 +27,7 @@ _RUNS_SECONDS = 3.0
 _KEPT_SECONDS = 30  # of a job that has ended
 _CORE = "/api/v1/namespaces"
 _BATCH = "/apis/batch/v1/namespaces"
-_PLAIN = "plain-job"  # a label
+_PLAIN = "plain-"  # names of pods without a GPU
 
 
 @dataclass(slots=True)
@@ -70,7 +71,7 @@ class Honest:
         self.pods: Waits = {}
         """Pods that ask by themselves."""
         self.plain: Waits = {}
-        """Plain Jobs."""
+        """Pods without a GPU."""
         self.writes: list[tuple[float, float]] = []
         """Of ConfigMaps: when each ended, and how long it took."""
         self._number = 0
@@ -91,16 +92,12 @@ class Honest:
         self._caller.create(f"{_CORE}/{self._namespace}/configmaps", note)
         self.writes.append((time.monotonic(), time.monotonic() - began))
 
+        pods = f"{_CORE}/{self._namespace}/pods"
+        spec = template(restartPolicy="Never")["spec"]
         notes = {"gpu-scheduler.io/gpu": "0.25"}
-        pod = template(restartPolicy="Never")["spec"]
-        body = {"metadata": {**meta, "annotations": notes}, "spec": pod}
-        self._create(f"{_CORE}/{self._namespace}/pods", body, self.pods)
-
-        plain = template(restartPolicy="Never")
-        plain["metadata"]["labels"] = {_PLAIN: name}
-        spec = {"ttlSecondsAfterFinished": _KEPT_SECONDS, "template": plain}
-        body = {"metadata": {"name": f"plain-{name}"}, "spec": spec}
-        self._create(f"{_BATCH}/{self._namespace}/jobs", body, self.plain, name)
+        self._create(pods, {"metadata": {**meta, "annotations": notes}, "spec": spec}, self.pods)
+        plain = {"name": f"{_PLAIN}{name}"}
+        self._create(pods, {"metadata": plain, "spec": spec}, self.plain)
 
         spec = {"gpu": 0.25, "ttlSecondsAfterFinished": _KEPT_SECONDS, "template": template()}
         body = {"apiVersion": API_VERSION, "kind": "GPUJob", "metadata": meta, "spec": spec}
@@ -122,11 +119,10 @@ class Honest:
         """Of the ConfigMaps written between two times."""
         return max((took for at, took in list(self.writes) if since <= at < until), default=0.0)
 
-    def _create(self, path: str, body: Json, waits: Waits, name: str = "") -> None:
-        """Create an object; ``name``: that of its wait, if it is not its own."""
+    def _create(self, path: str, body: Json, waits: Waits) -> None:
         answer = self._caller.create(path, body)
         if answer.ok:
-            wait = waits.setdefault(name or body["metadata"]["name"], Wait(0.0))
+            wait = waits.setdefault(body["metadata"]["name"], Wait(0.0))
             wait.submitted = time.monotonic()
         self._site.must(answer, f"what the honest tenant submits at {path}")
 
@@ -140,8 +136,8 @@ class Honest:
         labels = meta.get("labels") or {}
         bound = "nodeName" in pod["spec"]
         placed = ANNOTATION in (meta.get("annotations") or {})
-        if _PLAIN in labels:
-            wait, placed = self.plain.setdefault(labels[_PLAIN], Wait(0.0)), bound
+        if meta["name"].startswith(_PLAIN):
+            wait, placed = self.plain.setdefault(meta["name"], Wait(0.0)), bound
         elif (job := labels.get("gpu-scheduler.io/job")) is not None:
             wait = self.jobs.setdefault(job, Wait(0.0))
         else:

@@ -131,7 +131,7 @@ def test_after_all_of_it_every_promise_was_kept(fight: Fight) -> None:
             pod_wait_seconds=0.0,
             job_wait_seconds=0.0,
             whole_job_seconds=0.0,
-            plain_job_seconds=0.0,
+            plain_pod_seconds=0.0,
             write_seconds=0.0,
             replicas_ended=int(not fight.replica.alive()),
             lease_transitions=int(transitions),

@@ -10,6 +10,7 @@ A job that never had a pod and whose template is refused is judged like a new on
 
 import logging
 from collections.abc import Callable, Hashable, Iterable
+from math import inf
 from typing import NoReturn
 
 from gpu_scheduler.api.gpujob import MAX_PODS
@@ -36,7 +37,10 @@ from gpu_scheduler.state.pods.pod import PodRecord, Stage
 log = logging.getLogger(__name__)
 
 ASK_AFTER_SECONDS = 1.0
-PATIENCE_SECONDS = 30.0  # before devices that are kept for a pod are given back
+# Before devices that are kept for a pod are given back, where the Job controller makes no pods, or
+# makes those of places that are this much younger: it takes Jobs roughly in their order.
+PATIENCE_SECONDS = 30.0
+_DISORDER_SECONDS = 5.0
 _REFUSED = "its pods are refused"
 _TRY_AGAIN = Backoff(FIRST_SECONDS, MOST_SECONDS)
 _LOOK_SECONDS = 0.25
@@ -72,6 +76,8 @@ class MissingPods:
         self._accepting = accepting
         self._follow = follow
         self._nominated: dict[JobKey, tuple[int, float]] = {}  # how many, and since when none came
+        self._made_at = -inf  # when the Job controller made the last pod that has a place
+        self._made_of = -inf  # since when the youngest of these places was waited for
         self._given_up: dict[JobKey, int] = {}  # pods that there were when places were given back
         self._refusals = Refusals(clock, self._again)
         self._failures: Failures[JobKey] = Failures(clock, first_seconds=2 * ASK_AFTER_SECONDS)
@@ -201,12 +207,19 @@ class MissingPods:
     def _give_up(self, now: float) -> None:
         """Places of pods that do not come, nobody knows why, are given back."""
         before, self._nominated = self._nominated, {}
-        for key in self._state.decisions.nominated.keys():
-            count = len(self._state.decisions.nominated.of(key))
+        of = self._state.decisions.nominated
+        for key, (known, since) in before.items():
+            if len(of.of(key)) < known and self._live(key):
+                self._made_at = now
+                self._made_of = max(self._made_of, since)
+        for key in of.keys():
+            count = len(of.of(key))
             known, since = before.get(key, (count, now))
             self._nominated[key] = count, now if count < known else since
+        makes_pods = now - self._made_at < PATIENCE_SECONDS
         for key, (_, since) in tuple(self._nominated.items()):
-            if now - since >= PATIENCE_SECONDS:
+            queued = makes_pods and self._made_of <= since + _DISORDER_SECONDS
+            if now - since >= PATIENCE_SECONDS and not queued:
                 log.info("%s: its pods do not come; it waits for its turn again", key)
                 del self._nominated[key]  # the next place has its own time
                 self._state.decisions.give_back(key)

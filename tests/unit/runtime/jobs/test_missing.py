@@ -316,3 +316,71 @@ async def test_a_place_that_is_given_again_has_its_own_time() -> None:
             await asyncio.sleep(0.05)
             place_unmade(case.state)  # as the planner does, before the next look
     assert case.followed == [one]
+
+
+class Queue(Case):
+    """Jobs of one pod that have places, whose pods the Job controller makes one after the other."""
+
+    async def nominate(self, *names: str) -> None:
+        self.state.nodes.changed(make_node("a"))
+        for name in names:
+            key = JobKey(f"team-a/{name}")
+            self.custom_resources.gpujob(gpujob_body(name, uid=f"gpujob-{name}"))
+            job = self.state.gpujobs[key]
+            assert await self.accepting.refused(job, ProjectName("team-a")) == ""
+        place_unmade(self.state)
+
+    def come(self, name: str) -> None:
+        key, uid = JobKey(f"team-a/{name}"), f"uid-{name}"
+        self.state.job_changed(make_job(name, uid=uid, owner_uid=f"gpujob-{name}"))
+        self.state.pod_changed(make_pod(f"{name}-0", job=uid))
+        nominated = self.state.decisions.nominated.whose_place(key, "", 0)
+        assert nominated is not None, f"{name} has lost its place"
+        assert self.state.decisions.take_place(nominated, PodUID(f"uid-{name}-0")) is not None
+
+    def given_back(self) -> set[str]:
+        return {key.partition("/")[2] for key in self.followed}
+
+
+@virtual
+async def test_who_waits_in_a_long_queue_of_the_job_controller_keeps_its_place() -> None:
+    """A thousand jobs at once: it makes twenty pods a second unless it is told otherwise."""
+    case = Queue()
+    names = [f"job-{number}" for number in range(5)]
+    await case.nominate(*names[:4])
+    async with case.running():
+        for name in names:
+            await asyncio.sleep(PATIENCE_SECONDS - 5)
+            case.come(name)
+            if name == names[0]:
+                await case.nominate(names[4])
+        await asyncio.sleep(PATIENCE_SECONDS)
+    assert case.given_back() == set()
+
+
+@virtual
+async def test_who_is_overtaken_in_that_queue_gives_its_place_back() -> None:
+    case = Queue()
+    await case.nominate("job-0", "job-1")
+    async with case.running():
+        for number in range(10, 20):
+            await asyncio.sleep(10)
+            await case.nominate(f"job-{number}")
+            await asyncio.sleep(1)
+            case.come(f"job-{number}")
+            if number == 11:
+                assert case.given_back() == set()
+        assert case.given_back() == {"job-0", "job-1"}
+
+
+@virtual
+async def test_when_nobodys_pods_come_any_more_places_are_given_back() -> None:
+    case = Queue()
+    await case.nominate("job-0", "job-1")
+    async with case.running():
+        await asyncio.sleep(PATIENCE_SECONDS - 5)
+        case.come("job-0")
+        await asyncio.sleep(PATIENCE_SECONDS - 1)
+        assert case.given_back() == set()
+        await asyncio.sleep(2)
+        assert case.given_back() == {"job-1"}
