@@ -1,13 +1,12 @@
 """One planning cycle: from a picture of the cluster to decisions.
 
-A pure function: no clock, no randomness, the arguments stay as they are, equal arguments give
-equal plans whatever the order of the jobs.
+A pure function: no clock, no randomness, the input stays as it is, equal inputs give equal plans
+whatever the order of the jobs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import NamedTuple
 
 from gpu_scheduler.core.actions.carried_reservations import CarriedReservations
 from gpu_scheduler.core.actions.consolidation import Consolidation
@@ -26,17 +25,9 @@ from gpu_scheduler.core.fairness.flavors import FlavorUsage
 from gpu_scheduler.core.fit.feasibility import Feasibility
 from gpu_scheduler.core.fit.placement import Placer
 from gpu_scheduler.core.fit.session import PlannerCache
-from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Plan, Reservation, ReservationReason
-from gpu_scheduler.core.model.preemption_policy import (
-    NOTHING,
-    STRICT,
-    PlannerMemory,
-    PreemptionPolicy,
-)
-from gpu_scheduler.core.model.request import Project, ProjectName, WaitingJob
-from gpu_scheduler.core.model.running_pods import Roll, RunningPods
-from gpu_scheduler.core.plan_input import PlanInput
+from gpu_scheduler.core.model.decision import Plan, ReservationReason
+from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.core.plan_input import NOBODY, PlanInput
 from gpu_scheduler.core.queue.order import FairOrder
 from gpu_scheduler.core.queue.pod_group import PodGroup, Position
 from gpu_scheduler.core.queue.queues import Queue
@@ -44,53 +35,17 @@ from gpu_scheduler.core.reservation.active import ActiveReservations
 from gpu_scheduler.core.reservation.releasing import ReleasingResources
 from gpu_scheduler.core.reservation.reserved_nodes import ReservedNodes
 
-RESERVE_AFTER_SECONDS = 60.0
-NOBODY = Roll()
 MOST_ATTEMPTS = 8  # whole cycles, each of which found that some had their turn too early
 
 
-class _PlanOptions(NamedTuple):
-    """See ``plan``."""
-
-    now: float
-    reserve_after_seconds: float
-    consolidate: bool
-    preemption_policy: PreemptionPolicy
-    memory: PlannerMemory
-
-
-def plan(
-    cluster: Cluster,
-    projects: Mapping[ProjectName, Project],
-    jobs: Sequence[WaitingJob],
-    *,
-    running_pods: RunningPods = NOBODY,
-    reservations: Sequence[Reservation] = (),
-    now: float = 0.0,
-    reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
-    session: PlannerCache | None = None,
-    consolidate: bool = False,
-    preemption_policy: PreemptionPolicy = STRICT,
-    memory: PlannerMemory = NOTHING,
-) -> Plan:
+def plan(given: PlanInput, session: PlannerCache | None = None) -> Plan:
     """Decide which waiting pods start now, where, who gives way, and why the others wait.
 
     Args:
-        cluster: what is free now; not changed.
-        projects: quotas by name; a job of a project that is not there is ``Invalid``.
-        jobs: jobs with waiting pods, in any order.
-        running_pods: the pods that hold what is not free; without them nobody is evicted.
-        reservations: those of the plan before, so that room once promised stays kept.
-        now: epoch seconds.
-        reserve_after_seconds: a pod first in order that has waited so long gets room reserved.
-        session: what is kept from cycle to cycle, and the packing policy; None = nothing is.
-        consolidate: fractional pods may be moved together for who needs several GPUs.
-        preemption_policy: when somebody may be evicted.
-        memory: that of the plan before.
+        given: all that the plan depends on.
+        session: what is kept from cycle to cycle; None = nothing is.
     """
-    given = PlanInput(cluster, projects, jobs, running_pods, reservations)
-    options = _PlanOptions(now, reserve_after_seconds, consolidate, preemption_policy, memory)
-    attempt = partial(_attempt, given, session or PlannerCache(), options)
+    attempt = partial(_attempt, given, session or PlannerCache())
     turns: dict[ProjectName, Position] = {}
     for _ in range(MOST_ATTEMPTS - 1):
         found = attempt(turns, last=False)
@@ -105,7 +60,6 @@ def plan(
 def _attempt(
     given: PlanInput,
     session: PlannerCache,
-    options: _PlanOptions,
     turns: Mapping[ProjectName, Position],
     *,
     last: bool,
@@ -114,9 +68,9 @@ def _attempt(
 
     ``turns``: those that are known already; ``last``: who starts before step 6 stays.
     """
-    projects, running_pods, now = given.projects, given.running_pods, options.now
+    projects, running_pods, now = given.projects, given.running_pods, given.now
     # 1. Copy what will be consumed, and line up the groups of pods of each project.
-    session.begin(given.cluster, given.jobs)
+    session.begin(given)
     snapshot, placer, flavors = (
         session.snapshot,
         Placer(session),
@@ -156,7 +110,7 @@ def _attempt(
     # 5. Let projects with a weight borrow what is left, up to their shares first: what goes
     # beyond a share while another project is below its own would be taken back.
     budgets_to_borrow = [borrowing]
-    if not options.preemption_policy.strict and sum(queue.waits for queue in queues) > 1:
+    if not given.preemption_policy.strict and sum(queue.waits for queue in queues) > 1:
         budgets_to_borrow.insert(
             0, Budget(snapshot, flavors, borrowing=True, shares_milli=shares.of_all)
         )
@@ -168,8 +122,8 @@ def _attempt(
     # 6. Make room for those below their fair share, and for higher priorities.
     balance = FairShareState(snapshot, releasing, active, flavors, shares)
     mine = Started(running_pods, placer, started, len(started) if last else promised)
-    victims = Victims(mine, snapshot, releasing, balance, options.preemption_policy, now)
-    deadlines = Deadlines(options.preemption_policy, options.memory, now)
+    victims = Victims(mine, snapshot, releasing, balance, given.preemption_policy, now)
+    deadlines = Deadlines(given.preemption_policy, given.memory, now)
     preemption = Preemption(solver, victims, balance, active, reserved_nodes, deadlines)
     preemption.run(queues, order)
     if preemption.in_the_way:
@@ -181,11 +135,11 @@ def _attempt(
 
     # 7. Move fractional pods together, for those who need several GPUs.
     moves = Consolidation(solver, active, nominal, now)
-    if options.consolidate:
+    if given.consolidate:
         moves.run(projects.values(), queues)
 
     # 8. Reserve room for those who have waited too long.
-    reserve_at = new_reservations.make(queues, options.reserve_after_seconds)
+    reserve_at = new_reservations.make(queues, given.reserve_after_seconds)
     soon = now if session.affinity is not None and session.affinity.unsettled else None
     memory = deadlines.memory(balance)
     deadline_at = None if deadlines.again_at == inf else deadlines.again_at

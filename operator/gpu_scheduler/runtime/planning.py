@@ -19,8 +19,8 @@ from gpu_scheduler.core.model.decision import Plan, Reason, Wait
 from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
-from gpu_scheduler.core.plan_input import PlanInput, Thinner
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import RESERVE_AFTER_SECONDS, PlanInput, Thinner
 from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, find_faulty
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.binder import Binder
@@ -43,10 +43,10 @@ class PlanningRules:
     """How it is decided.
 
     Attributes:
-        packing: how nodes and devices are chosen.
-        consolidate: see ``core.plan``.
-        reserve_after_seconds: see ``core.plan``.
-        preemption_policy: see ``core.plan``.
+        packing: see ``PlanInput``.
+        consolidate: see ``PlanInput``.
+        reserve_after_seconds: see ``PlanInput``.
+        preemption_policy: see ``PlanInput``.
         may_start: whether waiting pods of a job are to be placed at all.
         make: told of a job of which a pod that does not exist has a place.
         look: told of jobs that nobody gives way to before somebody has looked at them.
@@ -64,7 +64,7 @@ class PlanningRules:
     look: Callable[[Sequence[JobKey]], None] = lambda jobs: None
     take_places: Callable[[], None] = lambda: None
     blind: Callable[[], bool] = lambda: False
-    decide: Callable[..., Plan] = plan
+    decide: Callable[[PlanInput, PlannerCache], Plan] = plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Planning:
         self._preemption = preemption
         self._last = last
         self._rules = rules
-        self._session = PlannerCache(rules.packing)
+        self._session = PlannerCache()
         self._quarantine = last.quarantine
         self._cycle_seconds = times.cycle_seconds
         self._observe = times.observe_seconds
@@ -161,20 +161,20 @@ class Planning:
         given, error = self._input(gone), None
         trial = self._quarantine.trial(gone)
         try:
-            result = self._plan(given.without(gone, self._thinner), self._session)
+            result = self._rules.decide(given.without(gone, self._thinner), self._session)
         except Exception as found:
             error = found
         if error is not None and trial:  # then it is one of these, most likely
-            self._session = PlannerCache(self._rules.packing)
+            self._session = PlannerCache()
             for ref in trial:
                 self._put_in_quarantine(ref, error, gone)
             trial, error = set(), None
             try:
-                result = self._plan(given.without(gone, self._thinner), self._session)
+                result = self._rules.decide(given.without(gone, self._thinner), self._session)
             except Exception as found:
                 error = found
         if error is not None:
-            self._session = PlannerCache(self._rules.packing)
+            self._session = PlannerCache()
             self._trouble = given.without(gone, Thinner()).frozen()
             unexpected("planning", "a plan: looking for the object that it is about", error)
             return 0
@@ -217,7 +217,19 @@ class Planning:
             if job is not None:
                 jobs.append(job)
         reservations = tuple(self._last.reservations.values())
-        return PlanInput(state.snapshot(), projects, jobs, state.running_pods, reservations)
+        return PlanInput(
+            state.snapshot(),
+            projects,
+            jobs,
+            state.running_pods,
+            reservations,
+            self._now(),
+            self._rules.reserve_after_seconds,
+            self._rules.consolidate,
+            self._rules.preemption_policy,
+            self._last.memory,
+            self._rules.packing,
+        )
 
     def _put_in_quarantine(
         self, ref: ObjectRef, error: BaseException, gone: set[ObjectRef]
@@ -226,21 +238,6 @@ class Planning:
             unexpected("planning", f"{ref.type} {ref.name}: set aside", error)
             self._quarantine.put(ref, error)
             gone.add(ref)
-
-    def _plan(self, given: PlanInput, session: PlannerCache) -> Plan:
-        return self._rules.decide(
-            given.cluster,
-            given.projects,
-            given.jobs,
-            running_pods=given.running_pods,
-            reservations=given.reservations,
-            now=self._now(),
-            reserve_after_seconds=self._rules.reserve_after_seconds,
-            session=session,
-            consolidate=self._rules.consolidate,
-            preemption_policy=self._rules.preemption_policy,
-            memory=self._last.memory,
-        )
 
     def _carry_out(self, result: Plan, gangs: set[JobKey]) -> None:
         state, failed = self._state, set[JobKey]()
@@ -296,14 +293,14 @@ class Planning:
 
     async def _pause(self) -> None:
         """No object is to blame: begin anew, in a while."""
-        self._session = PlannerCache(self._rules.packing)
+        self._session = PlannerCache()
         self._planned_version = -1
         await asyncio.sleep(_NONE_FAULTY_SECONDS)
         self._state.changes.some.set()
 
     def _raises(self, given: PlanInput) -> Exception | None:
         try:
-            self._plan(given, PlannerCache(self._rules.packing))
+            self._rules.decide(given, PlannerCache())
         except Exception as error:
             return error
         return None
