@@ -59,10 +59,17 @@ class PlanInput:
     workload: TargetWorkload | None = None
 
     def frozen(self) -> "PlanInput":
-        """The same, whatever happens to the cluster and its pods meanwhile."""
-        on = (each for node in self.cluster.nodes for each in self.running_pods.on(node.name))
-        everybody = {each.uid: each for each in (*on, *self.running_pods.leaving())}
-        return replace(self, cluster=self.cluster.copy(), running_pods=Roll(everybody.values()))
+        """The same, whatever happens to the cluster and its pods meanwhile.
+
+        Rules about other pods are the exception: ``cluster.placed_pods`` stays what it is.
+        """
+        pods = self.running_pods
+        on = (each for node in self.cluster.nodes for each in pods.on(node.name))
+        of = (each for name in self.projects for each in pods.of(name))
+        everybody = {each.uid: each for each in (*on, *of, *pods.leaving())}
+        cluster = self.cluster.copy()
+        cluster.names = dict(cluster.names)
+        return replace(self, cluster=cluster, running_pods=Roll(everybody.values()))
 
     def owners(self) -> dict[JobKey, ProjectName]:
         """Jobs that wait or hold anything, with their projects, by name."""
