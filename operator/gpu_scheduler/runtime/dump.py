@@ -59,7 +59,7 @@ class Dump:
     """
 
     version: int
-    program: str
+    program: Word
     running_pods: tuple[RunningPod, ...]
     placed_pods: SeatedPods | None
     held_by_model: tuple[tuple[ProjectName, Word, int], ...]

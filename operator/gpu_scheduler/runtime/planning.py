@@ -25,6 +25,7 @@ from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, find_faulty
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.binder import Binder
 from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.runtime.dump import Dump, dump_of
 from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.jobs.doubting import expire
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -184,6 +185,12 @@ class Planning:
         self._last.cycles += 1
         self._observe(self._clock() - started)
         return len(result.assignments)
+
+    def dump(self) -> Dump:
+        """What a cycle would plan with now."""
+        gone = self._quarantine.gone()
+        given = self._input(gone).without(gone, Thinner())
+        return dump_of(given, self._session.workload)
 
     def _above_capacity(self) -> bool:
         """Such devices take nothing in any case, so planning goes on when a look fails."""
