@@ -23,6 +23,7 @@ from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import RESERVE_AFTER_SECONDS, PlanInput, Thinner
 from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, find_faulty
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime import planner_log
 from gpu_scheduler.runtime.binding.binder import Binder
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.dump import Dump, dump_of
@@ -76,13 +77,13 @@ class Times:
         cycle_seconds: least time between cycles.
         clock: monotonic seconds.
         now: epoch seconds, only ever more.
-        observe_seconds: told how long each cycle took.
+        observe_seconds: told how long each cycle took, and each step of its plan.
     """
 
     cycle_seconds: float
     clock: Callable[[], float]
     now: Callable[[], float]
-    observe_seconds: Callable[[float], None] = lambda seconds: None
+    observe_seconds: Callable[[float, Sequence[float]], None] = lambda seconds, steps: None
 
 
 class Planning:
@@ -112,7 +113,7 @@ class Planning:
         self._preemption = preemption
         self._last = last
         self._rules = rules
-        self._session = PlannerCache()
+        self._session = PlannerCache(times.clock)
         self._quarantine = last.quarantine
         self._cycle_seconds = times.cycle_seconds
         self._observe = times.observe_seconds
@@ -166,7 +167,7 @@ class Planning:
         except Exception as found:
             error = found
         if error is not None and trial:  # then it is one of these, most likely
-            self._session = PlannerCache()
+            self._session = PlannerCache(self._clock)
             for ref in trial:
                 self._put_in_quarantine(ref, error, gone)
             trial, error = set(), None
@@ -175,15 +176,17 @@ class Planning:
             except Exception as found:
                 error = found
         if error is not None:
-            self._session = PlannerCache()
+            self._session = PlannerCache(self._clock)
             self._trouble = given.without(gone, Thinner()).frozen()
             unexpected("planning", "a plan: looking for the object that it is about", error)
             return 0
         self._quarantine.clear(trial)
         self._carry_out(result, {job.key for job in given.jobs if job.gang is not None})
-        self._take_over(result, given, gone)
+        news = self._take_over(result, given, gone)
         self._last.cycles += 1
-        self._observe(self._clock() - started)
+        steps = self._session.steps.seconds
+        self._observe(self._clock() - started, steps)
+        planner_log.tell(self._last.cycles, given, result, steps, news)
         return len(result.assignments)
 
     def dump(self) -> Dump:
@@ -300,7 +303,7 @@ class Planning:
 
     async def _pause(self) -> None:
         """No object is to blame: begin anew, in a while."""
-        self._session = PlannerCache()
+        self._session = PlannerCache(self._clock)
         self._planned_version = -1
         await asyncio.sleep(_NONE_FAULTY_SECONDS)
         self._state.changes.some.set()
@@ -317,7 +320,7 @@ class Planning:
         least = self._cycle_seconds if placed else _LEAST_REST_SECONDS
         return max(least, min(_REST_FACTOR * took_seconds, _MAX_REST_SECONDS))
 
-    def _take_over(self, result: Plan, given: PlanInput, gone: set[ObjectRef]) -> None:
+    def _take_over(self, result: Plan, given: PlanInput, gone: set[ObjectRef]) -> set[JobKey]:
         last, assumed = self._last, self._state.decisions.assumed
         # Until a pod is bound its room stays promised: the write may still fail.
         kept = {uid: each for uid, each in last.reservations.items() if uid in assumed}
@@ -327,8 +330,10 @@ class Planning:
         self._again_at = result.again_at
         last.shares_by_model_milli = result.shares_by_model_milli
         own = self._waits_in_quarantine(given, gone)
-        for job in last.take(result.waits, own, self._quarantine.nodes()):
+        news = last.take(result.waits, own, self._quarantine.nodes())
+        for job in news:
             self._state.changes.touch(job)
+        return news
 
     def _waits_in_quarantine(self, given: PlanInput, gone: set[ObjectRef]) -> dict[JobKey, Wait]:
         """What is said of jobs that are quarantined, and of those of a project that is."""

@@ -1,7 +1,7 @@
 """When it plans, and that it does not when nothing changed."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tests.unit.runtime.evicting import last_plan
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
@@ -18,6 +18,7 @@ from tests.unit.state.test_cluster_state import free, make_cluster_state, waitin
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Assignment, Evict, EvictReason, Plan, Reason, Waits
 from gpu_scheduler.core.model.preemption_policy import FAIR, PlannerMemory
+from gpu_scheduler.core.model.steps import STEPS
 from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
@@ -76,8 +77,12 @@ class Case:
             self,  # type: ignore[arg-type]
             self.last,
             rules or PlanningRules(),
-            Times(cycle_seconds, clock, lambda: self.epoch + clock(), self.observed.append),
+            Times(cycle_seconds, clock, lambda: self.epoch + clock(), self.observe),
         )
+
+    def observe(self, seconds: float, steps: Sequence[float]) -> None:
+        assert len(steps) == len(STEPS)
+        self.observed.append(seconds)
 
     def relieve(self) -> bool:
         self.checks += 1

@@ -7,7 +7,7 @@ Called by ``plan``; the operator and the simulator keep one.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from gpu_scheduler.core.affinity.masks import AffinityMasks, masks_of
@@ -18,6 +18,7 @@ from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.request import PodShape, Project, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.model.steps import StepTimes
 from gpu_scheduler.core.nodes.node_masks import NodeMasks
 from gpu_scheduler.core.nodes.topology import Domains
 from gpu_scheduler.core.packing.history import History
@@ -33,7 +34,9 @@ MOST_SHAPES = 4_000  # distinct ones remembered
 class PlannerCache:
     """The working state of one planner; ``begin`` brings it up to date."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = float) -> None:
+        """``clock``: seconds, by which the steps of a plan are measured."""
+        self.steps = StepTimes(clock)
         self._packing = Packing.FRAGMENTATION
         self._given_workload: TargetWorkload | None = None
         self._history = History()
