@@ -23,6 +23,7 @@ from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.lease import Elector, LeaseTimes
 from gpu_scheduler.runtime.common.settings import OperatorSettings
+from gpu_scheduler.runtime.dump import Dump
 from gpu_scheduler.runtime.leading.draining import drain
 from gpu_scheduler.runtime.leading.leader_label import follow
 from gpu_scheduler.runtime.operator import Operator
@@ -30,6 +31,7 @@ from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
+from gpu_scheduler.web.dump_socket import DumpSocket
 from gpu_scheduler.web.metrics import OperatorMetrics
 from gpu_scheduler.web.reports import app as reports_app
 from gpu_scheduler.web.stalls import StallWatch
@@ -92,7 +94,7 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
 
 async def _serve(
     settings: OperatorSettings, metrics: OperatorMetrics
-) -> list[Listener | StallWatch]:
+) -> list[Listener | StallWatch | DumpSocket]:
     def state() -> str:
         return "leader" if metrics.operator else "standby"
 
@@ -100,7 +102,11 @@ async def _serve(
         leader = metrics.operator
         return leader if leader is not None and leader.synced.is_set() else None
 
-    servers: list[Listener | StallWatch] = [StallWatch(metrics.stall_seconds)]
+    def dump() -> Dump | None:
+        leader = leading()
+        return leader.planning.dump() if leader is not None else None
+
+    servers: list[Listener | StallWatch | DumpSocket] = [StallWatch(metrics.stall_seconds)]
     if settings.admin_port:
         application = admin_app(metrics.registry, ready=metrics.missing, state=state)
         servers.append(await serve(application, settings.admin_host, settings.admin_port))
@@ -108,6 +114,10 @@ async def _serve(
         listener = Listener(reports_app(leading))
         await listener.start(settings.report_host, settings.report_port)
         servers.append(listener)
+    if settings.dump_socket:
+        dumps = DumpSocket(settings.dump_socket, dump)
+        await dumps.start()
+        servers.append(dumps)
     return servers
 
 

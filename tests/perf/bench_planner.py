@@ -34,6 +34,7 @@ from gpu_scheduler.core.model.preemption_policy import FAIR, NOTHING
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodShape, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 TRACE = Path(__file__).resolve().parents[1] / "fixtures" / "traces" / "openb"
 PROJECTS = projects(*(project(f"team-{i}", 10_000_000) for i in range(10)))
@@ -226,13 +227,15 @@ def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
         scene.change(scene.cluster, n)
         start = time.process_time()
         result = plan(
-            scene.cluster,
-            PROJECTS,
-            scene.jobs,
-            session=session,
-            now=float(n),
-            preemption_policy=FAIR,
-            memory=memory,
+            PlanInput(
+                scene.cluster,
+                PROJECTS,
+                scene.jobs,
+                now=float(n),
+                preemption_policy=FAIR,
+                memory=memory,
+            ),
+            session,
         )
         seconds.append(time.process_time() - start)
         memory = result.memory

@@ -8,6 +8,7 @@ import asyncio
 import gc
 import sys
 import time
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -90,10 +91,10 @@ async def measure(objects: int) -> None:
 async def search_for(stage: Stage, culprit: str) -> list[float]:
     """Let planning raise with a job; seconds that each question of the search took."""
     planning, took = stage.operator.planning, list[float]()
-    plan, raises = planning._plan, planning._raises
+    rules, raises = planning._rules, planning._raises
 
     def broken(given: PlanInput, session: PlannerCache) -> Plan:
-        result = plan(given, session)
+        result = rules.decide(given, session)
         if any(job.key == culprit for job in given.jobs):
             raise RuntimeError("for the sake of the search")
         return result
@@ -104,7 +105,8 @@ async def search_for(stage: Stage, culprit: str) -> list[float]:
         took.append(time.perf_counter() - started)
         return found
 
-    planning._plan, planning._raises = broken, timed  # type: ignore[method-assign]
+    planning._rules = replace(rules, decide=broken)
+    planning._raises = timed  # type: ignore[method-assign]
     stage.server.put("/api/v1/nodes/n-0", node("n-0", 8, step="search"))
     await asyncio.sleep(2)
     assert planning._quarantine.job(JobKey(culprit)), "it was not found"

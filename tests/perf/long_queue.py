@@ -18,6 +18,7 @@ from gpu_scheduler.core.model.preemption_policy import FAIR
 from gpu_scheduler.core.model.request import PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 NODES, GPUS = 20, 8
 POD_KINDS = (
@@ -96,15 +97,17 @@ class LongQueue:
         index = _Index(self.running)
         start = process_time()
         self.last = plan(
-            self.cluster,
-            self.projects,
-            list(self.waiting.values()),
-            running_pods=index,
-            reservations=self.last.reservations,
-            now=self.now,
-            session=session,
-            preemption_policy=FAIR,
-            memory=self.last.memory,
+            PlanInput(
+                self.cluster,
+                self.projects,
+                list(self.waiting.values()),
+                running_pods=index,
+                reservations=self.last.reservations,
+                now=self.now,
+                preemption_policy=FAIR,
+                memory=self.last.memory,
+            ),
+            session,
         )
         self.seconds = process_time() - start
         return self.last

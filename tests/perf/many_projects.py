@@ -11,6 +11,7 @@ from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.status.overview import survey
 from gpu_scheduler.runtime.status.project_status import ProjectFigures, project_status
@@ -53,11 +54,13 @@ def main(projects: int) -> None:
 
     def cycle() -> None:
         plan(
-            state.snapshot(),
-            state.planner_projects(),
-            state.waiting_jobs(),
-            running_pods=state.running_pods,
-            session=session,
+            PlanInput(
+                state.snapshot(),
+                state.planner_projects(),
+                state.waiting_jobs(),
+                running_pods=state.running_pods,
+            ),
+            session,
         )
 
     def statuses() -> None:

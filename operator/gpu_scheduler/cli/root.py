@@ -42,6 +42,7 @@ COMMANDS = {
     "project": _place("projects", "Create a project, or show all about one.", _KEEP, "project"),
     "idle": _place("series", "GPUs that are held and not used.", _KEEP, "idle"),
     "usage": _place("series", "GPU-hours by project, user or job.", _KEEP, "usage"),
+    "dump": _place("dump", "What the planner knows, as a file.", _KEEP),
     "version": _place("version", "Print the version.", _KEEP),
     "completion": _place("completion", "Completion for a shell.", _KEEP),
     "operator": _place("operator", "Run a replica of the operator.", SERVE),

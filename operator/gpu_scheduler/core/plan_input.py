@@ -1,4 +1,4 @@
-"""What one planning cycle plans with, whole or without some of its objects.
+"""All that a plan depends on, whole or without some of its objects.
 
 A node that is left out takes its running pods and holds with it, a job its own, a project those of
 its jobs. What they hold stays taken: it is in the cluster's arrays and in what projects are
@@ -10,26 +10,66 @@ from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reservation
+from gpu_scheduler.core.model.preemption_policy import (
+    NOTHING,
+    STRICT,
+    PlannerMemory,
+    PreemptionPolicy,
+)
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod, RunningPods
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.packing.target_workload import TargetWorkload
 from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, PlannedObjects
+
+RESERVE_AFTER_SECONDS = 60.0
+NOBODY = Roll()
 
 
 @dataclass(frozen=True, slots=True)
 class PlanInput:
-    """The arguments of a plan."""
+    """The argument of ``plan``.
+
+    Attributes:
+        cluster: what is free now; not changed.
+        projects: quotas by name; a job of a project that is not there is ``Invalid``.
+        jobs: jobs with waiting pods, in any order.
+        running_pods: the pods that hold what is not free; without them nobody is evicted.
+        reservations: those of the plan before, so that room once promised stays kept.
+        now: epoch seconds.
+        reserve_after_seconds: a pod first in order that has waited so long gets room reserved.
+        consolidate: fractional pods may be moved together for who needs several GPUs.
+        preemption_policy: when somebody may be evicted.
+        memory: that of the plan before.
+        packing: how nodes and devices are chosen.
+        workload: the pods that are typical; None = those that the session has learned.
+    """
 
     cluster: Cluster
     projects: Mapping[ProjectName, Project]
     jobs: Sequence[WaitingJob]
-    running_pods: RunningPods
+    running_pods: RunningPods = NOBODY
     reservations: Sequence[Reservation] = ()
+    now: float = 0.0
+    reserve_after_seconds: float = RESERVE_AFTER_SECONDS
+    consolidate: bool = False
+    preemption_policy: PreemptionPolicy = STRICT
+    memory: PlannerMemory = NOTHING
+    packing: Packing = Packing.FRAGMENTATION
+    workload: TargetWorkload | None = None
 
     def frozen(self) -> "PlanInput":
-        """The same, whatever happens to the cluster and its pods meanwhile."""
-        on = (each for node in self.cluster.nodes for each in self.running_pods.on(node.name))
-        everybody = {each.uid: each for each in (*on, *self.running_pods.leaving())}
-        return replace(self, cluster=self.cluster.copy(), running_pods=Roll(everybody.values()))
+        """The same, whatever happens to the cluster and its pods meanwhile.
+
+        Rules about other pods are the exception: ``cluster.placed_pods`` stays what it is.
+        """
+        pods = self.running_pods
+        on = (each for node in self.cluster.nodes for each in pods.on(node.name))
+        of = (each for name in self.projects for each in pods.of(name))
+        everybody = {each.uid: each for each in (*on, *of, *pods.leaving())}
+        cluster = self.cluster.copy()
+        cluster.names = dict(cluster.names)
+        return replace(self, cluster=cluster, running_pods=Roll(everybody.values()))
 
     def owners(self) -> dict[JobKey, ProjectName]:
         """Jobs that wait or hold anything, with their projects, by name."""
@@ -56,12 +96,13 @@ class PlanInput:
         projects = {each.name for each in gone if each.type is ObjectType.PROJECT}
         jobs = [j for j in self.jobs if j.key not in keys and j.project not in projects]
         uids = {pod.uid for job in jobs for pod in job.pods}
-        return PlanInput(
-            thinner.thin(self.cluster, nodes),
-            {name: each for name, each in self.projects.items() if name not in projects},
-            jobs,
-            Some(self.running_pods, nodes, keys, projects),
-            [h for h in self.reservations if h.node not in nodes and h.pod in uids],
+        return replace(
+            self,
+            cluster=thinner.thin(self.cluster, nodes),
+            projects={name: each for name, each in self.projects.items() if name not in projects},
+            jobs=jobs,
+            running_pods=Some(self.running_pods, nodes, keys, projects),
+            reservations=[h for h in self.reservations if h.node not in nodes and h.pod in uids],
         )
 
 

@@ -19,12 +19,14 @@ from gpu_scheduler.core.model.decision import Plan, Reason, Wait
 from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
-from gpu_scheduler.core.plan_input import PlanInput, Thinner
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import RESERVE_AFTER_SECONDS, PlanInput, Thinner
 from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, find_faulty
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime import planner_log
 from gpu_scheduler.runtime.binding.binder import Binder
 from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.runtime.dump import Dump, dump_of
 from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.jobs.doubting import expire
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -43,10 +45,10 @@ class PlanningRules:
     """How it is decided.
 
     Attributes:
-        packing: how nodes and devices are chosen.
-        consolidate: see ``core.plan``.
-        reserve_after_seconds: see ``core.plan``.
-        preemption_policy: see ``core.plan``.
+        packing: see ``PlanInput``.
+        consolidate: see ``PlanInput``.
+        reserve_after_seconds: see ``PlanInput``.
+        preemption_policy: see ``PlanInput``.
         may_start: whether waiting pods of a job are to be placed at all.
         make: told of a job of which a pod that does not exist has a place.
         look: told of jobs that nobody gives way to before somebody has looked at them.
@@ -64,7 +66,7 @@ class PlanningRules:
     look: Callable[[Sequence[JobKey]], None] = lambda jobs: None
     take_places: Callable[[], None] = lambda: None
     blind: Callable[[], bool] = lambda: False
-    decide: Callable[..., Plan] = plan
+    decide: Callable[[PlanInput, PlannerCache], Plan] = plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +77,13 @@ class Times:
         cycle_seconds: least time between cycles.
         clock: monotonic seconds.
         now: epoch seconds, only ever more.
-        observe_seconds: told how long each cycle took.
+        observe_seconds: told how long each cycle took, and each step of its plan.
     """
 
     cycle_seconds: float
     clock: Callable[[], float]
     now: Callable[[], float]
-    observe_seconds: Callable[[float], None] = lambda seconds: None
+    observe_seconds: Callable[[float, Sequence[float]], None] = lambda seconds, steps: None
 
 
 class Planning:
@@ -111,7 +113,7 @@ class Planning:
         self._preemption = preemption
         self._last = last
         self._rules = rules
-        self._session = PlannerCache(rules.packing)
+        self._session = PlannerCache(times.clock)
         self._quarantine = last.quarantine
         self._cycle_seconds = times.cycle_seconds
         self._observe = times.observe_seconds
@@ -161,29 +163,37 @@ class Planning:
         given, error = self._input(gone), None
         trial = self._quarantine.trial(gone)
         try:
-            result = self._plan(given.without(gone, self._thinner), self._session)
+            result = self._rules.decide(given.without(gone, self._thinner), self._session)
         except Exception as found:
             error = found
         if error is not None and trial:  # then it is one of these, most likely
-            self._session = PlannerCache(self._rules.packing)
+            self._session = PlannerCache(self._clock)
             for ref in trial:
                 self._put_in_quarantine(ref, error, gone)
             trial, error = set(), None
             try:
-                result = self._plan(given.without(gone, self._thinner), self._session)
+                result = self._rules.decide(given.without(gone, self._thinner), self._session)
             except Exception as found:
                 error = found
         if error is not None:
-            self._session = PlannerCache(self._rules.packing)
+            self._session = PlannerCache(self._clock)
             self._trouble = given.without(gone, Thinner()).frozen()
             unexpected("planning", "a plan: looking for the object that it is about", error)
             return 0
         self._quarantine.clear(trial)
         self._carry_out(result, {job.key for job in given.jobs if job.gang is not None})
-        self._take_over(result, given, gone)
+        news = self._take_over(result, given, gone)
         self._last.cycles += 1
-        self._observe(self._clock() - started)
+        steps = self._session.steps.seconds
+        self._observe(self._clock() - started, steps)
+        planner_log.tell(self._last.cycles, given, result, steps, news)
         return len(result.assignments)
+
+    def dump(self) -> Dump:
+        """What a cycle would plan with now."""
+        gone = self._quarantine.gone()
+        given = self._input(gone).without(gone, Thinner())
+        return dump_of(given, self._session.workload)
 
     def _above_capacity(self) -> bool:
         """Such devices take nothing in any case, so planning goes on when a look fails."""
@@ -217,7 +227,19 @@ class Planning:
             if job is not None:
                 jobs.append(job)
         reservations = tuple(self._last.reservations.values())
-        return PlanInput(state.snapshot(), projects, jobs, state.running_pods, reservations)
+        return PlanInput(
+            state.snapshot(),
+            projects,
+            jobs,
+            state.running_pods,
+            reservations,
+            self._now(),
+            self._rules.reserve_after_seconds,
+            self._rules.consolidate,
+            self._rules.preemption_policy,
+            self._last.memory,
+            self._rules.packing,
+        )
 
     def _put_in_quarantine(
         self, ref: ObjectRef, error: BaseException, gone: set[ObjectRef]
@@ -226,21 +248,6 @@ class Planning:
             unexpected("planning", f"{ref.type} {ref.name}: set aside", error)
             self._quarantine.put(ref, error)
             gone.add(ref)
-
-    def _plan(self, given: PlanInput, session: PlannerCache) -> Plan:
-        return self._rules.decide(
-            given.cluster,
-            given.projects,
-            given.jobs,
-            running_pods=given.running_pods,
-            reservations=given.reservations,
-            now=self._now(),
-            reserve_after_seconds=self._rules.reserve_after_seconds,
-            session=session,
-            consolidate=self._rules.consolidate,
-            preemption_policy=self._rules.preemption_policy,
-            memory=self._last.memory,
-        )
 
     def _carry_out(self, result: Plan, gangs: set[JobKey]) -> None:
         state, failed = self._state, set[JobKey]()
@@ -296,14 +303,14 @@ class Planning:
 
     async def _pause(self) -> None:
         """No object is to blame: begin anew, in a while."""
-        self._session = PlannerCache(self._rules.packing)
+        self._session = PlannerCache(self._clock)
         self._planned_version = -1
         await asyncio.sleep(_NONE_FAULTY_SECONDS)
         self._state.changes.some.set()
 
     def _raises(self, given: PlanInput) -> Exception | None:
         try:
-            self._plan(given, PlannerCache(self._rules.packing))
+            self._rules.decide(given, PlannerCache())
         except Exception as error:
             return error
         return None
@@ -313,7 +320,7 @@ class Planning:
         least = self._cycle_seconds if placed else _LEAST_REST_SECONDS
         return max(least, min(_REST_FACTOR * took_seconds, _MAX_REST_SECONDS))
 
-    def _take_over(self, result: Plan, given: PlanInput, gone: set[ObjectRef]) -> None:
+    def _take_over(self, result: Plan, given: PlanInput, gone: set[ObjectRef]) -> set[JobKey]:
         last, assumed = self._last, self._state.decisions.assumed
         # Until a pod is bound its room stays promised: the write may still fail.
         kept = {uid: each for uid, each in last.reservations.items() if uid in assumed}
@@ -323,8 +330,10 @@ class Planning:
         self._again_at = result.again_at
         last.shares_by_model_milli = result.shares_by_model_milli
         own = self._waits_in_quarantine(given, gone)
-        for job in last.take(result.waits, own, self._quarantine.nodes()):
+        news = last.take(result.waits, own, self._quarantine.nodes())
+        for job in news:
             self._state.changes.touch(job)
+        return news
 
     def _waits_in_quarantine(self, given: PlanInput, gone: set[ObjectRef]) -> dict[JobKey, Wait]:
         """What is said of jobs that are quarantined, and of those of a project that is."""

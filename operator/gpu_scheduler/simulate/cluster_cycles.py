@@ -23,6 +23,7 @@ from gpu_scheduler.core.model.decision import (
 from gpu_scheduler.core.model.preemption_policy import NOTHING
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.simulate.imagined import placed
 from gpu_scheduler.simulate.operator_rules import OperatorRules
@@ -75,24 +76,25 @@ def plan_until_stable(
         now: RFC 3339, the time of the first cycle.
         enough: asked after each cycle that changes something; True: the rest does not matter.
     """
-    state, session, outcome = simulated.state, PlannerCache(rules.packing), SettledCluster()
+    state, session, outcome = simulated.state, PlannerCache(), SettledCluster()
     reservations: tuple[Reservation, ...] = ()
     all_due_seconds = longest_seconds(rules.preemption_policy)
     begin = time = changed = epoch_seconds(now)
     memory, looks = NOTHING, 0
     while outcome.cycles < MOST_CYCLES and looks < MOST_LOOKS:
-        result = plan(
+        given = PlanInput(
             state.snapshot(),
             state.planner_projects(),
             state.waiting_jobs(),
-            running_pods=state.running_pods,
-            reservations=reservations,
-            now=time,
-            session=session,
+            state.running_pods,
+            reservations,
+            time,
             consolidate=rules.consolidation,
             preemption_policy=rules.preemption_policy,
             memory=memory,
+            packing=rules.packing,
         )
+        result = plan(given, session)
         reservations, outcome.shares_milli, memory = (
             result.reservations,
             result.shares_milli,

@@ -9,7 +9,7 @@ from typing import Any
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Evict, Reason
-from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.simulate.cluster_cycles import SettledCluster
 from gpu_scheduler.simulate.cluster_objects import Objects
@@ -159,18 +159,28 @@ def _rank(simulated: SimulatedCluster, job: JobKey, reason: Reason) -> tuple[boo
 def _projects(
     simulated: SimulatedCluster, outcome: SettledCluster, before: Picture, after: Picture
 ) -> list[dict[str, Any]]:
-    found = []
-    for name, record in sorted(simulated.state.projects.records.items()):
-        limit = record.project.limit_milli
-        found.append(
-            {
-                "name": str(name),
-                "quota": gpu_from_milli(record.project.quota_milli),
-                "limit": None if limit is None else gpu_from_milli(limit),
-                "allocatedBefore": gpu_from_milli(before.by_project.get(name, 0)),
-                "allocatedAfter": gpu_from_milli(after.by_project.get(name, 0)),
-                "fairShare": gpu_from_milli(outcome.shares_milli.get(name, 0)),
-                "problem": record.problem,
-            }
-        )
-    return found
+    records = simulated.state.projects.records
+    projects = {name: record.project for name, record in records.items()}
+    rows = project_rows(projects, outcome.shares_milli, before, after)
+    return [{**row, "problem": records[ProjectName(row["name"])].problem} for row in rows]
+
+
+def project_rows(
+    projects: Mapping[ProjectName, Project],
+    shares_milli: Mapping[ProjectName, int],
+    before: Picture,
+    after: Picture,
+) -> list[dict[str, Any]]:
+    """What projects may hold, and hold."""
+    return [
+        {
+            "name": str(name),
+            "quota": gpu_from_milli(each.quota_milli),
+            "limit": None if each.limit_milli is None else gpu_from_milli(each.limit_milli),
+            "allocatedBefore": gpu_from_milli(before.by_project.get(name, 0)),
+            "allocatedAfter": gpu_from_milli(after.by_project.get(name, 0)),
+            "fairShare": gpu_from_milli(shares_milli.get(name, 0)),
+            "problem": "",
+        }
+        for name, each in sorted(projects.items())
+    ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpu_scheduler.core.model.preemption_policy import FAIR, PreemptionPolicy
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS
+from gpu_scheduler.core.plan_input import RESERVE_AFTER_SECONDS
 from gpu_scheduler.environment import SettingsError
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.command_client import CommandClient

@@ -8,7 +8,8 @@ from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment, Plan
 from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPods
-from gpu_scheduler.core.plan import NOBODY, plan
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import NOBODY, PlanInput
 from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, OperatorRules
@@ -119,18 +120,19 @@ def _plan(
     *,
     evictions: bool,
 ) -> Planned:
-    state, session = simulated.state, PlannerCache(rules.packing)
+    state, session = simulated.state, PlannerCache()
     projects = state.planner_projects()
-    found = plan(
+    given = PlanInput(
         state.snapshot(),
         projects,
         jobs,
-        running_pods=state.running_pods if evictions else NOBODY,
+        state.running_pods if evictions else NOBODY,
         now=epoch_seconds(now),
         reserve_after_seconds=rules.reserve_after_seconds,
-        session=session,
         consolidate=rules.consolidation and evictions,
         preemption_policy=rules.preemption_policy,
+        packing=rules.packing,
     )
+    found = plan(given, session)
     waiting = {job.key: job for job in jobs}
     return Planned(simulated, session, found, projects, waiting, rules, now)

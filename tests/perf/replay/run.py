@@ -20,6 +20,7 @@ from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.target_workload import target_workload_of
+from gpu_scheduler.core.plan_input import PlanInput
 
 EVERYBODY = ProjectName("everybody")
 
@@ -54,8 +55,10 @@ class FillPlayer:
         """``causes``: find out why pods are lost, which takes longer than to find that they are."""
         self._causes = causes
         pod_shapes = Counter(pods)
-        self.session = PlannerCache(packing, target_workload_of(pod_shapes))
-        self.session.begin(cluster_of(nodes))
+        self.session = PlannerCache()
+        workload = target_workload_of(pod_shapes)
+        empty = PlanInput(cluster_of(nodes), {}, (), packing=packing, workload=workload)
+        self.session.begin(empty)
         self.allocated_milli = self._asked_milli = 0  # by all that are there, or would be
         self._capacity_milli = sum(node.gpus for node in nodes) * DEVICE_MILLI
         for pod_shape in pod_shapes:  # worked out before time is measured, as in a running operator

@@ -6,7 +6,6 @@ Everything it writes goes to the streams that it is given.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -21,7 +20,6 @@ from tests.perf.sharing.workload_file import read
 
 from gpu_scheduler import picture
 from gpu_scheduler.core.model.preemption_policy import PreemptionPolicy
-from gpu_scheduler.core.plan import plan
 
 NAMES = ("random", "day", "sweep", "trace")
 HOURS = {"day": 24.0, "sweep": 2.0}  # that are played; of the others one
@@ -78,7 +76,7 @@ def play(
     """One play; the figures depend on nothing else. ``tell`` hears how many seconds went by."""
     counting, player = (
         Counting(workload),
-        SharingPlayer(workload, partial(plan, preemption_policy=preemption_policy)),
+        SharingPlayer(workload, preemption_policy),
     )
     player.play(counting, tell)
     return counting.finish(player)

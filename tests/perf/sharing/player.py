@@ -17,7 +17,7 @@ from tests.perf.sharing.workload import SimulatedJob, Workload
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment, Evict, Plan, Reservation
-from gpu_scheduler.core.model.preemption_policy import NOTHING
+from gpu_scheduler.core.model.preemption_policy import NOTHING, STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
@@ -28,9 +28,8 @@ from gpu_scheduler.core.model.request import (
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.state.queue.running_pods import RunningPodStore
-
-Decide = Callable[..., Plan]
 
 
 @dataclass(slots=True, eq=False)
@@ -79,10 +78,10 @@ class Watcher(Protocol):
 class SharingPlayer:
     """One play."""
 
-    def __init__(self, workload: Workload, decide: Decide = plan) -> None:
-        """``decide``: ``core.plan``, with the rules that are to be played."""
+    def __init__(self, workload: Workload, preemption_policy: PreemptionPolicy = STRICT) -> None:
+        """``preemption_policy``: by which it is played."""
         self.workload = workload
-        self._decide = decide
+        self._preemption_policy = preemption_policy
         self.cluster: Cluster = workload.cluster.copy()
         self.running_pods = RunningPodStore()
         self.waiting: dict[JobKey, dict[int, Index]] = {}
@@ -92,7 +91,7 @@ class SharingPlayer:
         self._going: set[PodUID] = set()
         self._next: dict[str, Iterator[tuple[int, float]]] = {}  # pods that are not there yet
         self._memory = NOTHING
-        self._session = PlannerCache(workload=DEFAULT)
+        self._session = PlannerCache()
         self._node = {node.name: n for n, node in enumerate(self.cluster.nodes)}
         self._device = {name: d for d, name in enumerate(self.cluster.dev_id)}
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -118,16 +117,18 @@ class SharingPlayer:
         return [self._waiting(key, indexes) for key, indexes in self.waiting.items()]
 
     def _plan(self) -> None:
-        result = self._decide(
+        given = PlanInput(
             self.cluster,
             self.workload.projects,
             self.jobs(),
-            running_pods=self.running_pods,
-            reservations=self.reservations,
-            now=self.now,
-            session=self._session,
+            self.running_pods,
+            self.reservations,
+            self.now,
+            preemption_policy=self._preemption_policy,
             memory=self._memory,
+            workload=DEFAULT,
         )
+        result = plan(given, self._session)
         self.reservations = result.reservations
         self._memory = result.memory
         for assignment in result.assignments:

@@ -16,6 +16,7 @@ from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "accelerators" / "accelerators.csv"
 PRODUCTS = {
@@ -129,7 +130,7 @@ def verdict(cell: Cell, count: int, cluster: Cluster) -> tuple[Reason | None, st
         cpu_milli=cell.cpu_milli,
         memory_bytes=cell.memory_bytes,
     )
-    result = plan(cluster, projects(), [job("j", what)])
+    result = plan(PlanInput(cluster, projects(), [job("j", what)]))
     if result.assignments:
         assert len(result.assignments[0].grants) == count
         return None, ""
@@ -180,14 +181,18 @@ def test_three_t4_where_two_or_four_are_on_offer():
 
 def test_without_numbers_on_offer_three_gpus_fit_a_node_with_four():
     cluster = ClusterBuilder().node("a", 2, "Tesla-T4").node("b", 4, "Tesla-T4").obj()
-    result = plan(cluster, projects(), [job("j", pod_shape(1000, count=3, models=("t4",)))])
+    result = plan(
+        PlanInput(cluster, projects(), [job("j", pod_shape(1000, count=3, models=("t4",)))])
+    )
     assert [place.node for place in result.assignments] == ["b"]
 
 
 def test_a_share_of_a_gpu_does_not_ask_for_a_number_on_offer():
     cluster = ClusterBuilder().node("a", 2, "Tesla-T4").obj()
     cluster.catalogue = Catalogue((GPUType("t4", "t4", None, (2,)),))
-    result = plan(cluster, projects(), [job("j", pod_shape(500)), job("k", pod_shape(1000))])
+    result = plan(
+        PlanInput(cluster, projects(), [job("j", pod_shape(500)), job("k", pod_shape(1000))])
+    )
     assert [place.job for place in result.assignments] == ["ns/j"]
     assert result.waits[0].message == (
         "needs 1 GPU; nodes give 2 GPUs; 1 is not possible on any node"
@@ -202,7 +207,7 @@ def test_where_cpu_stands_in_the_way_the_number_that_would_fit_is_named():
         .obj()
     )
     what = pod_shape(1000, count=8, models=("v100",), cpu_milli=64_000)
-    wait = plan(cluster, projects(), [job("j", what)]).waits[0]
+    wait = plan(PlanInput(cluster, projects(), [job("j", what)])).waits[0]
     assert wait.reason is Reason.UNSATISFIABLE
     assert wait.message == (
         "needs 64 CPU; the largest of the 1 node that it may use has 32; 4 V100 would fit"

@@ -9,10 +9,11 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Assignment, Plan, Reason
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 
 def on_saas(*jobs: WaitingJob) -> Plan:
-    return plan(dell_saas().obj(), projects(), jobs)
+    return plan(PlanInput(dell_saas().obj(), projects(), jobs))
 
 
 def devices(place: Assignment) -> list[str]:
@@ -44,7 +45,7 @@ def test_they_share_one_gpu_on_a_single_node_however_few_cores_it_has(
     session = PlannerCache()
     for number, share in enumerate(shares):
         waiting = [job(f"frac-{number}", pod_shape(share, cpu_milli=0))]
-        (place,) = plan(cluster, projects(), waiting, session=session).assignments
+        (place,) = plan(PlanInput(cluster, projects(), waiting), session).assignments
         assert devices(place) == ["a/0"]
         cluster = ClusterBuilder().node("a", 2, cpu_milli=cpu_milli).held("a/0", share).obj()
 
@@ -75,13 +76,15 @@ def test_hpo1_gets_two_fully_free_gpus_of_one_node_per_pod():
 
 def test_a_whole_gpu_takes_a_fully_free_device_beside_a_shared_one():
     cluster = dell_saas().held("dell-2/0", 300).obj()
-    result = plan(cluster, projects(), [job("qf-a2", pod_shape(1000))])
+    result = plan(PlanInput(cluster, projects(), [job("qf-a2", pod_shape(1000))]))
     assert devices(result.assignments[0]) == ["dell-2/1"]
 
 
 def test_a_named_model_goes_where_that_model_is():
     result = plan(
-        dell_selfhosted().obj(), projects(), [job("a30", pod_shape(500, models=("a30",)))]
+        PlanInput(
+            dell_selfhosted().obj(), projects(), [job("a30", pod_shape(500, models=("a30",)))]
+        )
     )
     assert result.assignments[0].node == "dell-3"
 

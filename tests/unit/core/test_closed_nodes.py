@@ -6,6 +6,7 @@ from tests.unit.core.actions.test_preemption import evicted, full
 from tests.unit.core.properties.play import Pod
 
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 
 @pytest.mark.parametrize(("unschedulable", "gives"), [("is cordoned", ["v1"]), ("", [])])
@@ -16,5 +17,7 @@ def test_who_borrows_gives_back_where_the_rest_of_the_gpus_is_closed(
     builder = ClusterBuilder().node("n0", 2).held("n0/0", 1000, "b").held("n0/1", 1000, "b")
     builder.node("n1", 2, unschedulable=unschedulable)
     play.wait(Pod("w", "a", pod_shape(1000)))
-    result = plan(builder.obj(), play.projects, play.jobs(), running_pods=play.roll(), now=1000.0)
+    result = plan(
+        PlanInput(builder.obj(), play.projects, play.jobs(), running_pods=play.roll(), now=1000.0)
+    )
     assert evicted(result) == gives

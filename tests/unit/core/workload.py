@@ -17,7 +17,6 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
 from gpu_scheduler.core.model.request import Project
-from gpu_scheduler.core.packing.target_workload import DEFAULT
 
 POD_KINDS = (
     (pod_shape(125), 4),
@@ -67,7 +66,7 @@ class Work:
             for i in range(random.randint(2, 6))
         ]
         self._load = random.choice((0.8, 1.1, 1.5, 2.5))
-        self.play = Play(gpus, projects(*teams), session=PlannerCache(workload=DEFAULT), anew=True)
+        self.play = Play(gpus, projects(*teams), session=PlannerCache(), anew=True)
         self.play.preemption_policy = self.preemption_policy
         self.play.reserve_after_seconds = random.choice((10.0, 60.0))
 

@@ -58,7 +58,7 @@ class Unobserved:
     def bind_seconds(self, seconds: float) -> None:
         pass
 
-    def cycle_seconds(self, seconds: float) -> None:
+    def cycle_seconds(self, seconds: float, steps: object) -> None:
         pass
 
 

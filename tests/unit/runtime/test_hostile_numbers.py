@@ -12,6 +12,7 @@ from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.kube.objects import Node, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.devices import from_gpunode
@@ -39,11 +40,14 @@ def healthy(*more: Pod, nodes: tuple[Node, ...] = ()) -> ClusterState:
 
 def planned(state: ClusterState, packing: Packing, session: PlannerCache | None = None) -> Plan:
     return plan(
-        state.snapshot(),
-        state.planner_projects(),
-        state.waiting_jobs(),
-        running_pods=state.running_pods,
-        session=session or PlannerCache(packing),
+        PlanInput(
+            state.snapshot(),
+            state.planner_projects(),
+            state.waiting_jobs(),
+            running_pods=state.running_pods,
+            packing=packing,
+        ),
+        session or PlannerCache(),
     )
 
 
@@ -75,7 +79,7 @@ def by_hand(node: str, cpu: str = "1", memory: str = "1Gi", name: str = "hand") 
 
 @POLICIES
 def test_a_pod_bound_by_hand_that_asks_for_more_cpu_than_its_node_has(packing: Packing) -> None:
-    session, state = PlannerCache(packing), healthy()
+    session, state = PlannerCache(), healthy()
     planned(state, packing, session)  # what comes now changes a node that has been scored
     for requests in ({"cpu": "65"}, {"memory": "257Gi"}):
         hand = by_hand("a", **requests, name=f"more-{min(requests)}")
@@ -88,7 +92,7 @@ def test_a_pod_bound_by_hand_that_asks_for_more_cpu_than_its_node_has(packing: P
 
 @POLICIES
 def test_allocatable_that_was_lowered_under_running_pods(packing: Packing) -> None:
-    session = PlannerCache(packing)
+    session = PlannerCache()
     state = healthy(make_pod("runs", node="a", grants=half(), phase="Running", cpu="32"))
     planned(state, packing, session)
     for change in ({"cpu": "16"}, {"memory": "1Mi"}, {"pods": "0"}):
@@ -183,7 +187,7 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
 def test_whatever_numbers_say_healthy_jobs_start_as_if_they_were_not_there(
     packing: Packing, data: st.DataObject
 ) -> None:
-    state, session = healthy(), PlannerCache(packing)
+    state, session = healthy(), PlannerCache()
     state.gpujob_changed(make_gpujob("bad", uid="bad", parallelism=3))
     state.job_changed(make_job("bad", uid="bad-job", owner_uid="bad", completions=3))
     for step in range(2):  # made anew, and kept from the cycle before

@@ -1,7 +1,7 @@
 """When it plans, and that it does not when nothing changed."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tests.unit.runtime.evicting import last_plan
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
@@ -15,8 +15,11 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Assignment, Evict, EvictReason, Plan, Reason, Waits
 from gpu_scheduler.core.model.preemption_policy import FAIR, PlannerMemory
+from gpu_scheduler.core.model.steps import STEPS
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -74,8 +77,12 @@ class Case:
             self,  # type: ignore[arg-type]
             self.last,
             rules or PlanningRules(),
-            Times(cycle_seconds, clock, lambda: self.epoch + clock(), self.observed.append),
+            Times(cycle_seconds, clock, lambda: self.epoch + clock(), self.observe),
         )
+
+    def observe(self, seconds: float, steps: Sequence[float]) -> None:
+        assert len(steps) == len(STEPS)
+        self.observed.append(seconds)
 
     def relieve(self) -> bool:
         self.checks += 1
@@ -172,7 +179,7 @@ async def test_those_for_whom_one_plan_evicts_nobody_have_their_turn_in_the_next
     pods = (make_pod(name, node="a", grants=half(), phase="Running") for name in names)
     state = make_cluster_state(*pods)
 
-    def one_at_most(*scene: object, **rules: object) -> Plan:
+    def one_at_most(given: PlanInput, session: PlannerCache) -> Plan:
         stay = [uid for uid in state.pods.known if uid not in state.pods.leaving]
         evict = (Evict(uid, KEY, KEY, EvictReason.RECLAIM, "why") for uid in stay[:1])
         return Plan((), Waits(), tuple(evict))
@@ -188,8 +195,8 @@ async def test_those_for_whom_one_plan_evicts_nobody_have_their_turn_in_the_next
 async def test_promises_are_passed_on_and_what_a_plan_remembers_comes_back_to_the_next() -> None:
     given: list[tuple[object, object]] = []
 
-    def remembers(*scene: object, **rules: object) -> Plan:
-        given.append((rules["preemption_policy"], rules["memory"]))
+    def remembers(scene: PlanInput, session: PlannerCache) -> Plan:
+        given.append((scene.preemption_policy, scene.memory))
         return Plan((), Waits(), memory=PlannerMemory(at=float(len(given))))
 
     case = Case(

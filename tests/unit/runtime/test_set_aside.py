@@ -19,10 +19,12 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.pods.test_shares import asking
 
+from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.common.events import InvolvedObject
 from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
@@ -38,16 +40,17 @@ class Marked:
         self.marked = set(marked)
         self.calls = 0
 
-    def __call__(self, cluster: Cluster, projects: Any, jobs: Any, **more: Any) -> Plan:
+    def __call__(self, given: PlanInput, session: PlannerCache) -> Plan:
         self.calls += 1
+        cluster, projects, jobs = given.cluster, given.projects, given.jobs
         there = {job.key for job in jobs if cluster.nodes} | set()
         there |= {node.name for node in cluster.nodes if jobs}
         there |= {name for name in projects if any(job.project == name for job in jobs)}
-        held = [each for node in cluster.nodes for each in more["running_pods"].on(node.name)]
-        there |= {each.uid for each in held} | {hold.pod for hold in more["reservations"]}
+        held = [each for node in cluster.nodes for each in given.running_pods.on(node.name)]
+        there |= {each.uid for each in held} | {hold.pod for hold in given.reservations}
         if found := there & self.marked:
             raise IndexError(f"cannot work with {sorted(found)}")
-        return plan(cluster, projects, jobs, **more)
+        return plan(given, session)
 
 
 def make_cluster_state(jobs: int = 4, nodes: int = 3) -> ClusterState:
@@ -220,10 +223,10 @@ async def test_planning_that_raises_on_nothing_at_all_goes_on_trying() -> None:
     case = Case(make_cluster_state())
     broken = True
 
-    def decide(*args: Any, **more: Any) -> Plan:
+    def decide(given: PlanInput, session: PlannerCache) -> Plan:
         if broken:
             raise ZeroDivisionError
-        return plan(*args, **more)
+        return plan(given, session)
 
     case.decide = decide  # type: ignore[assignment]
     case.planning = case.leader()

@@ -12,10 +12,10 @@ from tests.unit.state.builders import half, make_node
 from tests.unit.state.pods.test_shares import asking, state
 
 from gpu_scheduler.api.names import GANG_SIZE, LABEL_GANG
-from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.kube.objects import OwnerReference, Pod
 from gpu_scheduler.state.pods.shares import group_name, share_of
 
@@ -83,12 +83,14 @@ def test_several_of_one_deployment_are_said_once_in_a_list_of_who_holds() -> Non
     known.pod_changed(owned("", "", "notebook", **alone))
     known.pod_changed(owned("StatefulSet", "db", "db-0"))
     said = plan(
-        known.snapshot(),
-        known.planner_projects(),
-        known.waiting_jobs(),
-        running_pods=known.running_pods,
-        now=0.0,
-        session=PlannerCache(Packing.FRAGMENTATION),
+        PlanInput(
+            known.snapshot(),
+            known.planner_projects(),
+            known.waiting_jobs(),
+            running_pods=known.running_pods,
+            now=0.0,
+            packing=Packing.FRAGMENTATION,
+        )
     )
     (wait,) = said.waits
     assert wait.job == "team-a/pod db-0"

@@ -18,7 +18,6 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import JobKey, PodUID, WaitingJob
-from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.kube.objects import OwnerReference
 from gpu_scheduler.kube.objects import Pod as Object
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -68,7 +67,7 @@ class MixedPlay(Play):
     _version: int = 1
 
     def __post_init__(self) -> None:
-        self.session, self.anew = PlannerCache(workload=DEFAULT), True
+        self.session, self.anew = PlannerCache(), True
         self.state = ClusterState(now=lambda: self.now)
         for number, gpus in enumerate(self.gpus):
             zone = {"zone": f"z{number % 2}"}

@@ -15,6 +15,7 @@ from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
 from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -153,11 +154,13 @@ class History(RuleBasedStateMachine):
     @rule()
     def plan(self) -> None:
         result = plan(
-            self.state.snapshot(),
-            self.state.planner_projects(),
-            self.state.waiting_jobs(),
-            running_pods=self.state.running_pods,
-            now=1_800_000_000.0,
+            PlanInput(
+                self.state.snapshot(),
+                self.state.planner_projects(),
+                self.state.waiting_jobs(),
+                running_pods=self.state.running_pods,
+                now=1_800_000_000.0,
+            )
         )
         for place in result.assignments:
             self.state.decisions.assume(place)

@@ -20,6 +20,7 @@ class WhatIf:
     remove: tuple[str, ...]
     consolidation: bool
     operator_namespace: str
+    dump: Path | None
 
 
 @click.command("simulate")
@@ -41,16 +42,35 @@ class WhatIf:
     show_default=True,
     help="Where the operator runs.",
 )
+@click.option(
+    "--from",
+    "dump",
+    type=click.Path(path_type=Path),
+    help="The plan of a file of kubectl gpu dump instead; no cluster is asked.",
+)
 @output_option("table", "json")
 @of_cluster
 @gathered("what_if", WhatIf)
+@click.pass_context
 def command(
-    where: ClusterOptions, what_if: WhatIf, policy: str, rules: EvictionOptions, output: str
+    context: click.Context,
+    where: ClusterOptions,
+    what_if: WhatIf,
+    policy: str,
+    rules: EvictionOptions,
+    output: str,
 ) -> None:
     """Show what the planner would do on this cluster, and with what-ifs; nothing is changed.
 
     What would start and where, what would give way, and why the rest waits.
     """
+    if what_if.dump is not None:
+        from gpu_scheduler.simulate.replay import replay
+
+        if said := sorted(_said(context) - {"dump", "output"}):
+            raise ValueError(f"--from: with -o alone, not with {', '.join(said)}")
+        say(replay(what_if.dump, as_json=output == "json"))
+        return
     from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate
     from gpu_scheduler.simulate.cluster_table import table
 
@@ -69,3 +89,9 @@ def command(
     with where.cluster() as cluster:
         report = simulate(request, cluster.client, cluster.namespace)
     say(json.dumps(report.to_json(), indent=2) if output == "json" else table(report))
+
+
+def _said(context: click.Context) -> set[str]:
+    """Options that were given, not left at what they are by default."""
+    default = click.core.ParameterSource.DEFAULT
+    return {name for name in context.params if context.get_parameter_source(name) is not default}

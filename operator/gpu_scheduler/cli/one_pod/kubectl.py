@@ -20,15 +20,36 @@ def hand_over(where: ClusterOptions, arguments: Sequence[str]) -> NoReturn:
     Raises:
         Failed: there is no kubectl.
     """
-    program = shutil.which("kubectl")
-    if program is None:
-        raise Failed(f"kubectl is not in $PATH; it would do: {_line(where, arguments)}")
+    program = _program(where, arguments)
     sys.stdout.flush()
     sys.stderr.flush()
     try:
         os.execvp(program, ["kubectl", *where.kubectl(), *arguments])
     except OSError as error:
         raise Failed(f"{program} cannot be run: {error.strerror}") from None
+
+
+def output_of(where: ClusterOptions, arguments: Sequence[str]) -> bytes:
+    """What kubectl prints.
+
+    Raises:
+        Failed: there is no kubectl, or it fails.
+    """
+    import subprocess
+
+    program = _program(where, arguments)
+    done = subprocess.run([program, *where.kubectl(), *arguments], capture_output=True, check=False)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["no word of it"]
+        raise Failed(f"kubectl exec: {said[-1]}")
+    return done.stdout
+
+
+def _program(where: ClusterOptions, arguments: Sequence[str]) -> str:
+    program = shutil.which("kubectl")
+    if program is None:
+        raise Failed(f"kubectl is not in $PATH; it would do: {_line(where, arguments)}")
+    return program
 
 
 def _line(where: ClusterOptions, arguments: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ Called by ``plan``; the operator and the simulator keep one.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from gpu_scheduler.core.affinity.masks import AffinityMasks, masks_of
@@ -16,14 +16,16 @@ from gpu_scheduler.core.fit.possible import Possible
 from gpu_scheduler.core.model.affinity import AffinityTerm
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.pod_request import PodRequests
-from gpu_scheduler.core.model.request import PodShape, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.request import PodShape, Project, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.model.steps import StepTimes
 from gpu_scheduler.core.nodes.node_masks import NodeMasks
 from gpu_scheduler.core.nodes.topology import Domains
 from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.table import ScoreTable
 from gpu_scheduler.core.packing.target_workload import TargetWorkload
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.core.queue.queues import Queues
 
 MOST_SHAPES = 4_000  # distinct ones remembered
@@ -32,12 +34,11 @@ MOST_SHAPES = 4_000  # distinct ones remembered
 class PlannerCache:
     """The working state of one planner; ``begin`` brings it up to date."""
 
-    def __init__(
-        self, packing: Packing = Packing.FRAGMENTATION, workload: TargetWorkload | None = None
-    ) -> None:
-        """``workload`` None: learned from what is placed, beginning with the default."""
-        self._packing = packing
-        self._workload = workload
+    def __init__(self, clock: Callable[[], float] = float) -> None:
+        """``clock``: seconds, by which the steps of a plan are measured."""
+        self.steps = StepTimes(clock)
+        self._packing = Packing.FRAGMENTATION
+        self._given_workload: TargetWorkload | None = None
         self._history = History()
         self._table: ScoreTable | None = None
         self._snapshot: Snapshot | None = None
@@ -50,8 +51,17 @@ class PlannerCache:
         self._terms: AbstractSet[AffinityTerm] = frozenset()
         self.queues = Queues(self.pod_requests, {})
 
-    def begin(self, cluster: Cluster, jobs: Sequence[WaitingJob] = ()) -> None:
-        """Start a cycle on this cluster; ``jobs``: those that wait."""
+    @property
+    def workload(self) -> TargetWorkload:
+        """By which is scored: as given, or learned from what was placed."""
+        return self._given_workload or self._history.workload
+
+    def begin(self, given: PlanInput) -> None:
+        """Start a cycle with this input."""
+        cluster, jobs = given.cluster, given.jobs
+        if self._packing is not given.packing or self._given_workload is not given.workload:
+            self._packing, self._given_workload = given.packing, given.workload
+            self._table = None
         self._begin(cluster)
         self.affinity = masks_of(self.snapshot, self.domains, self._node_masks, jobs)
         self._terms = cluster.placed_pods.anti_affinity_pods().keys() | terms_of(jobs)
@@ -91,8 +101,7 @@ class PlannerCache:
     def table(self) -> ScoreTable:
         """The scores, made when first asked for."""
         if self._table is None:
-            workload = self._workload or self._history.workload
-            self._table = ScoreTable(self.snapshot, self._packing, workload)
+            self._table = ScoreTable(self.snapshot, self._packing, self.workload)
         return self._table
 
     @property
@@ -104,7 +113,7 @@ class PlannerCache:
 
     def note(self, pod_shapes: Iterable[PodShape]) -> None:
         """Learn from the kinds of the pods that were placed."""
-        if self._workload is not None:
+        if self._given_workload is not None:
             return
         placed = Counter(id(self.pod_requests.of(pod_shape)) for pod_shape in pod_shapes)
         if not placed:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.requirement import Requirement, requirement_holds
+from gpu_scheduler.core.model.vocabulary import Word
 
 # Labels whose values are a pod's own; everything else the pods of one owner have in common.
 PER_POD_LABELS = frozenset(
@@ -54,10 +55,10 @@ class AffinityTerm:
     messages; it does not tell two terms apart.
     """
 
-    key: str
+    key: Word
     pods: PodSelector
     owner_namespace: str = ""
-    field: str = field(default="", compare=False)
+    field: Word = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,12 @@ class SpreadConstraint:
     """
 
     max_skew: int
-    key: str
+    key: Word
     pods: PodSelector
     min_domains: int = 1
     by_affinity: bool = True
     by_taints: bool = False
-    field: str = field(default="", compare=False)
+    field: Word = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,13 @@ class AffinityInfo:
     """Who a pod is to others' rules, and its own; None = it has none."""
 
     namespace: str
-    labels: tuple[tuple[str, str], ...] = ()  # sorted by key
+    labels: tuple[tuple[Word, str], ...] = ()  # sorted by key
     rules: AffinityRules | None = None
+
+    def namespaces(self) -> set[str]:
+        """Its own, and those of whose terms it bears."""
+        terms = self.rules.anti_affinity_terms if self.rules is not None else ()
+        return {self.namespace, *(term.owner_namespace for term in terms)}
 
     def is_one_of(self, selectors: Iterable[PodSelector]) -> bool:
         """Whether all of these select it."""

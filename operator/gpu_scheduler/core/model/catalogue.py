@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.products import means
+from gpu_scheduler.core.model.vocabulary import Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class GPUType:
     """
 
     name: str
-    match: str
+    match: Word
     cost_micro: int | None = None
     counts: tuple[int, ...] = ()
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.core.model.catalogue import NO_CATALOGUE, Catalogue
 from gpu_scheduler.core.model.placed_pods import NOBODY_NEAR, PlacedPods
 from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.core.model.vocabulary import Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,9 @@ class NodeResources:
 class Taint:
     """A taint of a node; a ``NodeInfo`` has only NoSchedule and NoExecute."""
 
-    key: str = ""
+    key: Word = ""
     value: str = ""
-    effect: str = ""
+    effect: Word = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class NodeInfo:
     """
 
     name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[Word, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     unschedulable: str = ""
     foreign: bool = False
@@ -86,7 +87,7 @@ class Cluster:
     nodes: list[NodeInfo] = field(default_factory=list)
     first: list[int] = field(default_factory=lambda: [0])
     dev_id: list[str] = field(default_factory=list)  # UUID, or the index on the node as text
-    dev_model: list[str] = field(default_factory=list)
+    dev_model: list[Word] = field(default_factory=list)
     dev_usable_mib: list[int] = field(default_factory=list)
     dev_compute: list[tuple[int, int]] = field(default_factory=list)
     dev_healthy: list[bool] = field(default_factory=list)  # it takes new pods

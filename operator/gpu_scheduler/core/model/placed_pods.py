@@ -6,12 +6,13 @@ hand. Read by ``peer_masks``; stands on the ``Cluster``.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gpu_scheduler.core.model.affinity import AffinityInfo, AffinityTerm, Selectors
 from gpu_scheduler.core.model.request import PodUID
 
 
+@runtime_checkable
 class PlacedPods(Protocol):
     """The pods that are on nodes, ours and others', as far as rules ask about them."""
 

@@ -11,6 +11,7 @@ from typing import NewType
 from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.model.vocabulary import Word
 
 PodUID = NewType("PodUID", str)
 JobKey = NewType("JobKey", str)  # "namespace/name"
@@ -42,17 +43,17 @@ class NodeSelectorTerm:
 class Toleration:
     """A toleration; empty key and ``Exists`` tolerate all taints, an empty effect any effect."""
 
-    key: str = ""
-    operator: str = "Equal"
+    key: Word = ""
+    operator: Word = "Equal"
     value: str = ""
-    effect: str = ""
+    effect: Word = ""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFilter:
     """Which nodes a pod accepts. ``terms``: None = no affinity, else one of them must match."""
 
-    selector: tuple[tuple[str, str], ...] = ()
+    selector: tuple[tuple[Word, str], ...] = ()
     terms: tuple[NodeSelectorTerm, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
 
@@ -62,7 +63,7 @@ class PodShape:
     """What one pod asks for."""
 
     devices: tuple[DeviceRequest, ...] = ()
-    models: tuple[str, ...] = ()  # lower case, see ``products``; empty = any
+    models: tuple[Word, ...] = ()  # lower case, see ``products``; empty = any
     min_compute: tuple[int, int] = (0, 0)  # compute capability (major, minor)
     cpu_milli: int = 0
     memory_bytes: int = 0
@@ -99,7 +100,7 @@ class WaitingPod:
 class Topology:
     """All pods of a gang in one domain: on nodes with the same value of a label."""
 
-    key: str
+    key: Word
     required: bool = True  # False: only if that is possible now
 
 
@@ -154,5 +155,5 @@ class Project:
     quota_milli: int
     limit_milli: int | None = None
     weight: int = 1
-    quota_by_model: Mapping[str, int] = field(default_factory=dict)
+    quota_by_model: Mapping[Word, int] = field(default_factory=dict)
     min_runtime_seconds: float | None = None  # None = what the cluster promises

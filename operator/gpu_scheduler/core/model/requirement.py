@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpu_scheduler.core.model.vocabulary import Word
+
 _INTEGER = re.compile(r"[+-]?[0-9]+")  # as Kubernetes reads one: "1_000" is none
 
 
@@ -14,8 +16,8 @@ class Requirement:
     ``operator``: In, NotIn, Exists, DoesNotExist; of nodes also Gt, Lt.
     """
 
-    key: str = ""
-    operator: str = ""
+    key: Word = ""
+    operator: Word = ""
     values: tuple[str, ...] = ()
 
 

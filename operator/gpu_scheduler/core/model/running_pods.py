@@ -7,7 +7,7 @@ tests pass a ``Roll``.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import JobKey, PodShape, PodUID, ProjectName
@@ -58,6 +58,7 @@ class RunningPod:
 EvictionGroup = tuple[RunningPod, ...]  # who goes together: a pod alone, or all pods of a gang
 
 
+@runtime_checkable
 class RunningPods(Protocol):
     """All running pods, by node and by project."""
 
@@ -75,16 +76,21 @@ class Roll:
     """RunningPods from a list."""
 
     def __init__(self, running_pods: Iterable[RunningPod] = ()) -> None:
-        self._all = tuple(running_pods)
+        self.all = tuple(running_pods)
+        self._on: dict[str, list[RunningPod]] = {}
+        self._of: dict[ProjectName, list[RunningPod]] = {}
+        for each in self.all:
+            self._on.setdefault(each.node, []).append(each)
+            self._of.setdefault(each.project, []).append(each)
 
     def on(self, node: str) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
-        return [each for each in self._all if each.node == node]
+        return self._on.get(node, ())
 
     def of(self, project: ProjectName) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
-        return [each for each in self._all if each.project == project]
+        return self._of.get(project, ())
 
     def leaving(self) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
-        return [each for each in self._all if each.leaving]
+        return [each for each in self.all if each.leaving]

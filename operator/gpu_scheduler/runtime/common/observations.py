@@ -1,5 +1,6 @@
 """What the runtime reports of itself as it goes; metrics implement it."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -9,5 +10,5 @@ class Observations(Protocol):
     def bind_seconds(self, seconds: float) -> None:
         """One placing write, answer included."""
 
-    def cycle_seconds(self, seconds: float) -> None:
-        """One planning cycle."""
+    def cycle_seconds(self, seconds: float, steps: Sequence[float]) -> None:
+        """One planning cycle, and each step of its plan (``core.model.steps``)."""

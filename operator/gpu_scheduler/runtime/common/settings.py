@@ -41,6 +41,9 @@ class OperatorSettings(BaseModel):
     report_port: int = Field(0, ge=0, le=65535, description="Reports of pods; 0 = off.")
     report_host: str = Field("0.0.0.0", description="Address that the report port listens on.")
     report_url: str = Field("", description="Where pods reach that port, as far as /reports.")
+    dump_socket: str = Field(
+        "", description="Unix socket that kubectl gpu dump reads in this pod; empty = none."
+    )
     pod: str = Field("", description="Own pod, labelled while this replica leads; empty = none.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severity of the lines in the log."

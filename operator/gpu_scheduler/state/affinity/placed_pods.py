@@ -17,10 +17,27 @@ SIGNATURES_PER_CYCLE = 100_000  # compared with new selectors, a sixth of a seco
 MOST_TALLIES = 2_000  # kept though nobody asks
 
 
-class _Seat(NamedTuple):
+class Seat(NamedTuple):
+    """Who a pod on a node is."""
+
     affinity: AffinityInfo
     node: str
     ending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SeatedPods:
+    """What a store answers from, at a moment.
+
+    Attributes:
+        seats: the pods on nodes.
+        owners: projects of namespaces.
+        known: selectors whose pods need not be looked up any more.
+    """
+
+    seats: Mapping[PodUID, Seat]
+    owners: Mapping[str, ProjectName]
+    known: tuple[Selectors, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +69,7 @@ class PlacedPodStore:
     def __init__(self, owner: Callable[[str], ProjectName | None]) -> None:
         """Start empty; ``owner``: the project of a namespace."""
         self._owner = owner
-        self._seats: dict[PodUID, _Seat] = {}
+        self._seats: dict[PodUID, Seat] = {}
         self._signatures: dict[AffinityInfo, _Signature] = {}
         self._of_namespace: dict[str, dict[AffinityInfo, None]] = {}
         self._tallies: dict[Selectors, _Tally] = {}
@@ -61,6 +78,23 @@ class PlacedPodStore:
         self._shunned: SelectorIndex[dict[AffinityTerm, None]] = SelectorIndex()
         self._shunning: dict[PodSelector, dict[AffinityTerm, None]] = {}
         self._left = SIGNATURES_PER_CYCLE
+
+    @classmethod
+    def of_seated(cls, seated: SeatedPods) -> "PlacedPodStore":
+        """One that answers as the store did."""
+        found = cls(seated.owners.get)
+        for selectors in seated.known:
+            found._look_up(selectors)
+        for uid, (affinity, node, ending) in seated.seats.items():
+            found.put(uid, affinity, node, ending=ending)
+        return found
+
+    def seated(self, asking: Iterable[AffinityInfo]) -> SeatedPods:
+        """What it answers from now; ``asking``: the pods about which it will be asked."""
+        namespaces = {name for who in (*self._signatures, *asking) for name in who.namespaces()}
+        owners = {each: self._owner(each) for each in sorted(namespaces)}
+        known = {name: owner for name, owner in owners.items() if owner is not None}
+        return SeatedPods(self._seats.copy(), known, tuple(self._tallies))
 
     def __len__(self) -> int:
         """Pods on nodes."""
@@ -77,7 +111,7 @@ class PlacedPodStore:
 
     def put(self, uid: PodUID, affinity: AffinityInfo, node: str, *, ending: bool) -> bool:
         """A pod is on a node."""
-        seat = _Seat(affinity, node, ending)
+        seat = Seat(affinity, node, ending)
         old = self._seats.get(uid)
         if old == seat:
             return False
@@ -119,7 +153,7 @@ class PlacedPodStore:
         seat = self._seats.get(pod)
         return seat.affinity if seat is not None else None
 
-    def _count(self, seat: _Seat, sign: int) -> bool:
+    def _count(self, seat: Seat, sign: int) -> bool:
         affinity, node, staying = seat.affinity, seat.node, 0 if seat.ending else sign
         signature = self._signatures.get(affinity)
         if signature is None:

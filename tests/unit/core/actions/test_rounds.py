@@ -12,12 +12,13 @@ from gpu_scheduler.core.model.request import (
     WaitingPod,
 )
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 HALF, WHOLE = pod_shape(500), pod_shape(1000)
 
 
 def run(gpus: int, jobs: list[WaitingJob], *those: Project) -> Plan:
-    return plan(ClusterBuilder().node("a", gpus).obj(), projects(*those), jobs)
+    return plan(PlanInput(ClusterBuilder().node("a", gpus).obj(), projects(*those), jobs))
 
 
 def started(result: Plan) -> list[str]:
@@ -56,7 +57,9 @@ def test_a_limit_below_the_quota_holds():
 
 def test_what_pods_hold_already_is_charged():
     cluster = ClusterBuilder().node("a", 8).allocated("team-a", 1500).obj()
-    result = plan(cluster, projects(project(quota_milli=2000, weight=0)), [job("j", HALF, 4)])
+    result = plan(
+        PlanInput(cluster, projects(project(quota_milli=2000, weight=0)), [job("j", HALF, 4)])
+    )
     assert len(result.assignments) == 1
 
 
@@ -64,7 +67,7 @@ def test_what_pods_hold_already_is_charged():
 def test_a_quota_is_exact_to_the_milli(milli: int, starts: bool):
     cluster = ClusterBuilder().node("a", 8).allocated("team-a", 800).obj()
     for team in (project(quota_milli=1000, weight=0), project(quota_milli=0, limit_milli=1000)):
-        result = plan(cluster, projects(team), [job("j", pod_shape(milli))])
+        result = plan(PlanInput(cluster, projects(team), [job("j", pod_shape(milli))]))
         assert bool(result.assignments) is starts
 
 
@@ -74,7 +77,9 @@ def test_borrowers_leave_nodes_alone_for_which_pods_inside_quota_wait():
         job("pair", pod_shape(1000, count=2), project="owner"),
         job("borrow", HALF, 3, project="guest"),
     ]
-    result = plan(builder.obj(), projects(project("owner", 2000), project("guest", 0)), jobs)
+    result = plan(
+        PlanInput(builder.obj(), projects(project("owner", 2000), project("guest", 0)), jobs)
+    )
     assert [(p.pod, p.node) for p in result.assignments] == [("borrow-0", "t4"), ("borrow-1", "t4")]
     assert waiting(result) == {
         "ns/pair": Reason.WAITING_FOR_GPU,
@@ -87,13 +92,15 @@ def test_a_pod_whose_quota_others_have_used_up_meanwhile_keeps_nobody_away():
     # `pair` would have to borrow as well.
     cluster = ClusterBuilder().node("a", 2).held("a/0", 400).obj()
     result = plan(
-        cluster,
-        projects(project("owner", 2000), project("borrower", 0)),
-        [
-            job("pair", pod_shape(1000, count=2), project="owner", created=0),
-            job("half", pod_shape(500), project="owner", created=1),
-            job("last", pod_shape(400), project="borrower", created=2),
-        ],
+        PlanInput(
+            cluster,
+            projects(project("owner", 2000), project("borrower", 0)),
+            [
+                job("pair", pod_shape(1000, count=2), project="owner", created=0),
+                job("half", pod_shape(500), project="owner", created=1),
+                job("last", pod_shape(400), project="borrower", created=2),
+            ],
+        )
     )
     assert {place.job for place in result.assignments} == {"ns/half", "ns/last"}
 
@@ -124,7 +131,7 @@ def test_projects_take_turns_by_their_share_of_the_quota():
 def test_a_project_that_holds_much_waits_its_turn():
     cluster = ClusterBuilder().node("a", 1).allocated("a", 1000).obj()
     jobs = [job("a", WHOLE, project="a"), job("b", WHOLE, project="b", created=9)]
-    result = plan(cluster, projects(project("a", 2000), project("b", 2000)), jobs)
+    result = plan(PlanInput(cluster, projects(project("a", 2000), project("b", 2000)), jobs))
     assert started(result) == ["b-0"]
 
 
@@ -136,7 +143,7 @@ def test_an_equal_younger_job_does_not_overtake():
 def test_a_blocked_head_does_not_block_what_fits():
     jobs = [job("pair", pod_shape(1000, count=2)), job("half", HALF, created=1)]
     builder = ClusterBuilder().node("a", 2).held("a/0", 100)
-    result = plan(builder.obj(), projects(), jobs)
+    result = plan(PlanInput(builder.obj(), projects(), jobs))
     assert started(result) == ["half-0"]
     assert [(w.job, w.position) for w in result.waits] == [("ns/pair", 1)]
 
@@ -166,7 +173,7 @@ def test_a_pod_that_avoids_a_node_does_not_hold_back_its_siblings():
 
 def test_avoided_and_closed_nodes_take_nothing():
     builder = ClusterBuilder().node("a").node("b", unschedulable="is cordoned").node("c")
-    result = plan(builder.obj(), projects(), [job("j", HALF, avoid=["a"])])
+    result = plan(PlanInput(builder.obj(), projects(), [job("j", HALF, avoid=["a"])]))
     assert [place.node for place in result.assignments] == ["c"]
 
 
@@ -174,18 +181,24 @@ def test_memory_is_charged_with_the_milli_of_the_device_it_lands_on():
     # 20,224 MiB are 500 milli of an A100-40 and 841 of an A30-24, which is smaller and so preferred
     builder = ClusterBuilder().node("a30", 1, "NVIDIA-A30").node("a100", 1)
     what = pod_shape(mib=20_224)
-    result = plan(builder.obj(), projects(project(quota_milli=841, weight=0)), [job("j", what)])
+    result = plan(
+        PlanInput(builder.obj(), projects(project(quota_milli=841, weight=0)), [job("j", what)])
+    )
     assert [(p.node, p.grants[0].milli) for p in result.assignments] == [("a30", 841)]
-    result = plan(builder.obj(), projects(project(quota_milli=840, weight=0)), [job("j", what)])
+    result = plan(
+        PlanInput(builder.obj(), projects(project(quota_milli=840, weight=0)), [job("j", what)])
+    )
     assert [(p.node, p.grants[0].milli) for p in result.assignments] == [("a100", 500)]
-    result = plan(builder.obj(), projects(project(quota_milli=499, weight=0)), [job("j", what)])
+    result = plan(
+        PlanInput(builder.obj(), projects(project(quota_milli=499, weight=0)), [job("j", what)])
+    )
     assert waiting(result) == {"ns/j": Reason.EXCEEDS_QUOTA}
 
 
 def test_memory_that_would_cost_more_than_the_quota_on_what_is_free_waits_for_quota():
     builder = ClusterBuilder().node("a30", 1, "NVIDIA-A30").node("a100", 1).held("a100/0", 900)
     team = project(quota_milli=840, weight=0)
-    result = plan(builder.obj(), projects(team), [job("j", pod_shape(mib=20_224))])
+    result = plan(PlanInput(builder.obj(), projects(team), [job("j", pod_shape(mib=20_224))]))
     assert waiting(result) == {"ns/j": Reason.WAITING_FOR_QUOTA}
     assert result.waits[0].message == (
         "needs 20224 MiB of a GPU, 0.841 on a30; project team-a holds 0 of its quota 0.84"

@@ -9,6 +9,7 @@ from tests.unit.core.affinity.builders import Standing, affinity, near
 from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 HALF = pod_shape(500)
 
@@ -32,12 +33,14 @@ def test_one_like_another_that_found_no_place_is_tried_once_what_it_wants_to_be_
         short("after", follower, 980.0),
     ]
     result = plan(
-        cluster,
-        play.projects,
-        [*play.jobs(), *jobs],
-        running_pods=play.roll(),
-        reservations=play.reservations,
-        now=play.now,
-        reserve_after_seconds=play.reserve_after_seconds,
+        PlanInput(
+            cluster,
+            play.projects,
+            [*play.jobs(), *jobs],
+            running_pods=play.roll(),
+            reservations=play.reservations,
+            now=play.now,
+            reserve_after_seconds=play.reserve_after_seconds,
+        )
     )
     assert [place.pod for place in result.assignments] == ["first-0", "after-0"]

@@ -31,6 +31,7 @@ from gpu_scheduler.core.model.request import (
 )
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 
 def ruled(name: str, who: AffinityInfo, pods: int = 1, what: PodShape | None = None) -> WaitingJob:
@@ -49,7 +50,7 @@ def hosts(count: int, gpus: int = 2, **more: str) -> ClusterBuilder:
 def planned(builder: ClusterBuilder, standing: Standing, *jobs: WaitingJob) -> Plan:
     cluster = builder.obj()
     cluster.placed_pods = standing
-    return plan(cluster, projects(), jobs)
+    return plan(PlanInput(cluster, projects(), jobs))
 
 
 def where(result: Plan) -> list[str]:
@@ -110,7 +111,7 @@ def test_tainted_nodes_count_unless_the_pod_says_otherwise() -> None:
     assert where(planned(builder, Standing(), honours)) == ["n0", "n0"]
     cordoned = ClusterBuilder().node("n0").node("n1", unschedulable="is cordoned").obj()
     cordoned.nodes = [replace(n, tainted=bool(n.unschedulable)) for n in cordoned.nodes]
-    assert where(plan(cordoned, projects(), [honours])) == ["n0", "n0"]
+    assert where(plan(PlanInput(cordoned, projects(), [honours]))) == ["n0", "n0"]
 
 
 def test_with_fewer_domains_than_wanted_the_least_is_none() -> None:
@@ -162,7 +163,7 @@ def test_pods_of_one_plan_keep_each_other_away() -> None:
 def test_pods_with_no_rules_and_no_rules_about_them_cost_no_mask() -> None:
     builder = hosts(2)
     builder.obj().placed_pods = Standing()
-    result = plan(builder.obj(), projects(), [job("plain", pod_shape(500), 4)])
+    result = plan(PlanInput(builder.obj(), projects(), [job("plain", pod_shape(500), 4)]))
     assert Counter(where(result)) == {"n0": 4}
 
 
@@ -177,7 +178,7 @@ def test_who_can_go_nowhere_keeps_no_nodes_from_borrowers() -> None:
             projects()[ProjectName("team-a")], name=ProjectName("poor"), quota_milli=0
         )
     }
-    result = plan(cluster, teams, [stuck, borrower])
+    result = plan(PlanInput(cluster, teams, [stuck, borrower]))
     assert len(result.assignments) == 4
 
 
@@ -209,7 +210,9 @@ def test_nobody_is_evicted_where_the_rules_forbid_the_pod_or_would_without_its_v
         cluster, standing = hosts(2, gpus=1).obj(), Standing()
         roll = borrowed(cluster, "n0", affinity(app="x"), standing)
         cluster.placed_pods = standing
-        result = plan(cluster, teams, [ruled("mine", affinity(rules))], running_pods=roll)
+        result = plan(
+            PlanInput(cluster, teams, [ruled("mine", affinity(rules))], running_pods=roll)
+        )
         assert {reservation.node for reservation in result.reservations} == allowed
         assert {evict.pod for evict in result.evicts} == {f"on-{node}" for node in allowed}
 
@@ -220,6 +223,6 @@ def test_pods_that_keep_apart_are_not_promised_the_same_node() -> None:
     roll = borrowed(cluster, "n0", affinity(), standing)
     cluster.placed_pods = standing
     three = ruled("mine", affinity(apart(app="m"), app="m"), 3)
-    result = plan(cluster, teams, [three], running_pods=roll)
+    result = plan(PlanInput(cluster, teams, [three], running_pods=roll))
     assert sorted(reservation.node for reservation in result.reservations) == ["n0", "n1"]
     assert len(result.evicts) == 2

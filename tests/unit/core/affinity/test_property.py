@@ -21,6 +21,7 @@ from gpu_scheduler.core.model.cluster import Cluster, Taint
 from gpu_scheduler.core.model.request import Gang, NodeFilter, WaitingJob
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 EXAMPLES = 200
 KEYS = st.sampled_from([HOST, ZONE, "rack"])
@@ -133,7 +134,7 @@ def settle(scene: Scene) -> list[WaitingJob]:
     cluster, standing, jobs = scene.cluster, scene.standing, scene.jobs
     session = PlannerCache()
     while True:
-        result = plan(cluster, projects(), jobs, session=session)
+        result = plan(PlanInput(cluster, projects(), jobs), session)
         if not result.assignments:
             return jobs
         waiting = {pod.uid: pod for job in jobs for pod in job.pods}
@@ -201,7 +202,7 @@ def replace_jobs(scene: Scene, jobs: list[WaitingJob]) -> Scene:
 @given(scenes())
 def test_a_session_remembers_nothing_wrong(scene: Scene) -> None:
     kept = PlannerCache()
-    first = plan(scene.cluster, projects(), scene.jobs, session=kept)
-    again = plan(scene.cluster, projects(), scene.jobs, session=kept)
-    anew = plan(scene.cluster, projects(), scene.jobs)
+    first = plan(PlanInput(scene.cluster, projects(), scene.jobs), kept)
+    again = plan(PlanInput(scene.cluster, projects(), scene.jobs), kept)
+    anew = plan(PlanInput(scene.cluster, projects(), scene.jobs))
     assert first.assignments == again.assignments == anew.assignments

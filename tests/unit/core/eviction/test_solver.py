@@ -13,6 +13,7 @@ from tests.unit.core.properties.test_gang_play import members
 from gpu_scheduler.core.model.decision import EvictReason, Reason, ReservationReason
 from gpu_scheduler.core.model.request import Topology
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 WHOLE, HALF, QUARTER = pod_shape(1000), pod_shape(500), pod_shape(250)
 HALVES = pod_shape(500, count=2)
@@ -22,7 +23,7 @@ ON_A100 = pod_shape(1000, models=("a100",))
 def test_a_gang_that_can_never_start_asks_for_nothing_of_a_model():
     cluster = ClusterBuilder().node("a", 2, A100).obj()
     own = team("team-a", 8000, a100=4000)
-    result = plan(cluster, projects(own), [gang("g", (ON_A100, 3))])
+    result = plan(PlanInput(cluster, projects(own), [gang("g", (ON_A100, 3))]))
     assert only_wait(result).reason is Reason.UNSATISFIABLE
     assert result.shares_by_model_milli == {"a100": {"team-a": 0}}
 
@@ -34,7 +35,7 @@ def test_what_wants_to_be_near_a_pod_that_is_not_there_keeps_no_borrower_away():
     who = affinity(near(ZONE, app="db"), app="web")
     pods = tuple(replace(pod, affinity=who) for pod in waiting.pods)
     jobs = [replace(waiting, pods=pods, ruled=True), job("b", WHOLE, 2, project="b")]
-    result = plan(cluster, projects(project("a", 2000), project("b", 0)), jobs)
+    result = plan(PlanInput(cluster, projects(project("a", 2000), project("b", 0)), jobs))
     assert started(result) == ["b", "b"]
 
 
@@ -42,7 +43,7 @@ def test_a_gang_whose_project_has_nothing_left_of_its_model_keeps_no_borrower_aw
     cluster = ClusterBuilder().node("a", 2, A100).node("b", 1, A30).held("a/0", 1000, "a").obj()
     own = replace(team("a", 4000, a100=1000), weight=1)
     jobs = [gang("g", (ON_A100, 2), project="a"), job("b", ON_A100, project="b")]
-    result = plan(cluster, projects(own, project("b", 0)), jobs)
+    result = plan(PlanInput(cluster, projects(own, project("b", 0)), jobs))
     assert started(result) == ["b"]
 
 
@@ -126,7 +127,7 @@ def test_room_is_reserved_only_where_the_quota_of_the_model_covers_it():
 def test_a_gang_is_told_that_its_models_are_used_up_also_where_no_gpu_is_free():
     builder = ClusterBuilder().node("a", 2, A100).held("a/0", 1000, "team-a").held("a/1", 1000, "x")
     own = team("team-a", 4000, weight=0, a100=2000)
-    wait = only_wait(plan(builder.obj(), projects(own), [gang("g", (ON_A100, 2))]))
+    wait = only_wait(plan(PlanInput(builder.obj(), projects(own), [gang("g", (ON_A100, 2))])))
     assert wait.reason is Reason.WAITING_FOR_QUOTA
     assert wait.message == (
         "needs 2 GPUs; project team-a holds 1 of its quota 2 of a100 (weight 0: it never borrows)"

@@ -30,6 +30,7 @@ from gpu_scheduler.core.model.request import (
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 
 def why(
@@ -39,7 +40,9 @@ def why(
     avoid: tuple[str, ...] = (),
 ) -> tuple[Reason, str]:
     """Reason and message of a lone pod that must not start."""
-    result = plan(builder.obj(), projects(team or project()), [job("j", what, avoid=avoid)])
+    result = plan(
+        PlanInput(builder.obj(), projects(team or project()), [job("j", what, avoid=avoid)])
+    )
     assert result.assignments == ()
     (wait,) = result.waits
     return wait.reason, wait.message
@@ -188,7 +191,7 @@ def test_waiting_for_quota_when_pods_inside_their_quota_wait():
         job("borrow", pod_shape(500), project="guest"),
     ]
     builder = ClusterBuilder().node("a").held("a/0", 100)
-    result = plan(builder.obj(), projects(project("owner"), project("guest", 300)), jobs)
+    result = plan(PlanInput(builder.obj(), projects(project("owner"), project("guest", 300)), jobs))
     assert {w.job: w.message for w in result.waits}["ns/borrow"] == (
         "needs 0.5 of a GPU; project guest holds 0 of its quota 0.3 and cannot borrow now:"
         " pods inside their quota wait for the same nodes"
@@ -353,7 +356,7 @@ def test_a_pod_without_a_gpu_waits_for_resources():
 
 
 def test_a_verdict_comes_for_the_first_pod_that_waits():
-    result = plan(dell_saas().obj(), projects(), [job("j", pod_shape(1000), 10)])
+    result = plan(PlanInput(dell_saas().obj(), projects(), [job("j", pod_shape(1000), 10)]))
     assert len(result.assignments) == 8
     assert [w.reason for w in result.waits] == [Reason.WAITING_FOR_GPU]
 
@@ -366,7 +369,7 @@ def test_positions_count_waiting_jobs_of_the_project_in_order():
         job("first", pod_shape(1000), created=1),
         job("other", pod_shape(1000), project="b", created=0),
     ]
-    result = plan(builder.obj(), projects(project(), project("b", 0)), jobs)
+    result = plan(PlanInput(builder.obj(), projects(project(), project("b", 0)), jobs))
     assert {w.job: w.position for w in result.waits} == {
         "ns/first": 1,
         "ns/second": 2,
@@ -382,7 +385,7 @@ def test_the_same_state_gives_the_same_sentence_in_the_next_cycle():
             for device in builder.obj().dev_id:
                 builder.held(device, 700, "team-a")
             jobs = jobs[1:]
-        return plan(builder.obj(), projects(), jobs).waits
+        return plan(PlanInput(builder.obj(), projects(), jobs)).waits
 
     assert waits(after=False) == waits(after=True)
 
@@ -399,7 +402,9 @@ def test_who_holds_a_projects_share_is_told_with_when_a_time_limit_frees_it():
         )
         pods.append(replace(held, ends=ends))
     team = projects(project(quota_milli=3000, weight=0))
-    result = plan(builder.obj(), team, [job("j", pod_shape(1000))], running_pods=Roll(pods))
+    result = plan(
+        PlanInput(builder.obj(), team, [job("j", pod_shape(1000))], running_pods=Roll(pods))
+    )
     assert result.waits[0].reason is Reason.WAITING_FOR_QUOTA
     assert result.waits[0].message == (
         "needs 1 GPU; project team-a holds 3 of its quota 3 (weight 0: it never borrows); held by"

@@ -15,8 +15,8 @@ from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Reason
 from gpu_scheduler.core.model.request import Project, ProjectName
-from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 ON_A100 = pod_shape(1000, models=("a100",))
 ANYWHERE = pod_shape(1000)
@@ -38,7 +38,9 @@ def nodes(result: Plan) -> list[str]:
 
 
 def test_without_a_weight_the_quota_of_a_model_is_all_that_a_project_gets_of_it():
-    result = plan(mixed().obj(), projects(team(weight=0, a100=1000)), [job("j", ON_A100, 2)])
+    result = plan(
+        PlanInput(mixed().obj(), projects(team(weight=0, a100=1000)), [job("j", ON_A100, 2)])
+    )
     assert len(result.assignments) == 1
     (wait,) = result.waits
     assert wait.reason is Reason.WAITING_FOR_QUOTA
@@ -49,7 +51,7 @@ def test_without_a_weight_the_quota_of_a_model_is_all_that_a_project_gets_of_it(
 
 
 def test_what_a_model_can_never_give_is_said_at_once():
-    result = plan(mixed().obj(), projects(team(weight=0, a100=500)), [job("j", ON_A100)])
+    result = plan(PlanInput(mixed().obj(), projects(team(weight=0, a100=500)), [job("j", ON_A100)]))
     assert result.waits[0].reason is Reason.EXCEEDS_QUOTA
     assert result.waits[0].message == (
         "needs 1 GPU (a100); project team-a can never hold more than its quota 0.5 of a100 (weight"
@@ -60,7 +62,7 @@ def test_what_a_model_can_never_give_is_said_at_once():
 def test_what_none_of_several_models_can_ever_give_is_said_at_once():
     builder = ClusterBuilder().node("a", 2, A100).node("b", 2, A30)
     pair = job("j", pod_shape(1000, count=2))
-    result = plan(builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [pair])
+    result = plan(PlanInput(builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [pair]))
     assert result.waits[0].reason is Reason.EXCEEDS_QUOTA
     assert result.waits[0].message == (
         "needs 2 GPUs; project team-a can never hold more than its quota 1 of a100 or 0.5 of a30"
@@ -72,7 +74,7 @@ def test_what_none_of_several_models_can_ever_give_is_said_at_once():
 def test_of_several_models_all_that_are_used_up_are_named():
     builder = mixed().held("a0/0", 1000, "team-a").held("b0/0", 1000, "team-a")
     only = projects(team(weight=0, a100=1000, a30=1000))
-    result = plan(builder.obj(), only, [job("j", ANYWHERE)])
+    result = plan(PlanInput(builder.obj(), only, [job("j", ANYWHERE)]))
     assert result.waits[0].message == (
         "needs 1 GPU; project team-a holds 1 of its quota 1 of a100 and 1 of its quota 1 of a30"
         " (weight 0: it never borrows)"
@@ -83,7 +85,9 @@ def test_on_a_node_with_several_models_the_one_that_is_left_is_taken():
     builder = ClusterBuilder().node("x", models=[A100, A30, A100, A30])
     builder.held("x/0", 1000, "team-a").held("x/2", 500)  # the best fit is an A100
     result = plan(
-        builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [job("j", pod_shape(500))]
+        PlanInput(
+            builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [job("j", pod_shape(500))]
+        )
     )
     assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
 
@@ -91,14 +95,14 @@ def test_on_a_node_with_several_models_the_one_that_is_left_is_taken():
 def test_on_a_node_with_several_models_the_one_that_a_limit_allows_is_taken():
     builder = ClusterBuilder().node("x", models=[A30, A100])
     ten_gib = job("j", pod_shape(mib=10_240))  # 0.426 of an A30, 0.254 of an A100
-    result = plan(builder.obj(), projects(project(limit_milli=300)), [ten_gib])
+    result = plan(PlanInput(builder.obj(), projects(project(limit_milli=300)), [ten_gib]))
     assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
 
 
 def test_who_never_borrows_is_not_told_that_others_keep_it_from_borrowing():
     builder = mixed().held("a0/0", 1000, "team-a").held("b0/0", 1000).held("b1/0", 1000)
     only = projects(team(weight=0, a100=1000, a30=1000))
-    result = plan(builder.obj(), only, [job("j", ANYWHERE)])  # an A100 is free, no A30
+    result = plan(PlanInput(builder.obj(), only, [job("j", ANYWHERE)]))  # an A100 is free, no A30
     assert result.waits[0].reason is Reason.WAITING_FOR_QUOTA
     assert result.waits[0].message == (
         "needs 1 GPU; project team-a holds 1 of its quota 1 of a100 (weight 0: it never borrows)"
@@ -106,30 +110,34 @@ def test_who_never_borrows_is_not_told_that_others_keep_it_from_borrowing():
 
 
 def test_pods_that_may_run_anywhere_take_the_models_that_are_left():
-    result = plan(mixed().obj(), projects(team(weight=0, a100=1000)), [job("j", ANYWHERE, 4)])
+    result = plan(
+        PlanInput(mixed().obj(), projects(team(weight=0, a100=1000)), [job("j", ANYWHERE, 4)])
+    )
     assert len([node for node in nodes(result) if node.startswith("a")]) == 1
     assert [node for node in nodes(result) if node.startswith("b")] == ["b0", "b1"]
 
 
 def test_what_was_held_before_counts():
     builder = mixed().held("a0/0", 1000, "team-a")
-    result = plan(builder.obj(), projects(team(weight=0, a100=1000)), [job("j", ON_A100)])
+    result = plan(
+        PlanInput(builder.obj(), projects(team(weight=0, a100=1000)), [job("j", ON_A100)])
+    )
     assert result.assignments == ()
 
 
 def test_with_a_weight_a_project_borrows_beyond_its_quota_of_a_model():
-    result = plan(mixed().obj(), projects(team(a100=1000)), [job("j", ON_A100, 2)])
+    result = plan(PlanInput(mixed().obj(), projects(team(a100=1000)), [job("j", ON_A100, 2)]))
     assert nodes(result) == ["a0", "a1"]
 
 
 def test_nobody_borrows_a_model_that_another_project_is_promised():
     teams = projects(team(a100=0), team("team-b", a100=2000))
     jobs = [job("j", ON_A100, 2), job("k", ON_A100, 2, project="team-b", created=9.0)]
-    result = plan(mixed().obj(), teams, jobs)
+    result = plan(PlanInput(mixed().obj(), teams, jobs))
     assert {place.job for place in result.assignments} == {"ns/k"}
     assert "holds 0 of its quota 0 of a100" not in result.waits[0].message  # nothing is free
     held = mixed().held("a0/0", 1000, "other")
-    result = plan(held.obj(), teams, jobs)
+    result = plan(PlanInput(held.obj(), teams, jobs))
     assert [place.job for place in result.assignments] == ["ns/k"]
 
 
@@ -138,17 +146,17 @@ def test_a_model_counts_for_the_longest_name_that_fits():
     both = Project(
         ProjectName("team-a"), 4000, weight=0, quota_by_model={"a100": 0, "a100-sxm4-80gb": 1000}
     )
-    result = plan(builder.obj(), projects(both), [job("j", ON_A100, 2)])
+    result = plan(PlanInput(builder.obj(), projects(both), [job("j", ON_A100, 2)]))
     assert nodes(result) == ["b"]
 
 
 def play(*teams: Project) -> "MixedPlay":
-    made = MixedPlay((1, 1, 1, 1), projects(*teams))
+    made = MixedPlay((1, 1, 1, 1), projects(*teams), session=SESSION)
     made.reserve_after_seconds = 1e9
     return made
 
 
-MIXED, SESSION = mixed().obj(), PlannerCache(workload=DEFAULT)
+MIXED, SESSION = mixed().obj(), PlannerCache()
 
 
 class MixedPlay(Play):
@@ -178,18 +186,6 @@ class MixedPlay(Play):
             c.allocated_milli[name] = c.allocated_milli.get(name, 0) + running_pod.milli
         assert min(c.free_milli) >= 0
         return c
-
-    def plan(self) -> Plan:
-        return plan(
-            self.cluster(),
-            self.projects,
-            self.jobs(),
-            running_pods=self.roll(),
-            reservations=self.reservations,
-            now=self.now,
-            reserve_after_seconds=self.reserve_after_seconds,
-            session=SESSION,
-        )
 
     def held(self, name: str, model: str) -> int:
         """Milli-GPU that a project holds of a model and that do not go."""

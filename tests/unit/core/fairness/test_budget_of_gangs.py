@@ -24,6 +24,7 @@ from tests.unit.parts import in_parts
 from gpu_scheduler.core.model.decision import Plan, Reason
 from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 ON_A30 = pod_shape(1000, models=("a30",))
 EITHER = pod_shape(1000, models=("a100", "a30"))
@@ -47,15 +48,19 @@ def models(result: Plan) -> Counter[str]:
 def test_a_gang_starts_on_the_models_of_which_something_is_left(
     quota: dict[str, int], where: dict[str, int]
 ):
-    result = plan(mixed().obj(), projects(team(weight=0, **quota)), [gang("g", (EITHER, 2))])
+    result = plan(
+        PlanInput(mixed().obj(), projects(team(weight=0, **quota)), [gang("g", (EITHER, 2))])
+    )
     assert models(result) == where
 
 
 def test_who_has_no_choice_gets_the_model_that_others_could_do_without():
     result = plan(
-        mixed().obj(),
-        projects(team(weight=0, a100=1000, a30=1000)),
-        [gang("g", (EITHER, 1), (ON_A100, 1))],
+        PlanInput(
+            mixed().obj(),
+            projects(team(weight=0, a100=1000, a30=1000)),
+            [gang("g", (EITHER, 1), (ON_A100, 1))],
+        )
     )
     assert models(result) == {"a100": 1, "a30": 1}
     places = {place.pod: place.node[0] for place in result.assignments}
@@ -67,22 +72,24 @@ def test_large_members_leave_to_small_ones_what_these_need():
     builder = ClusterBuilder().node("a0", 3, A100).node("b0", 2, A30)
     pair = pod_shape(1000, count=2, models=("a100", "a30"))
     result = plan(
-        builder.obj(),
-        projects(team(weight=0, a100=2000, a30=2000)),
-        [gang("g", (pair, 1), (ON_A100, 1))],
+        PlanInput(
+            builder.obj(),
+            projects(team(weight=0, a100=2000, a30=2000)),
+            [gang("g", (pair, 1), (ON_A100, 1))],
+        )
     )
     assert models(result) == {"a100": 1, "a30": 1}
 
 
 def test_with_a_weight_a_gang_borrows_beyond_its_quota_of_a_model():
     held = mixed().held("b0/0", 1000).held("b1/0", 1000)
-    result = plan(held.obj(), projects(team(a100=1000)), [gang("g", (EITHER, 2))])
+    result = plan(PlanInput(held.obj(), projects(team(a100=1000)), [gang("g", (EITHER, 2))]))
     assert models(result) == {"a100": 2}
 
 
 def test_what_all_its_models_together_can_never_give_is_said_at_once():
     teams = projects(team(weight=0, a100=1000, a30=0))
-    wait = only_wait(plan(mixed().obj(), teams, [gang("g", (EITHER, 2))]))
+    wait = only_wait(plan(PlanInput(mixed().obj(), teams, [gang("g", (EITHER, 2))])))
     assert wait.reason is Reason.EXCEEDS_QUOTA
     assert wait.message == (
         "needs 2 GPUs; project team-a can never hold more than its quota 1 of a100 and 0 of a30"
@@ -93,7 +100,7 @@ def test_what_all_its_models_together_can_never_give_is_said_at_once():
 def test_a_gang_that_waits_for_the_quota_of_its_models_says_so():
     teams = projects(team(weight=0, a100=2000, a30=0))
     held = mixed().held("a0/0", 500, "team-a").obj()
-    wait = only_wait(plan(held, teams, [gang("g", (HALF, 4), distinct=False)]))
+    wait = only_wait(plan(PlanInput(held, teams, [gang("g", (HALF, 4), distinct=False)])))
     assert wait.reason is Reason.WAITING_FOR_QUOTA
     assert wait.message.startswith(
         "needs 2 GPUs; project team-a holds 0.5 of its quota 2 of a100 and 0 of its quota 0 of a30"
@@ -105,7 +112,7 @@ def test_a_gang_that_fits_only_where_its_quota_is_used_up_names_that_model():
     """One A30 is free of the two that the quota allows, and both A100s, which it does not."""
     teams = projects(team(weight=0, a100=0, a30=2000))
     held = mixed().held("b0/0", 1000).obj()
-    wait = only_wait(plan(held, teams, [gang("g", (EITHER, 2))]))
+    wait = only_wait(plan(PlanInput(held, teams, [gang("g", (EITHER, 2))])))
     assert wait.reason is Reason.WAITING_FOR_QUOTA
     assert "project team-a holds 0 of its quota 0 of a100 (weight 0" in wait.message
 
@@ -114,7 +121,7 @@ def test_a_gang_that_waits_for_its_quota_of_a_model_keeps_no_borrower_away():
     held = mixed().held("a0/0", 1000, "team-a").obj()
     teams = projects(team(weight=0, a100=1000, a30=0), team("team-b", 0))
     jobs = [gang("g", (ON_A100, 1)), job("lone", ON_A100, project="team-b", created=9.0)]
-    assert [place.job for place in plan(held, teams, jobs).assignments] == ["ns/lone"]
+    assert [place.job for place in plan(PlanInput(held, teams, jobs)).assignments] == ["ns/lone"]
 
 
 MEMBERS = st.lists(st.sampled_from([ON_A100, ON_A30, EITHER]), min_size=1, max_size=4)
@@ -142,9 +149,11 @@ def test_a_gang_starts_if_any_choice_of_models_lets_it(
         builder.held(names[device], 1000)
     free = Counter("a100" if d < 2 else "a30" for d in range(4) if d not in taken)
     result = plan(
-        builder.obj(),
-        projects(team(milli=9000, weight=0, **quota)),
-        [gang("g", *((each, 1) for each in pod_shapes))],
+        PlanInput(
+            builder.obj(),
+            projects(team(milli=9000, weight=0, **quota)),
+            [gang("g", *((each, 1) for each in pod_shapes))],
+        )
     )
     assert bool(result.assignments) == starts(pod_shapes, free, quota)
     for model, count in models(result).items():

@@ -13,6 +13,7 @@ from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.model.snapshot import differences
 from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 POD_KINDS = [
     pod_shape(500, cpu_milli=1000),
@@ -61,11 +62,13 @@ def cycles(state: Cluster, turns: list[list[int]], planner: Callable[[list[Waiti
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.lists(st.integers(0, len(POD_KINDS) - 1), max_size=4), max_size=6))
 def test_a_plan_with_a_session_is_the_plan_without(turns: list[list[int]]):
-    kept, session = cluster(), PlannerCache(workload=MIX)
+    kept, session = cluster(), PlannerCache()
     fresh = cluster()
-    with_session = cycles(kept, turns, lambda jobs: plan(kept, projects(), jobs, session=session))
+    with_session = cycles(
+        kept, turns, lambda jobs: plan(PlanInput(kept, projects(), jobs, workload=MIX), session)
+    )
     without = cycles(
-        fresh, turns, lambda jobs: plan(fresh, projects(), jobs, session=PlannerCache(workload=MIX))
+        fresh, turns, lambda jobs: plan(PlanInput(fresh, projects(), jobs, workload=MIX))
     )
     assert list(with_session) == list(without)
     assert kept == fresh
@@ -75,20 +78,20 @@ def test_nodes_that_come_are_seen():
     session = PlannerCache()
     small = ClusterBuilder().node("a", 1).obj()
     jobs = [job("pair", pod_shape(1000, count=2))]
-    assert plan(small, projects(), jobs, session=session).assignments == ()
+    assert plan(PlanInput(small, projects(), jobs), session).assignments == ()
     large = ClusterBuilder().node("a", 1).node("b", 2).obj()
-    assert plan(large, projects(), jobs, session=session).assignments[0].node == "b"
-    assert plan(small, projects(), jobs, session=session).assignments == ()
+    assert plan(PlanInput(large, projects(), jobs), session).assignments[0].node == "b"
+    assert plan(PlanInput(small, projects(), jobs), session).assignments == ()
 
 
 def test_the_session_learns_what_is_typical_from_what_it_places():
     state = ClusterBuilder().node("a", 64, cpu_milli=1 << 40, pods=1000).obj()
     session = PlannerCache()
-    plan(state, projects(), [job("few", pod_shape(330), 20)], session=session)
+    plan(PlanInput(state, projects(), [job("few", pod_shape(330), 20)]), session)
     before = session.table
-    plan(state, projects(), [job("few-more", pod_shape(330), 20)], session=session)
+    plan(PlanInput(state, projects(), [job("few-more", pod_shape(330), 20)]), session)
     assert session.table is before
-    plan(state, projects(), [job("many", pod_shape(100), 600)], session=session)
+    plan(PlanInput(state, projects(), [job("many", pod_shape(100), 600)]), session)
     assert session.table is not before  # the target workload is a new one
 
 

@@ -113,8 +113,9 @@ class History(Play):
         random = Random(seed)
         teams = [_team(random, name) for name in ("a", "b", "c", "d")[: random.randint(2, 4)]]
         workload = random.choice((None, DEFAULT))
-        session = PlannerCache(random.choice((Packing.FRAGMENTATION, Packing.BEST_FIT)), workload)
-        found = cls((), projects(*teams), session=session, anew=random.random() < 0.7)
+        packing = random.choice((Packing.FRAGMENTATION, Packing.BEST_FIT))
+        found = cls((), projects(*teams), session=PlannerCache(), anew=random.random() < 0.7)
+        found.packing, found.workload = packing, workload
         found.reserve_after_seconds = random.choice((0.0, 10.0, 60.0))
         found.consolidate = random.random() < 0.7
         found._start(random)

@@ -7,6 +7,7 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUType, either
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 A100_80 = "NVIDIA-A100-SXM4-80GB"
 T4 = "Tesla-T4"
@@ -16,7 +17,7 @@ def landed(builder: ClusterBuilder, what, *kinds: GPUType, packing=Packing.FRAGM
     """The node on which a pod lands."""
     cluster = builder.obj()
     cluster.catalogue = Catalogue(kinds)
-    result = plan(cluster, projects(), [job("j", what)], session=PlannerCache(packing))
+    result = plan(PlanInput(cluster, projects(), [job("j", what)], packing=packing))
     assert result.assignments, result.waits
     return result.assignments[0].node
 
@@ -51,7 +52,7 @@ def test_the_cheapest_device_of_a_mixed_node_is_taken():
     builder = ClusterBuilder().node("a", models=[A30, A100])
     cluster = builder.obj()
     cluster.catalogue = Catalogue((GPUType("a100", "a100", 5), GPUType("a30", "a30", 7)))
-    result = plan(cluster, projects(), [job("j", pod_shape(mib=10_000))])
+    result = plan(PlanInput(cluster, projects(), [job("j", pod_shape(mib=10_000))]))
     assert result.assignments[0].grants[0].device == "a/1"
 
 
@@ -65,9 +66,9 @@ def test_new_prices_reach_a_planner_that_remembers():
     cluster, session = dell_selfhosted().obj(), PlannerCache()
     cluster.catalogue = Catalogue((GPUType("a100", "a100", 5), GPUType("a30", "a30", 7)))
     jobs = [job("j", pod_shape(mib=20_000))]
-    assert plan(cluster, projects(), jobs, session=session).assignments[0].node == "dell-0"
+    assert plan(PlanInput(cluster, projects(), jobs), session).assignments[0].node == "dell-0"
     cluster.catalogue = Catalogue((GPUType("a100", "a100", 7), GPUType("a30", "a30", 5)))
-    assert plan(cluster, projects(), jobs, session=session).assignments[0].node == "dell-3"
+    assert plan(PlanInput(cluster, projects(), jobs), session).assignments[0].node == "dell-3"
 
 
 def test_a_device_belongs_to_the_class_that_says_most_of_its_name():

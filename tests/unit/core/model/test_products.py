@@ -8,6 +8,7 @@ from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 SXM = "NVIDIA-A100-SXM4-40GB"
 
@@ -68,7 +69,7 @@ def test_a_model_is_shown_as_the_product_spells_it(model: str, product: str, sho
 def test_a_job_for_an_a10_does_not_start_on_an_a100() -> None:
     cluster = ClusterBuilder().node("a", 2, A100).obj()
     teams = projects(project("team-a", 4000))
-    result = plan(cluster, teams, [job("j", pod_shape(500, models=("a10",)))])
+    result = plan(PlanInput(cluster, teams, [job("j", pod_shape(500, models=("a10",)))]))
     assert result.assignments == ()
     assert result.waits[0].reason is Reason.UNSATISFIABLE
     assert result.waits[0].message == (

@@ -27,17 +27,19 @@ from gpu_scheduler.core.model.request import (
     WaitingPod,
 )
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod
-from gpu_scheduler.core.packing.target_workload import DEFAULT
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.packing.target_workload import DEFAULT, TargetWorkload
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 
 @cache
 def empty(gpus: tuple[int, ...]) -> tuple[Cluster, PlannerCache]:
-    """Nodes with so many GPUs, and what a planner keeps; with a fixed mix it learns nothing."""
+    """Nodes with so many GPUs, and what a planner keeps."""
     builder = ClusterBuilder()
     for n, each in enumerate(gpus):
         builder.node(f"n{n}", each, labels={"zone": f"z{n % 2}"})
-    return builder.obj(), PlannerCache(workload=DEFAULT)
+    return builder.obj(), PlannerCache()
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class Play:
     moved: dict[PodUID, float] = field(default_factory=dict)
     preemption_policy: PreemptionPolicy = STRICT
     memory: PlannerMemory = NOTHING
+    packing: Packing = Packing.FRAGMENTATION
+    workload: TargetWorkload | None = DEFAULT  # with a fixed one it learns nothing
     lost_to: dict[str, JobKey] = field(default_factory=dict)  # by name: for whom it had to go
 
     def place(self, pod: Pod, *devices: str, milli: int = 1000) -> "Play":
@@ -151,20 +155,25 @@ class Play:
             return None
         return Gang(first.size, first.size, first.distinct, first.topology)
 
-    def plan(self) -> Plan:
-        return plan(
+    def given(self) -> PlanInput:
+        """What the next plan is made from."""
+        return PlanInput(
             self.cluster(),
             self.projects,
             self.jobs(),
-            running_pods=self.roll(),
-            reservations=self.reservations,
-            now=self.now,
-            reserve_after_seconds=self.reserve_after_seconds,
-            session=self.session or empty(self.gpus)[1],
-            consolidate=self.consolidate,
-            preemption_policy=self.preemption_policy,
-            memory=self.memory,
+            self.roll(),
+            self.reservations,
+            self.now,
+            self.reserve_after_seconds,
+            self.consolidate,
+            self.preemption_policy,
+            self.memory,
+            self.packing,
+            self.workload,
         )
+
+    def plan(self) -> Plan:
+        return plan(self.given(), self.session or empty(self.gpus)[1])
 
     def carry_out(self, result: Plan) -> None:
         """Start and evict as decided; nothing ends yet."""

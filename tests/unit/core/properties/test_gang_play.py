@@ -10,11 +10,11 @@ from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import TEAMS, check_limits, check_losers, check_winners
 from tests.unit.parts import in_parts
 
-from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import Topology
 from gpu_scheduler.core.packing.target_workload import DEFAULT
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 POD_KINDS = (
     pod_shape(1000),
@@ -187,14 +187,16 @@ def test_a_plan_with_gangs_does_not_depend_on_what_the_planner_kept(case: tuple[
     play, later = case
     for cycle in range(4):
         anew = plan(
-            play.cluster(),
-            play.projects,
-            play.jobs()[::-1],
-            running_pods=play.roll(),
-            reservations=play.reservations,
-            now=play.now,
-            reserve_after_seconds=play.reserve_after_seconds,
-            session=PlannerCache(workload=DEFAULT),
+            PlanInput(
+                play.cluster(),
+                play.projects,
+                play.jobs()[::-1],
+                running_pods=play.roll(),
+                reservations=play.reservations,
+                now=play.now,
+                reserve_after_seconds=play.reserve_after_seconds,
+                workload=DEFAULT,
+            )
         )
         assert play.cycle() == anew
         if cycle == 0:

@@ -21,6 +21,7 @@ from gpu_scheduler.core.model.request import (
 )
 from gpu_scheduler.core.model.snapshot import DeviceType
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.plan_input import PlanInput
 
 TEAMS = ("a", "b", "c")
 POD_KINDS = (
@@ -46,7 +47,7 @@ class Scene:
     jobs: list[WaitingJob]
 
     def plan(self) -> Plan:
-        return plan(self.cluster, self.projects, self.jobs)
+        return plan(PlanInput(self.cluster, self.projects, self.jobs))
 
 
 @st.composite

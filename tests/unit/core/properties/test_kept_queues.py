@@ -37,7 +37,7 @@ class Interned(History):
     def plan(self) -> Plan:
         kept, state = self.session, self._random.getstate()
         result = super().plan()
-        self.session = PlannerCache(PACKING, DEFAULT)
+        self.session = PlannerCache()
         anew, self.session = super().plan(), kept
         self._random.setstate(state)
         assert result == anew
@@ -51,7 +51,8 @@ PACKING = Packing.FRAGMENTATION
 def test_what_is_kept_changes_no_plan(number: int) -> None:
     for seed in range(number * CHUNK, (number + 1) * CHUNK):
         history = Interned.of(10_000 + seed)
-        history.session = PlannerCache(PACKING, DEFAULT)
+        history.session = PlannerCache()
+        history.packing, history.workload = PACKING, DEFAULT
         history.preemption_policy = (STRICT, FAIR, SOON)[seed % 3]
         for _ in history.plans(CYCLES):
             pass
