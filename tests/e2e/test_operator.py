@@ -1,6 +1,10 @@
 """The operator as the chart runs it: two replicas, one leads, and neither may do much else."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from tests.api.tenant import GROUP, Json, Tenant
@@ -64,6 +68,42 @@ def test_when_the_leader_is_gone_the_other_one_goes_on(operated: Running, tenant
     shared = {tenant.allocations(job)[0].grants[0].device for job in ("through-it-all", "newcomer")}
     assert len(shared) == 1, "the new leader knew what was taken"
     assert len(ready(operated)) == 2
+
+
+def gpu(cluster: Running, *words: str, seed: str = "0") -> str:
+    """What ``kubectl gpu`` prints."""
+    program = [sys.executable, "-c", "from gpu_scheduler.main import kubectl_gpu; kubectl_gpu()"]
+    path = os.pathsep.join((str(cluster.binary("kubectl").parent), os.environ["PATH"]))
+    environment = {**os.environ, **cluster.environment, "PATH": path, "PYTHONHASHSEED": seed}
+    done = subprocess.run(
+        [*program, *words], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_dump_is_read_in_the_leaders_pod_alone_and_replays_to_one_plan(
+    operated: Running, tenant: Tenant, tmp_path: Path
+) -> None:
+    start(tenant, "half", gpu=0.5)
+    tenant.submit("both", gpu=2, template=template(container()))
+    tenant.wait_reason("both", "WaitingForGPU")
+    file = tmp_path / "dump.json"
+    assert "1 jobs wait on" in gpu(operated, "dump", "-o", str(file))
+    replay = ("simulate", "--from", str(file), "-o", "json")
+    plan = gpu(operated, *replay)
+    assert plan == gpu(operated, *replay, seed="1") and f"{tenant.name}/both" in plan
+    assert tenant.name not in gpu(operated, "dump", "--replace-names")
+
+    account = f"{tenant.name}:default"
+    edit = ("--clusterrole=edit", f"--serviceaccount={account}", "-n", tenant.name)
+    operated.kubectl("create", "rolebinding", "edit", *edit)
+    pod = wait_leader(operated)
+    who = f"--as=system:serviceaccount:{account}"
+    read = ("exec", who, "-n", RELEASE, pod, "--", "python3", "-m", "gpu_scheduler.web.read_dump")
+    answer = operated.kubectl(*read, check=False)
+    assert answer.returncode and not answer.stdout, answer
+    assert "forbidden" in answer.stderr.lower()
 
 
 def test_describe_says_why_a_job_waits(operated: Running, tenant: Tenant) -> None:
