@@ -77,18 +77,23 @@ class Roll:
 
     def __init__(self, running_pods: Iterable[RunningPod] = ()) -> None:
         self.all = tuple(running_pods)
-        self._on: dict[str, list[RunningPod]] = {}
-        self._of: dict[ProjectName, list[RunningPod]] = {}
-        for each in self.all:
-            self._on.setdefault(each.node, []).append(each)
-            self._of.setdefault(each.project, []).append(each)
+        self._on: dict[str, list[RunningPod]] | None = None
+        self._of: dict[ProjectName, list[RunningPod]] | None = None
 
     def on(self, node: str) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
+        if self._on is None:
+            self._on = {}
+            for each in self.all:
+                self._on.setdefault(each.node, []).append(each)
         return self._on.get(node, ())
 
     def of(self, project: ProjectName) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
+        if self._of is None:
+            self._of = {}
+            for each in self.all:
+                self._of.setdefault(each.project, []).append(each)
         return self._of.get(project, ())
 
     def leaving(self) -> Iterable[RunningPod]:

@@ -91,7 +91,9 @@ class PlacedPodStore:
 
     def seated(self, asking: Iterable[AffinityInfo]) -> SeatedPods:
         """What it answers from now; ``asking``: the pods about which it will be asked."""
-        namespaces = {name for who in (*self._signatures, *asking) for name in who.namespaces()}
+        namespaces = {name for who in asking for name in who.namespaces()}
+        namespaces.update(self._of_namespace)
+        namespaces.update(term.owner_namespace for term in self._anti_affinity_pods)
         owners = {each: self._owner(each) for each in sorted(namespaces)}
         known = {name: owner for name, owner in owners.items() if owner is not None}
         return SeatedPods(self._seats.copy(), known, tuple(self._tallies))
