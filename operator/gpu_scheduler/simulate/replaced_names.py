@@ -41,6 +41,7 @@ def replaced(dump: Dump) -> Dump:
 def _each(value: T, hint: Any, of: Callable[[str], str]) -> T:
     """A value of a type with ``of`` of all names in it."""
     new: Any = value
+    kind: Any = type(value)
     args = [arg for arg in get_args(hint) if arg is not NoneType]
     if len(args) == 1 and NoneType in get_args(hint):
         return _each(value, args[0], of)
@@ -49,16 +50,20 @@ def _each(value: T, hint: Any, of: Callable[[str], str]) -> T:
     if isinstance(value, str):
         new = value if get_origin(hint) is Annotated else of(value)
     elif is_dataclass(value) or hasattr(value, "_fields"):
+<<<<<<< HEAD
         cls: Any = type(value)
         hints = _hints(cls)
         new = cls(**{name: _each(getattr(value, name), hints[name], of) for name in hints})
+=======
+        hints = _hints(kind)
+        new = kind(**{name: _each(getattr(value, name), hints[name], of) for name in hints})
+>>>>>>> 5b8e82e2 (lint: types)
     elif isinstance(value, Mapping):
         key, each = args
         new = {_each(k, key, of): _each(v, each, of) for k, v in value.items()}
     elif isinstance(value, Sequence | AbstractSet):
         alike = len(args) == 1 or args[-1] is ...
         hints_of = [args[0]] * len(value) if alike else args
-        kind: Any = type(value)
         new = kind(_each(v, h, of) for v, h in zip(value, hints_of, strict=True))
     return new  # type: ignore[no-any-return]
 
