@@ -53,6 +53,10 @@ class _Index:
         """See ``RunningPods``."""
         return self._of[project]
 
+    def all(self) -> Pods:
+        """See ``RunningPods``."""
+        return [pod for pods in self._on.values() for pod in pods]
+
     def leaving(self) -> Pods:
         """Nobody leaves: evicted pods are gone at once."""
         return []

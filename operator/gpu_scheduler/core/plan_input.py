@@ -63,18 +63,13 @@ class PlanInput:
 
         Rules about other pods are the exception: ``cluster.placed_pods`` stays what it is.
         """
-        pods = self.running_pods
-        on = (each for node in self.cluster.nodes for each in pods.on(node.name))
-        of = (each for name in self.projects for each in pods.of(name))
-        everybody = {each.uid: each for each in (*on, *of, *pods.leaving())}
         cluster = self.cluster.copy()
         cluster.names = dict(cluster.names)
-        return replace(self, cluster=cluster, running_pods=Roll(everybody.values()))
+        return replace(self, cluster=cluster, running_pods=Roll(self.running_pods.all()))
 
     def owners(self) -> dict[JobKey, ProjectName]:
         """Jobs that wait or hold anything, with their projects, by name."""
-        held = (each for node in self.cluster.nodes for each in self.running_pods.on(node.name))
-        found = {each.job: each.project for each in held}
+        found = {each.job: each.project for each in self.running_pods.all()}
         found |= {job.key: job.project for job in self.jobs}
         return dict(sorted(found.items()))
 
@@ -136,6 +131,10 @@ class Some:
     def leaving(self) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
         return self._some(self._all.leaving())
+
+    def all(self) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
+        return self._some(self._all.all())
 
     def _some(self, them: Iterable[RunningPod]) -> list[RunningPod]:
         return [

@@ -90,14 +90,14 @@ def dump_of(given: PlanInput, workload: TargetWorkload) -> Dump:
     seated = None
     if not isinstance(near, Nobody):
         assert isinstance(near, PlacedPodStore)
-        waiting = (pod.affinity for job in given.jobs for pod in job.pods)
-        seated = near.seated(who for who in waiting if who is not None)
+        waiting = {pod.affinity for job in given.jobs for pod in job.pods}
+        seated = near.seated([who for who in waiting if who is not None])
     held = sorted((*key, milli) for key, milli in cluster.held_by_model.items())
     trouble = sorted(cluster.dev_trouble.items())
     cluster.placed_pods, cluster.held_by_model, cluster.dev_trouble = NOBODY_NEAR, {}, {}
     cluster.catalogue = Catalogue(cluster.catalogue.types)
     rest = replace(frozen, running_pods=NOBODY, workload=given.workload or workload)
-    return Dump(VERSION, __version__, pods.all, seated, tuple(held), tuple(trouble), rest)
+    return Dump(VERSION, __version__, pods.all(), seated, tuple(held), tuple(trouble), rest)
 
 
 def written(dump: Dump) -> Iterator[bytes]:

@@ -7,10 +7,10 @@ made between two planning cycles, the file in another thread.
 import asyncio
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.dump import Dump, written
 
 _SECONDS = 60.0  # for one dump
@@ -47,14 +47,19 @@ class DumpSocket:
         self._path.unlink(missing_ok=True)
 
     async def _answer(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(TimeoutError, OSError):
+        try:
             async with asyncio.timeout(_SECONDS), self._turn:
                 dump = self._dump()
                 slices = written(dump) if dump is not None else iter(())
                 while piece := await asyncio.to_thread(_next, slices):
                     writer.write(piece)
                     await writer.drain()
-        writer.close()
+        except (TimeoutError, OSError):
+            pass  # whoever read it has gone
+        except Exception:
+            unexpected("dump", "a dump")
+        finally:
+            writer.close()
 
 
 def _next(slices: Iterator[bytes]) -> bytes:

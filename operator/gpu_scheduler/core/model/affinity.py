@@ -105,11 +105,6 @@ class AffinityInfo:
     labels: tuple[tuple[Word, str], ...] = ()  # sorted by key
     rules: AffinityRules | None = None
 
-    def namespaces(self) -> set[str]:
-        """Its own, and those of whose terms it bears."""
-        terms = self.rules.anti_affinity_terms if self.rules is not None else ()
-        return {self.namespace, *(term.owner_namespace for term in terms)}
-
     def is_one_of(self, selectors: Iterable[PodSelector]) -> bool:
         """Whether all of these select it."""
         labels = dict(self.labels)

@@ -7,6 +7,7 @@ tests pass a ``Roll``.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 from gpu_scheduler.core.model.decision import Grant
@@ -71,26 +72,35 @@ class RunningPods(Protocol):
     def leaving(self) -> Iterable[RunningPod]:
         """Those that are about to go."""
 
+    def all(self) -> Iterable[RunningPod]:
+        """All of them, in an order of which those of ``on`` and ``of`` are parts."""
+
 
 class Roll:
     """RunningPods from a list."""
 
     def __init__(self, running_pods: Iterable[RunningPod] = ()) -> None:
-        self.all = tuple(running_pods)
-        self._on: dict[str, list[RunningPod]] = {}
-        self._of: dict[ProjectName, list[RunningPod]] = {}
-        for each in self.all:
-            self._on.setdefault(each.node, []).append(each)
-            self._of.setdefault(each.project, []).append(each)
+        self._all = tuple(running_pods)
 
     def on(self, node: str) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
-        return self._on.get(node, ())
+        return self._by_node.get(node, ())
 
     def of(self, project: ProjectName) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
-        return self._of.get(project, ())
+        return [each for each in self._all if each.project == project]
 
     def leaving(self) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
-        return [each for each in self.all if each.leaving]
+        return [each for each in self._all if each.leaving]
+
+    def all(self) -> tuple[RunningPod, ...]:
+        """See ``RunningPods``."""
+        return self._all
+
+    @cached_property
+    def _by_node(self) -> dict[str, list[RunningPod]]:
+        found: dict[str, list[RunningPod]] = {}
+        for each in self._all:
+            found.setdefault(each.node, []).append(each)
+        return found

@@ -5,7 +5,7 @@ the signatures when it is first asked about, and its count is then kept up to da
 at once is spread over cycles. Invariant: a count is what counting all pods anew would give.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -89,12 +89,18 @@ class PlacedPodStore:
             found.put(uid, affinity, node, ending=ending)
         return found
 
-    def seated(self, asking: Iterable[AffinityInfo]) -> SeatedPods:
+    def seated(self, asking: Collection[AffinityInfo]) -> SeatedPods:
         """What it answers from now; ``asking``: the pods about which it will be asked."""
-        namespaces = {name for who in (*self._signatures, *asking) for name in who.namespaces()}
-        owners = {each: self._owner(each) for each in sorted(namespaces)}
-        known = {name: owner for name, owner in owners.items() if owner is not None}
-        return SeatedPods(self._seats.copy(), known, tuple(self._tallies))
+        rules = [who.rules for who in asking if who.rules is not None]
+        terms = (
+            *self._anti_affinity_pods,
+            *(t for each in rules for t in each.anti_affinity_terms),
+        )
+        bearers = (term.owner_namespace for term in terms)
+        namespaces = {*self._of_namespace, *bearers, *(who.namespace for who in asking)}
+        found = ((each, self._owner(each)) for each in namespaces)
+        owners = {name: owner for name, owner in found if owner is not None}
+        return SeatedPods(self._seats.copy(), owners, tuple(self._tallies))
 
     def __len__(self) -> int:
         """Pods on nodes."""

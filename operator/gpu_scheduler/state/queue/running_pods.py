@@ -87,6 +87,10 @@ class RunningPodStore:
         """Those that are about to go."""
         return self._leaving.values()
 
+    def all(self) -> Iterable[RunningPod]:
+        """All of them."""
+        return self._all.values()
+
     def get(self, uid: PodUID) -> RunningPod | None:
         """One of them."""
         return self._all.get(uid)
@@ -103,6 +107,7 @@ class RunningPodStore:
         if old == new:
             return
         if old is not None:
+            del self._all[new.uid]  # to the end, as on its node and in its project
             self._remove(old)
         self._all[new.uid] = new
         self._on.setdefault(new.node, {})[new.uid] = new
