@@ -17,9 +17,9 @@ from gpu_scheduler.core.model.decision import Plan, Waits
 from gpu_scheduler.core.model.placed_pods import NOBODY_NEAR, Nobody, PlacedPods
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod
-from gpu_scheduler.core.model.vocabulary import Word
 from gpu_scheduler.core.packing.target_workload import TargetWorkload
 from gpu_scheduler.core.plan_input import NOBODY, PlanInput
+from gpu_scheduler.core.vocabulary import Word
 from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore, SeatedPods
 
 VERSION = 1  # a new one with every change of what a plan is made from

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from gpu_scheduler.core.model.decision import Assignment, Evict, Plan, Reservation
 from gpu_scheduler.core.model.request import JobKey, ProjectName
-from gpu_scheduler.core.model.steps import STEPS
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.plan_input import PlanInput
+from gpu_scheduler.core.steps import STEPS
 
 MOST = 20
 T = TypeVar("T")

@@ -1,6 +1,6 @@
 """A dump whose names stand for others, so that it can be shown to strangers.
 
-All text is replaced but a vocabulary (``core.model.vocabulary``): keys of labels, models of GPUs,
+All text is replaced but a vocabulary (``core.vocabulary``): keys of labels, models of GPUs,
 operators. Equal names are replaced alike, and the new ones are in the order of the old ones, since
 order decides between what is equal otherwise; so the plan is the same up to the names.
 """
@@ -50,14 +50,8 @@ def _each(value: T, hint: Any, of: Callable[[str], str]) -> T:
     if isinstance(value, str):
         new = value if get_origin(hint) is Annotated else of(value)
     elif is_dataclass(value) or hasattr(value, "_fields"):
-<<<<<<< HEAD
-        cls: Any = type(value)
-        hints = _hints(cls)
-        new = cls(**{name: _each(getattr(value, name), hints[name], of) for name in hints})
-=======
         hints = _hints(kind)
         new = kind(**{name: _each(getattr(value, name), hints[name], of) for name in hints})
->>>>>>> 5b8e82e2 (lint: types)
     elif isinstance(value, Mapping):
         key, each = args
         new = {_each(k, key, of): _each(v, each, of) for k, v in value.items()}

@@ -20,8 +20,8 @@ from prometheus_client.core import (
 
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.core.model.decision import EvictReason
-from gpu_scheduler.core.model.steps import STEPS
 from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.steps import STEPS
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.watches import Watches

@@ -9,9 +9,9 @@ from tests.unit.builders import ClusterBuilder, job, pod_shape, project, project
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.fit.session import PlannerCache
-from gpu_scheduler.core.model.steps import STEPS
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import PlanInput
+from gpu_scheduler.core.steps import STEPS
 from gpu_scheduler.runtime import planner_log
 from gpu_scheduler.runtime.planner_log import MOST, log, tell
 

@@ -18,8 +18,8 @@ from tests.unit.state.test_cluster_state import free, make_cluster_state, waitin
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Assignment, Evict, EvictReason, Plan, Reason, Waits
 from gpu_scheduler.core.model.preemption_policy import FAIR, PlannerMemory
-from gpu_scheduler.core.model.steps import STEPS
 from gpu_scheduler.core.plan_input import PlanInput
+from gpu_scheduler.core.steps import STEPS
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning, PlanningRules, Times
 from gpu_scheduler.state.cluster_state import ClusterState

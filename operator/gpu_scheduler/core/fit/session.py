@@ -18,7 +18,6 @@ from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.request import PodShape, Project, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
-from gpu_scheduler.core.model.steps import StepTimes
 from gpu_scheduler.core.nodes.node_masks import NodeMasks
 from gpu_scheduler.core.nodes.topology import Domains
 from gpu_scheduler.core.packing.history import History
@@ -27,6 +26,7 @@ from gpu_scheduler.core.packing.table import ScoreTable
 from gpu_scheduler.core.packing.target_workload import TargetWorkload
 from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.core.queue.queues import Queues
+from gpu_scheduler.core.steps import StepTimes
 
 MOST_SHAPES = 4_000  # distinct ones remembered
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.requirement import Requirement, requirement_holds
-from gpu_scheduler.core.model.vocabulary import Word
+from gpu_scheduler.core.vocabulary import Word
 
 # Labels whose values are a pod's own; everything else the pods of one owner have in common.
 PER_POD_LABELS = frozenset(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.products import means
-from gpu_scheduler.core.model.vocabulary import Word
+from gpu_scheduler.core.vocabulary import Word
 
 
 @dataclass(frozen=True, slots=True)

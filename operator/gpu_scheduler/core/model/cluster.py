@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.core.model.catalogue import NO_CATALOGUE, Catalogue
 from gpu_scheduler.core.model.placed_pods import NOBODY_NEAR, PlacedPods
 from gpu_scheduler.core.model.request import JobKey, ProjectName
-from gpu_scheduler.core.model.vocabulary import Word
+from gpu_scheduler.core.vocabulary import Word
 
 
 @dataclass(frozen=True, slots=True)

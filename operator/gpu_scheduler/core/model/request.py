@@ -11,7 +11,7 @@ from typing import NewType
 from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.core.model.vocabulary import Word
+from gpu_scheduler.core.vocabulary import Word
 
 PodUID = NewType("PodUID", str)
 JobKey = NewType("JobKey", str)  # "namespace/name"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpu_scheduler.core.model.vocabulary import Word
+from gpu_scheduler.core.vocabulary import Word
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")  # as Kubernetes reads one: "1_000" is none
 
