@@ -94,7 +94,9 @@ def dump_of(given: PlanInput, workload: TargetWorkload) -> Dump:
         seated = near.seated([who for who in waiting if who is not None])
     held = sorted((*key, milli) for key, milli in cluster.held_by_model.items())
     trouble = sorted(cluster.dev_trouble.items())
-    cluster.placed_pods, cluster.held_by_model, cluster.dev_trouble = NOBODY_NEAR, {}, {}
+    cluster.placed_pods = NOBODY_NEAR
+    cluster.held_by_model = {}
+    cluster.dev_trouble = {}
     cluster.catalogue = Catalogue(cluster.catalogue.types)
     rest = replace(frozen, running_pods=NOBODY, workload=given.workload or workload)
     return Dump(VERSION, __version__, pods.all(), seated, tuple(held), tuple(trouble), rest)

@@ -50,7 +50,9 @@ def tell(
 
 class _Cycle:
     def __init__(self, number: int, given: PlanInput, result: Plan) -> None:
-        self._number, self._given, self._result = number, given, result
+        self._number = number
+        self._given = given
+        self._result = result
         self._called = given.cluster.name_of
 
     def tell(self, seconds: Sequence[float], news: Collection[JobKey]) -> None:

@@ -60,7 +60,8 @@ class PlannerCache:
         """Start a cycle with this input."""
         cluster, jobs = given.cluster, given.jobs
         if self._packing is not given.packing or self._given_workload is not given.workload:
-            self._packing, self._given_workload = given.packing, given.workload
+            self._packing = given.packing
+            self._given_workload = given.workload
             self._table = None
         self._begin(cluster)
         self.affinity = masks_of(self.snapshot, self.domains, self._node_masks, jobs)
