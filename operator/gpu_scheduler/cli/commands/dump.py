@@ -13,7 +13,14 @@ _READ = ("python3", "-m", "gpu_scheduler.web.read_dump")
 
 
 @click.command("dump")
-@click.option("--output", "-o", "file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--output",
+    "-o",
+    "file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Write it there, for you alone to read, instead of printing it.",
+)
 @click.option("--replace-names", is_flag=True, help="Other names of everything, in the same order.")
 @click.option(
     "--operator-namespace",
