@@ -46,7 +46,7 @@ def plan(given: PlanInput, session: PlannerCache | None = None) -> Plan:
         session: what is kept from cycle to cycle; None = nothing is.
     """
     session = session or PlannerCache()
-    session.steps.begin()
+    session.readings = [session.clock()]
     attempt = partial(_attempt, given, session)
     turns: dict[ProjectName, Position] = {}
     for _ in range(MOST_ATTEMPTS - 1):
@@ -71,7 +71,7 @@ def _attempt(
     ``turns``: those that are known already; ``last``: who starts before step 6 stays.
     """
     projects, running_pods, now = given.projects, given.running_pods, given.now
-    done = session.steps.done
+    clock, note = session.clock, session.readings.append
     # 1. Copy what will be consumed, and line up the groups of pods of each project.
     session.begin(given)
     snapshot, placer, flavors = (
@@ -85,7 +85,7 @@ def _attempt(
     order = FairOrder(snapshot, shares.of_all)
     nominal = Budget(snapshot, flavors, borrowing=False)
     borrowing = Budget(snapshot, flavors, borrowing=True)
-    done(1)
+    note(clock())
 
     # 2. Use, or go on keeping, the room that was kept for groups.
     releasing = ReleasingResources(snapshot, running_pods if queues else NOBODY)
@@ -98,7 +98,7 @@ def _attempt(
         held.resolve(given.reservations, session.queues, budgets) if given.reservations else []
     )
     promised = len(started)
-    done(2)
+    note(clock())
 
     # 3. Start groups inside their project's quota, but those that would only be in the way.
     for queue in queues:
@@ -106,13 +106,13 @@ def _attempt(
             queue.until = turns[queue.project.name]
     nominal_round = Round(placer, active, order, nominal)
     started += nominal_round.run(queues)
-    done(3)
+    note(clock())
 
     # 4. Keep borrowers away from the nodes for which such groups still wait.
     reserved_nodes = ReservedNodes(len(snapshot.node_shape))
     nominal_round.reserve_nodes(reserved_nodes)
     new_reservations.reserve_nodes(reserved_nodes)
-    done(4)
+    note(clock())
 
     # 5. Let projects with a weight borrow what is left, up to their shares first: what goes
     # beyond a share while another project is below its own would be taken back.
@@ -125,7 +125,7 @@ def _attempt(
         Round(placer, active, order, each, reserved_nodes) for each in budgets_to_borrow
     ]
     started += _run(borrowing_rounds, queues)
-    done(5)
+    note(clock())
 
     # 6. Make room for those below their fair share, and for higher priorities.
     balance = FairShareState(snapshot, releasing, active, flavors, shares)
@@ -134,7 +134,7 @@ def _attempt(
     deadlines = Deadlines(given.preemption_policy, given.memory, now)
     preemption = Preemption(solver, victims, balance, active, reserved_nodes, deadlines)
     preemption.run(queues, order)
-    done(6)
+    note(clock())
     if preemption.in_the_way:
         return preemption.in_the_way
     if turns:  # those have it now
@@ -146,7 +146,7 @@ def _attempt(
     moves = Consolidation(solver, active, nominal, now)
     if given.consolidate:
         moves.run(projects.values(), queues)
-    done(7)
+    note(clock())
 
     # 8. Reserve room for those who have waited too long.
     reserve_at = new_reservations.make(queues, given.reserve_after_seconds)
@@ -155,7 +155,7 @@ def _attempt(
     deadline_at = None if deadlines.again_at == inf else deadlines.again_at
     times = (reserve_at, moves.again_at, soon, deadline_at)
     again_at = min((at for at in times if at is not None), default=None)
-    done(8)
+    note(clock())
 
     # 9. Say why each other job waits.
     reservations = active.reservations()
@@ -163,7 +163,7 @@ def _attempt(
     decided = (*started, *(block.group for block in active.by_pod.values()))
     waits = WaitMessages(session.queues, explainer, deadlines, decided).waits(queues, orphans)
     session.note(pod.pod_shape for group in started for pod, _ in group.members)
-    done(9)
+    note(clock())
     return Plan(
         tuple([place for group in started for place in group.assignments]),
         waits,

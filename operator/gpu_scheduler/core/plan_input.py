@@ -17,7 +17,7 @@ from gpu_scheduler.core.model.preemption_policy import (
     PreemptionPolicy,
 )
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
-from gpu_scheduler.core.model.running_pods import Roll, RunningPod, RunningPods
+from gpu_scheduler.core.model.running_pods import Roll, RunningPods
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.target_workload import TargetWorkload
 from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, PlannedObjects
@@ -91,59 +91,23 @@ class PlanInput:
         projects = {each.name for each in gone if each.type is ObjectType.PROJECT}
         jobs = [j for j in self.jobs if j.key not in keys and j.project not in projects]
         uids = {pod.uid for job in jobs for pod in job.pods}
+        pods = (
+            pod
+            for pod in self.running_pods.all()
+            if pod.node not in nodes and pod.job not in keys and pod.project not in projects
+        )
         return replace(
             self,
             cluster=thinner.thin(self.cluster, nodes),
             projects={name: each for name, each in self.projects.items() if name not in projects},
             jobs=jobs,
-            running_pods=Some(self.running_pods, nodes, keys, projects),
+            running_pods=Roll(pods),
             reservations=[h for h in self.reservations if h.node not in nodes and h.pod in uids],
         )
 
 
 def _left_out(type: ObjectType, names: Iterable[str], kept: Sequence[str]) -> set[ObjectRef]:
     return {ObjectRef(type, name) for name in set(names).difference(kept)}
-
-
-class Some:
-    """RunningPods without those of some nodes, jobs and projects."""
-
-    def __init__(
-        self,
-        everybody: RunningPods,
-        nodes: Collection[str],
-        jobs: Collection[str],
-        projects: Collection[str],
-    ) -> None:
-        self._all = everybody
-        self._nodes = nodes
-        self._jobs = jobs
-        self._projects = projects
-
-    def on(self, node: str) -> Iterable[RunningPod]:
-        """See ``RunningPods``."""
-        return self._some(self._all.on(node))
-
-    def of(self, project: ProjectName) -> Iterable[RunningPod]:
-        """See ``RunningPods``."""
-        return self._some(self._all.of(project))
-
-    def leaving(self) -> Iterable[RunningPod]:
-        """See ``RunningPods``."""
-        return self._some(self._all.leaving())
-
-    def all(self) -> Iterable[RunningPod]:
-        """See ``RunningPods``."""
-        return self._some(self._all.all())
-
-    def _some(self, them: Iterable[RunningPod]) -> list[RunningPod]:
-        return [
-            each
-            for each in them
-            if each.node not in self._nodes
-            and each.job not in self._jobs
-            and each.project not in self._projects
-        ]
 
 
 @dataclass(slots=True)

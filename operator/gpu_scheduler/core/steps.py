@@ -1,6 +1,7 @@
-"""What the steps of a plan take; the clock is passed in, and without one nothing is measured."""
+"""The steps of ``core.plan``, and how long each took by a clock that is read between them."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from itertools import chain, pairwise
 
 STEPS = (
     "line-up",
@@ -13,25 +14,14 @@ STEPS = (
     "new-reservations",
     "reasons",
 )
-"""Those of ``core.plan``, in order."""
+_TRIED = 6  # steps of an attempt that is given up
 
 
-class StepTimes:
-    """Seconds of each step, all attempts of one plan together."""
-
-    __slots__ = ("_clock", "_last", "seconds")
-
-    def __init__(self, clock: Callable[[], float] = float) -> None:
-        self._clock = clock
-        self.begin()
-
-    def begin(self) -> None:
-        """A new plan."""
-        self.seconds = [0.0] * len(STEPS)
-        self._last = self._clock()
-
-    def done(self, number: int) -> None:
-        """The step with this number, from 1, is done."""
-        now = self._clock()
-        self.seconds[number - 1] += now - self._last
-        self._last = now
+def step_seconds(readings: Sequence[float]) -> list[float]:
+    """Seconds of each step, all attempts together; one reading more than steps were taken."""
+    attempts = (len(readings) - 1 - len(STEPS)) // _TRIED
+    numbers = chain(*[range(_TRIED)] * attempts, range(len(STEPS)))
+    seconds = [0.0] * len(STEPS)
+    for number, (begin, end) in zip(numbers, pairwise(readings), strict=True):
+        seconds[number] += end - begin
+    return seconds

@@ -5,7 +5,7 @@ in slices, so that other threads have their turn between two of them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import msgspec
@@ -24,15 +24,6 @@ from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore, SeatedPods
 
 VERSION = 1  # a new one with every change of what a plan is made from
 _SLICE = 200  # objects written at once
-_OF_NODES = ("free_cpu_milli", "free_memory_bytes", "free_ephemeral_bytes", "free_pods")
-_OF_DEVICES = (
-    "dev_model",
-    "dev_usable_mib",
-    "dev_compute",
-    "dev_healthy",
-    "free_milli",
-    "free_mib",
-)
 
 
 class DumpError(ValueError):
@@ -46,22 +37,12 @@ class _Header(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """A ``PlanInput``; what of it has no form in JSON stands beside it.
-
-    Attributes:
-        version: of this form.
-        program: version of the program that wrote it.
-        running_pods: ``given.running_pods``.
-        placed_pods: ``given.cluster.placed_pods``; None = there are none.
-        held_by_model: ``given.cluster.held_by_model``.
-        dev_trouble: ``given.cluster.dev_trouble``.
-        given: the rest.
-    """
+    """A ``PlanInput``; what of it and its cluster has no form in JSON stands beside it."""
 
     version: int
-    program: Word
+    program: Word  # its version
     running_pods: tuple[RunningPod, ...]
-    placed_pods: SeatedPods | None
+    placed_pods: SeatedPods | None  # None: there are none
     held_by_model: tuple[tuple[ProjectName, Word, int], ...]
     dev_trouble: tuple[tuple[int, str], ...]
     given: PlanInput
@@ -77,12 +58,7 @@ class Dump:
 
 
 def dump_of(given: PlanInput, workload: TargetWorkload) -> Dump:
-    """A copy that nothing changes any more.
-
-    Args:
-        given: what the next plan is made from.
-        workload: that of the session.
-    """
+    """A copy of what the next plan is made from, with the session's workload."""
     frozen = given.frozen()
     cluster, pods = frozen.cluster, frozen.running_pods
     assert isinstance(pods, Roll)
@@ -124,7 +100,8 @@ def read(data: bytes) -> Dump:
         found = _DECODER.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DumpError(f"no dump, or a damaged one: {error}") from None
-    _check(found.given.cluster)
+    if not _fits(found.given.cluster):
+        raise DumpError("a damaged dump: the arrays of given.cluster do not belong together")
     return found
 
 
@@ -134,7 +111,7 @@ def canonical(plan: Plan) -> bytes:
 
 
 def _slices(value: Any) -> Iterator[bytes]:
-    if isinstance(value, Dump | PlanInput | Cluster | SeatedPods) and is_dataclass(value):
+    if isinstance(value, Dump | PlanInput | Cluster | SeatedPods):
         before = b"{"
         for each in fields(value):
             yield b'%s"%s":' % (before, each.name.encode())
@@ -159,20 +136,16 @@ def _joined(parts: Iterator[Any], begin: bytes, end: bytes) -> Iterator[bytes]:
     yield end
 
 
-def _check(cluster: Cluster) -> None:
-    """The arrays belong together.
-
-    Raises:
-        DumpError: they do not.
-    """
-    nodes, devices = len(cluster.nodes), len(cluster.dev_id)
-    for names, count in ((_OF_NODES, nodes), (_OF_DEVICES, devices)):
-        for name in names:
-            if len(getattr(cluster, name)) != count:
-                raise DumpError(f"damaged: given.cluster.{name} has not {count} entries")
-    first = cluster.first
-    if len(first) != nodes + 1 or first != sorted(first) or (first[0], first[-1]) != (0, devices):
-        raise DumpError("damaged: given.cluster.first does not say whose the devices are")
+def _fits(c: Cluster) -> bool:
+    """Whether the arrays belong together."""
+    nodes = c.free_cpu_milli, c.free_memory_bytes, c.free_ephemeral_bytes, c.free_pods, c.first[1:]
+    devices = c.dev_model, c.dev_usable_mib, c.dev_compute, c.dev_healthy, c.free_milli, c.free_mib
+    return (
+        {*map(len, nodes)} == {len(c.nodes)}
+        and {*map(len, devices)} == {len(c.dev_id)}
+        and c.first == sorted(c.first)
+        and (c.first[0], c.first[-1]) == (0, len(c.dev_id))
+    )
 
 
 def _plain(value: Any) -> Any:

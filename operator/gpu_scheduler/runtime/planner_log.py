@@ -7,14 +7,13 @@ many were left out is said.
 import logging
 from collections.abc import Callable, Collection, Sequence
 from heapq import nsmallest
-from itertools import islice
 from typing import TypeVar
 
 from gpu_scheduler.core.model.decision import Assignment, Evict, Plan, Reservation
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.plan_input import PlanInput
-from gpu_scheduler.core.steps import STEPS
+from gpu_scheduler.core.steps import STEPS, step_seconds
 
 MOST = 20
 T = TypeVar("T")
@@ -32,7 +31,7 @@ def tell(
     number: int,
     given: PlanInput,
     result: Plan,
-    seconds: Sequence[float],
+    readings: Sequence[float],
     news: Collection[JobKey],
 ) -> None:
     """One cycle.
@@ -41,79 +40,64 @@ def tell(
         number: of the cycle.
         given: what was planned with.
         result: the plan.
-        seconds: what each step took.
+        readings: of the clock, see ``step_seconds``.
         news: jobs that wait for another reason than before, or no more.
     """
-    if log.isEnabledFor(logging.DEBUG):
-        _Cycle(number, given, result).tell(seconds, news)
+    if not log.isEnabledFor(logging.DEBUG):
+        return
+    called = given.cluster.name_of
+    jobs = {job.key: job for job in given.jobs}
+    kept = {each.pod for each in given.reservations}
 
-
-class _Cycle:
-    def __init__(self, number: int, given: PlanInput, result: Plan) -> None:
-        self._number = number
-        self._given = given
-        self._result = result
-        self._called = given.cluster.name_of
-
-    def tell(self, seconds: Sequence[float], news: Collection[JobKey]) -> None:
-        given, plan = self._given, self._result
-        took = ", ".join(f"{n} {s * 1e3:.1f}" for n, s in zip(STEPS, seconds, strict=True))
-        self._say(
-            f"at {given.now:.3f}: {len(given.jobs)} jobs wait on {len(given.cluster.nodes)} nodes; "
-            f"{len(plan.assignments)} start, {len(plan.evicts)} give way, {len(plan.reservations)} "
-            f"reservations, {len(plan.waits)} wait; again at {plan.again_at}; "
-            f"{sum(seconds) * 1e3:.1f} ms ({took})"
-        )
-        jobs = {job.key: job for job in given.jobs} if plan.assignments or news else {}
-        kept = {each.pod for each in given.reservations}
-
-        def start(place: Assignment) -> str:
-            held = ", ".join(f"{g.milli} milli, {g.mib} MiB of {g.device}" for g in place.grants)
-            job = jobs[place.job]
-            since = next(pod.since for pod in job.pods if pod.uid == place.pod)
-            return (
-                f"start {self._called(place.job)} pod {place.pod} on {place.node} ({held}): waited "
-                f"{given.now - since:.1f} s, priority {job.priority}, {self._project(job.project)}"
-            )
-
-        def wait(key: JobKey) -> str:
-            found = plan.waits.of(key)
-            if found is None:
-                return f"{self._called(key)} waits no more"
-            said = f"{self._called(key)} waits: {found.reason}, number {found.position}: "
-            return f"{said}{found.message}; {self._project(jobs[key].project)}"
-
-        def evict(each: Evict) -> str:
-            return f"evict pod {each.pod} ({each.reason}): {each.message}"
-
-        def reserve(each: Reservation) -> str:
-            held = ", ".join(grant.device for grant in each.grants)
-            by = f", from {each.start:.3f} on" if each.start is not None else ""
-            named = self._called(each.job)
-            return f"keep {each.node} ({held}) for {named} pod {each.pod}: {each.reason}{by}"
-
-        self._lines("starts", plan.assignments, start)
-        self._lines("evictions", plan.evicts, evict)
-        self._lines("reservations", [r for r in plan.reservations if r.pod not in kept], reserve)
-        self._lines("waits", nsmallest(MOST, news), wait, len(news))
-
-    def _lines(
-        self, kind: str, those: Sequence[T], line: Callable[[T], str], count: int | None = None
-    ) -> None:
-        for each in islice(those, MOST):
-            self._say(line(each))
-        if (left := (len(those) if count is None else count) - MOST) > 0:
-            self._say(f"{left} more {kind} are left out")
-
-    def _project(self, name: ProjectName) -> str:
-        project = self._given.projects.get(name)
+    def of(name: ProjectName) -> str:
+        project = given.projects.get(name)
         if project is None:
             return f"project {name} does not exist"
-        held = gpu_from_milli(self._given.cluster.allocated_milli.get(name, 0))
-        share = gpu_from_milli(self._result.shares_milli.get(name, 0))
+        held = gpu_from_milli(given.cluster.allocated_milli.get(name, 0))
+        share = gpu_from_milli(result.shares_milli.get(name, 0))
         quota = gpu_from_milli(project.quota_milli)
         limit = "none" if project.limit_milli is None else gpu_from_milli(project.limit_milli)
         return f"project {name} held {held}: quota {quota}, limit {limit}, fair share {share}"
 
-    def _say(self, text: str) -> None:
-        log.debug("cycle %d: %s", self._number, text)
+    def start(each: Assignment) -> str:
+        held = ", ".join(f"{g.milli} milli, {g.mib} MiB of {g.device}" for g in each.grants)
+        job = jobs[each.job]
+        waited = given.now - next(pod.since for pod in job.pods if pod.uid == each.pod)
+        what = f"start {called(each.job)} pod {each.pod} on {each.node} ({held})"
+        return f"{what}: waited {waited:.1f} s, priority {job.priority}, {of(job.project)}"
+
+    def evict(each: Evict) -> str:
+        return f"evict pod {each.pod} ({each.reason}): {each.message}"
+
+    def reserve(each: Reservation) -> str:
+        held = ", ".join(grant.device for grant in each.grants)
+        by = f", from {each.start:.3f} on" if each.start is not None else ""
+        return f"keep {each.node} ({held}) for {called(each.job)} pod {each.pod}: {each.reason}{by}"
+
+    def wait(key: JobKey) -> str:
+        found = result.waits.of(key)
+        if found is None:
+            return f"{called(key)} waits no more"
+        said = f"{called(key)} waits: {found.reason}, number {found.position}: {found.message}"
+        return f"{said}; {of(jobs[key].project)}" if key in jobs else said
+
+    seconds = step_seconds(readings)
+    took = ", ".join(f"{n} {s * 1e3:.1f}" for n, s in zip(STEPS, seconds, strict=True))
+    new = [each for each in result.reservations if each.pod not in kept]
+    lines = [
+        f"at {given.now:.3f}: {len(jobs)} jobs wait on {len(given.cluster.nodes)} nodes; "
+        f"{len(result.assignments)} start, {len(result.evicts)} give way, "
+        f"{len(result.reservations)} reservations, {len(result.waits)} wait; "
+        f"again at {result.again_at}; {sum(seconds) * 1e3:.1f} ms ({took})",
+        *_first("starts", result.assignments, start, len(result.assignments)),
+        *_first("evictions", result.evicts, evict, len(result.evicts)),
+        *_first("reservations", new, reserve, len(new)),
+        *_first("waits", nsmallest(MOST, news), wait, len(news)),
+    ]
+    for line in lines:
+        log.debug("cycle %d: %s", number, line)
+
+
+def _first(kind: str, those: Sequence[T], line: Callable[[T], str], count: int) -> list[str]:
+    more = [f"{count - MOST} more {kind} are left out"] if count > MOST else []
+    return [line(each) for each in those[:MOST]] + more

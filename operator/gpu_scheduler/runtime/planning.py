@@ -22,6 +22,7 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import RESERVE_AFTER_SECONDS, PlanInput, Thinner
 from gpu_scheduler.core.quarantine import ObjectRef, ObjectType, find_faulty
+from gpu_scheduler.core.steps import step_seconds
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime import planner_log
 from gpu_scheduler.runtime.binding.binder import Binder
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 _LEAST_REST_SECONDS = 0.005
 _REST_FACTOR = 9.0  # planning takes at most a tenth of the time of a core …
 _MAX_REST_SECONDS = 0.25  # … unless single cycles are long
-_MOST_REFUSALS = 2  # told of one job
+_LONG_SECONDS = 0.001
 _NONE_FAULTY_SECONDS = 1.0  # before another try, where no object is to blame
 
 
@@ -77,7 +78,8 @@ class Times:
         cycle_seconds: least time between cycles.
         clock: monotonic seconds.
         now: epoch seconds, only ever more.
-        observe_seconds: told how long each cycle took, and each step of its plan.
+        observe_seconds: told how long each cycle took, and each step of its plan: nothing of
+            these where the cycle was short and changed nothing, as they cost as much as a step.
     """
 
     cycle_seconds: float
@@ -184,9 +186,10 @@ class Planning:
         self._carry_out(result, {job.key for job in given.jobs if job.gang is not None})
         news = self._take_over(result, given, gone)
         self._last.cycles += 1
-        steps = self._session.steps.seconds
-        self._observe(self._clock() - started, steps)
-        planner_log.tell(self._last.cycles, given, result, steps, news)
+        took, readings = self._clock() - started, self._session.readings
+        worth = result.assignments or result.evicts or took >= _LONG_SECONDS
+        self._observe(took, step_seconds(readings) if worth else ())
+        planner_log.tell(self._last.cycles, given, result, readings, news)
         return len(result.assignments)
 
     def dump(self) -> Dump:

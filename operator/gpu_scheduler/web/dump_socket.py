@@ -21,7 +21,7 @@ class DumpSocket:
     """Answers until ``cleanup``, one reader after the other."""
 
     def __init__(self, path: str, dump: Callable[[], Dump | None]) -> None:
-        """``dump``: made now; None = nothing is planned here."""
+        """``dump`` makes one now; None = nothing is planned here."""
         self._path = Path(path)
         self._dump = dump
         self._turn = asyncio.Lock()

@@ -113,8 +113,8 @@ def empty() -> bytes:
         (lambda dump: dump.update(version=2), "version 2 of dumps, by"),
         (lambda dump: dump.pop("given"), "missing required field `given`"),
         (lambda dump: dump["given"].update(now="noon"), r"got `str` - at `\$\.given\.now`"),
-        (lambda dump: dump["given"]["cluster"]["free_mib"].append(1), "free_mib has not"),
-        (lambda dump: dump["given"]["cluster"].update(first=[0]), "whose the devices are"),
+        (lambda dump: dump["given"]["cluster"]["free_mib"].append(1), "do not belong together"),
+        (lambda dump: dump["given"]["cluster"].update(first=[0]), "do not belong together"),
     ],
 )
 def test_a_file_of_another_version_and_a_damaged_one_say_what_is_wrong(

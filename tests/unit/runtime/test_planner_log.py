@@ -28,7 +28,7 @@ def told(given: PlanInput) -> None:
     ticks = iter(range(1000))
     session = PlannerCache(lambda: next(ticks) / 1000)
     result = plan(given, session)
-    tell(7, given, result, session.steps.seconds, {wait.job for wait in result.waits})
+    tell(7, given, result, session.readings, {wait.job for wait in result.waits})
 
 
 def crowd(jobs: int) -> PlanInput:

@@ -51,14 +51,8 @@ class WhatIf:
 @output_option("table", "json")
 @of_cluster
 @gathered("what_if", WhatIf)
-@click.pass_context
 def command(
-    context: click.Context,
-    where: ClusterOptions,
-    what_if: WhatIf,
-    policy: str,
-    rules: EvictionOptions,
-    output: str,
+    where: ClusterOptions, what_if: WhatIf, policy: str, rules: EvictionOptions, output: str
 ) -> None:
     """Show what the planner would do on this cluster, and with what-ifs; nothing is changed.
 
@@ -67,8 +61,8 @@ def command(
     if what_if.dump is not None:
         from gpu_scheduler.simulate.replay import replay
 
-        if said := sorted(_said(context) - {"dump", "output"}):
-            raise ValueError(f"--from: with -o alone, not with {', '.join(said)}")
+        if what_if.add or what_if.remove or what_if.consolidation:
+            raise ValueError("--from: a dump is planned with as it is, without what-ifs")
         say(replay(what_if.dump, as_json=output == "json"))
         return
     from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate
@@ -89,9 +83,3 @@ def command(
     with where.cluster() as cluster:
         report = simulate(request, cluster.client, cluster.namespace)
     say(json.dumps(report.to_json(), indent=2) if output == "json" else table(report))
-
-
-def _said(context: click.Context) -> set[str]:
-    """Options that were given, not left at what they are by default."""
-    default = click.core.ParameterSource.DEFAULT
-    return {name for name in context.params if context.get_parameter_source(name) is not default}

@@ -26,7 +26,6 @@ from gpu_scheduler.core.packing.table import ScoreTable
 from gpu_scheduler.core.packing.target_workload import TargetWorkload
 from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.core.queue.queues import Queues
-from gpu_scheduler.core.steps import StepTimes
 
 MOST_SHAPES = 4_000  # distinct ones remembered
 
@@ -35,8 +34,9 @@ class PlannerCache:
     """The working state of one planner; ``begin`` brings it up to date."""
 
     def __init__(self, clock: Callable[[], float] = float) -> None:
-        """``clock``: seconds, by which the steps of a plan are measured."""
-        self.steps = StepTimes(clock)
+        """``clock``: seconds; ``readings`` has one before the last plan and after each step."""
+        self.clock = clock
+        self.readings: list[float] = []
         self._packing = Packing.FRAGMENTATION
         self._given_workload: TargetWorkload | None = None
         self._history = History()

@@ -88,7 +88,7 @@ class Roll:
 
     def of(self, project: ProjectName) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
-        return [each for each in self._all if each.project == project]
+        return self._by_project.get(project, ())
 
     def leaving(self) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
@@ -103,4 +103,11 @@ class Roll:
         found: dict[str, list[RunningPod]] = {}
         for each in self._all:
             found.setdefault(each.node, []).append(each)
+        return found
+
+    @cached_property
+    def _by_project(self) -> dict[ProjectName, list[RunningPod]]:
+        found: dict[ProjectName, list[RunningPod]] = {}
+        for each in self._all:
+            found.setdefault(each.project, []).append(each)
         return found

@@ -11,4 +11,4 @@ class Observations(Protocol):
         """One placing write, answer included."""
 
     def cycle_seconds(self, seconds: float, steps: Sequence[float]) -> None:
-        """One planning cycle, and each step of its plan (``core.steps``)."""
+        """One planning cycle, and each step of its plan (``core.steps``), or none of them."""
