@@ -4,7 +4,7 @@ The file is JSON, after the type hints of ``PlanInput``; equal inputs make equal
 in slices, so that other threads have their turn between two of them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -138,8 +138,21 @@ def _joined(parts: Iterator[Any], begin: bytes, end: bytes) -> Iterator[bytes]:
 
 def _fits(c: Cluster) -> bool:
     """Whether the arrays belong together."""
-    nodes = c.free_cpu_milli, c.free_memory_bytes, c.free_ephemeral_bytes, c.free_pods, c.first[1:]
-    devices = c.dev_model, c.dev_usable_mib, c.dev_compute, c.dev_healthy, c.free_milli, c.free_mib
+    nodes: tuple[Sized, ...] = (
+        c.free_cpu_milli,
+        c.free_memory_bytes,
+        c.free_ephemeral_bytes,
+        c.free_pods,
+        c.first[1:],
+    )
+    devices: tuple[Sized, ...] = (
+        c.dev_model,
+        c.dev_usable_mib,
+        c.dev_compute,
+        c.dev_healthy,
+        c.free_milli,
+        c.free_mib,
+    )
     return (
         {*map(len, nodes)} == {len(c.nodes)}
         and {*map(len, devices)} == {len(c.dev_id)}
