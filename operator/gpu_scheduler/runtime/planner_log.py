@@ -28,7 +28,7 @@ def switch_on() -> None:
     log.setLevel(logging.DEBUG)
 
 
-def tell(
+def write(
     number: int,
     given: PlanInput,
     result: Plan,
@@ -45,7 +45,7 @@ def tell(
         news: jobs that wait for another reason than before, or no more.
     """
     if log.isEnabledFor(logging.DEBUG):
-        _Cycle(number, given, result).tell(seconds, news)
+        _Cycle(number, given, result).write(seconds, news)
 
 
 class _Cycle:
@@ -55,7 +55,7 @@ class _Cycle:
         self._result = result
         self._called = given.cluster.name_of
 
-    def tell(self, seconds: Sequence[float], news: Collection[JobKey]) -> None:
+    def write(self, seconds: Sequence[float], news: Collection[JobKey]) -> None:
         given, plan = self._given, self._result
         took = ", ".join(f"{n} {s * 1e3:.1f}" for n, s in zip(STEPS, seconds, strict=True))
         self._say(

@@ -186,11 +186,12 @@ class Planning:
         self._last.cycles += 1
         steps = self._session.steps.seconds
         self._observe(self._clock() - started, steps)
-        planner_log.tell(self._last.cycles, given, result, steps, news)
+        planner_log.write(self._last.cycles, given, result, steps, news)
         return len(result.assignments)
 
     def dump(self) -> Dump:
         """What a cycle would plan with now."""
+        self._rules.take_places()
         gone = self._quarantine.gone()
         given = self._input(gone).without(gone, Thinner())
         return dump_of(given, self._session.workload)
