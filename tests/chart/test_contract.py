@@ -54,8 +54,8 @@ def test_the_operator_takes_every_setting_of_the_chart(objects: list[Object]) ->
 
 def test_the_chart_has_the_operators_defaults(objects: list[Object]) -> None:
     env = {entry["name"]: entry["value"] for entry in operator_env(objects) if "value" in entry}
-    # The chart knows its own image and its Service, which the operator cannot.
-    known = ("CAP_IMAGE", "CAP_PULL_POLICY", "REPORT_PORT", "REPORT_URL")
+    # The chart knows its own image, its Service and its volume, which the operator cannot.
+    known = ("CAP_IMAGE", "CAP_PULL_POLICY", "DUMP_SOCKET", "REPORT_PORT", "REPORT_URL")
     of_the_chart = {f"{PREFIX}{name}": env[f"{PREFIX}{name}"] for name in known}
     settings = load({**env, f"{PREFIX}IDENTITY": "x"})
     assert settings == load({f"{PREFIX}IDENTITY": "x", **of_the_chart})

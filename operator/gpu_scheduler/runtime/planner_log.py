@@ -27,7 +27,7 @@ def switch_on() -> None:
     log.setLevel(logging.DEBUG)
 
 
-def tell(
+def write(
     number: int,
     given: PlanInput,
     result: Plan,

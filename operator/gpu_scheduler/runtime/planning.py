@@ -189,11 +189,12 @@ class Planning:
         took, readings = self._clock() - started, self._session.readings
         worth = result.assignments or result.evicts or took >= _LONG_SECONDS
         self._observe(took, step_seconds(readings) if worth else ())
-        planner_log.tell(self._last.cycles, given, result, readings, news)
+        planner_log.write(self._last.cycles, given, result, readings, news)
         return len(result.assignments)
 
     def dump(self) -> Dump:
         """What a cycle would plan with now."""
+        self._rules.take_places()
         gone = self._quarantine.gone()
         given = self._input(gone).without(gone, Thinner())
         return dump_of(given, self._session.workload)

@@ -13,7 +13,7 @@ from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.core.steps import STEPS
 from gpu_scheduler.runtime import planner_log
-from gpu_scheduler.runtime.planner_log import MOST, log, tell
+from gpu_scheduler.runtime.planner_log import MOST, log, write
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def told(given: PlanInput) -> None:
     ticks = iter(range(1000))
     session = PlannerCache(lambda: next(ticks) / 1000)
     result = plan(given, session)
-    tell(7, given, result, session.readings, {wait.job for wait in result.waits})
+    write(7, given, result, session.readings, {wait.job for wait in result.waits})
 
 
 def crowd(jobs: int) -> PlanInput:

@@ -96,8 +96,8 @@ class PlacedPodStore:
             *self._anti_affinity_pods,
             *(t for each in rules for t in each.anti_affinity_terms),
         )
-        bearers = (term.owner_namespace for term in terms)
-        namespaces = {*self._of_namespace, *bearers, *(who.namespace for who in asking)}
+        of_terms = (term.owner_namespace for term in terms)
+        namespaces = {*self._of_namespace, *of_terms, *(who.namespace for who in asking)}
         found = ((each, self._owner(each)) for each in namespaces)
         owners = {name: owner for name, owner in found if owner is not None}
         return SeatedPods(self._seats.copy(), owners, tuple(self._tallies))
