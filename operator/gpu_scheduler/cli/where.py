@@ -25,6 +25,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NAMESPACE = click.option(
     "--namespace", "-n", metavar="NAME", help="Else that of the kubeconfig's context."
 )
+operator_namespace_option = click.option(
+    "--operator-namespace",
+    default="gpu-scheduler",
+    show_default=True,
+    help="Where the operator runs.",
+)
 
 
 @dataclass(frozen=True, slots=True)

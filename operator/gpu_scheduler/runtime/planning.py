@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 _LEAST_REST_SECONDS = 0.005
 _REST_FACTOR = 9.0  # planning takes at most a tenth of the time of a core …
 _MAX_REST_SECONDS = 0.25  # … unless single cycles are long
-_LONG_SECONDS = 0.001
+_LONG_SECONDS = 0.001  # a cycle whose steps are counted though it changed nothing
 _NONE_FAULTY_SECONDS = 1.0  # before another try, where no object is to blame
 
 

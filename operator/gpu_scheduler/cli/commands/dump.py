@@ -7,7 +7,7 @@ import click
 
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.shown import say
-from gpu_scheduler.cli.where import ClusterOptions, of_whole_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_whole_cluster, operator_namespace_option
 
 _READ = ("python3", "-m", "gpu_scheduler.web.read_dump")
 
@@ -22,12 +22,7 @@ _READ = ("python3", "-m", "gpu_scheduler.web.read_dump")
     help="Write it there, for you alone to read, instead of printing it.",
 )
 @click.option("--replace-names", is_flag=True, help="Other names of everything, in the same order.")
-@click.option(
-    "--operator-namespace",
-    default="gpu-scheduler",
-    show_default=True,
-    help="Where the operator runs.",
-)
+@operator_namespace_option
 @of_whole_cluster
 def command(
     where: ClusterOptions, file: Path | None, replace_names: bool, operator_namespace: str

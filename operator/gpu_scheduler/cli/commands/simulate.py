@@ -9,7 +9,7 @@ import click
 from gpu_scheduler.cli.options import gathered
 from gpu_scheduler.cli.rules import EvictionOptions, packings, policy_option, rules_options
 from gpu_scheduler.cli.shown import output_option, say
-from gpu_scheduler.cli.where import ClusterOptions, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster, operator_namespace_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,7 @@ class WhatIf:
 @policy_option()
 @rules_options("fair")
 @click.option("--consolidation", is_flag=True, help="Pods may be moved together; see the chart.")
-@click.option(
-    "--operator-namespace",
-    default="gpu-scheduler",
-    show_default=True,
-    help="Where the operator runs.",
-)
+@operator_namespace_option
 @click.option(
     "--from",
     "dump",

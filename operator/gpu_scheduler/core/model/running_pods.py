@@ -5,14 +5,16 @@ pod finds no place, so a plan in which everything fits never looks at them. The 
 tests pass a ``Roll``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, runtime_checkable
+from operator import attrgetter
+from typing import Protocol, TypeVar, runtime_checkable
 
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import JobKey, PodShape, PodUID, ProjectName
 
+K = TypeVar("K")
 MOST_SKEW_SECONDS = 60.0  # by which the clock of who tells of a checkpoint may be ahead
 
 
@@ -100,14 +102,17 @@ class Roll:
 
     @cached_property
     def _by_node(self) -> dict[str, list[RunningPod]]:
-        found: dict[str, list[RunningPod]] = {}
-        for each in self._all:
-            found.setdefault(each.node, []).append(each)
-        return found
+        return _grouped(self._all, attrgetter("node"))
 
     @cached_property
     def _by_project(self) -> dict[ProjectName, list[RunningPod]]:
-        found: dict[ProjectName, list[RunningPod]] = {}
-        for each in self._all:
-            found.setdefault(each.project, []).append(each)
-        return found
+        return _grouped(self._all, attrgetter("project"))
+
+
+def _grouped(
+    pods: Iterable[RunningPod], key: Callable[[RunningPod], K]
+) -> dict[K, list[RunningPod]]:
+    found: dict[K, list[RunningPod]] = {}
+    for each in pods:
+        found.setdefault(key(each), []).append(each)
+    return found
