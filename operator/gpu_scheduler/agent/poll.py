@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gpu_scheduler.agent.compute_share import ComputeShares
+from gpu_scheduler.agent.history.recorder import Recorder
 from gpu_scheduler.agent.isolation import IsolationVerdict, verdict
 from gpu_scheduler.agent.kernel_limits import KernelLimits
 from gpu_scheduler.agent.kill import kill
@@ -67,6 +68,7 @@ class Poller:
         self._watchdog = watchdog
         self._around = around
         self.kernel: KernelLimits | None = None
+        self.recorder: Recorder | None = None  # not before it is known which pods there are
         self._true_up = TrueUp(procfs)
         self._shares = ComputeShares()
         self._verdicts: dict[Key, IsolationVerdict] = {}
@@ -93,6 +95,8 @@ class Poller:
             self._limit(found)
             self._true_up.update(found.containers)
             self._shares.update(found.containers, now)
+            if self.recorder is not None:
+                self.recorder.take(sample, found.containers, now)
         over = self._watchdog.update(found.containers, wall) if sample.problem is None else {}
         over = {key: _with_policy(each) for key, each in over.items()}
         killed: list[int] = []
@@ -119,6 +123,12 @@ class Poller:
         took = time.perf_counter() - began
         shares = self._shares.percent()
         return Poll(sample, found, over, verdicts, tuple(killed), contexts, shares, took)
+
+    def close(self) -> None:
+        """Let go of the driver and of the history."""
+        if self.recorder is not None:
+            self.recorder.close()
+        self.sampler.close()
 
     def limit(self, sample: Sample, known: PodSnapshot) -> None:
         """Let the driver hold the containers to their caps, where it can."""

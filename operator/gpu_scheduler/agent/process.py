@@ -15,9 +15,12 @@ from pathlib import Path
 from gpu_scheduler import __version__
 from gpu_scheduler.agent import selftest
 from gpu_scheduler.agent.agent import Agent, LookTiming
+from gpu_scheduler.agent.container_host import ContainerHost
 from gpu_scheduler.agent.driver import Driver
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.heartbeat import Heartbeat
+from gpu_scheduler.agent.history.history_clock import HistoryClock
+from gpu_scheduler.agent.history.recorder import Recorder
 from gpu_scheduler.agent.kernel_start import start_kernel_limits
 from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.nvml import NvmlDriver
@@ -126,6 +129,7 @@ class AgentProcess:
                 await self.agent.in_thread(lambda: self._kernel(start()))
             group.create_task(self.agent.run())
             await self._ordered.wait()
+            self._poller.recorder = _recorder(self._settings)
             log.info("%s: %d pods with GPUs", self._settings.node, len(self.pods.containers))
             self.agent.status = await self.publisher.last()
             self.clock.begin(self._client.heard)  # only to say it where they differ
@@ -164,7 +168,7 @@ class AgentProcess:
             os._exit(0)
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await self.agent.in_thread(self._poller.sampler.close)
+                await self.agent.in_thread(self._poller.close)
         except TimeoutError:
             log.warning("the driver did not let go in time")
         self.agent.close()
@@ -176,6 +180,24 @@ def _verdict(path: Path) -> selftest.SelftestVerdict | None:
     except (OSError, ValueError) as error:
         log.info("no verdict of a self-test: %s", error)
         return None
+
+
+def _recorder(settings: AgentSettings) -> Recorder | None:
+    if not settings.history_folder:
+        return None
+    return Recorder(
+        Path(settings.history_folder),
+        settings.history_megabytes,
+        HistoryClock(_boot_id()),
+        ContainerHost(Path(settings.cgroup_root)).read,
+    )
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _own_cgroup() -> str:

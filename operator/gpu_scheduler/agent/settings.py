@@ -64,6 +64,10 @@ class AgentSettings(BaseModel):
     daemons: Names = Field(DAEMONS, description="Commands that may use a GPU beside us.")
     kernel_limits: bool = Field(False, description="Let the driver enforce caps where it can.")
     cgroup_root: str = Field("/sys/fs/cgroup", description="The node's cgroups, for the driver.")
+    history_folder: str = Field(
+        "", description="Folder on the node for the history of its GPUs; empty = none is kept."
+    )
+    history_megabytes: int = Field(64, ge=1, le=4096, description="Size of the history, MB.")
     orders_file: str = Field(
         "/run/gpu-scheduler-orders/orders", description="What the operator says of this node."
     )

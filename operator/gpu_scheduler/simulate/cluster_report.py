@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Evict, Reason
+from gpu_scheduler.core.model.decision import Assignment, Evict, Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.simulate.cluster_cycles import SettledCluster
 from gpu_scheduler.simulate.cluster_objects import Objects
-from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster, device_numbers
+from gpu_scheduler.simulate.simulated_cluster import DeviceNumbers, SimulatedCluster, device_numbers
 from gpu_scheduler.state.jobs.job import job_key
 from gpu_scheduler.state.pods.pod import PodRecord
 
@@ -87,24 +88,11 @@ def report(
         after=after,
         starts=_starts(simulated, outcome),
         gives_way=[
-            {
-                "job": simulated.name_of(decision.job),
-                "pod": pod.name,
-                "node": pod.node,
-                "for": simulated.name_of(decision.beneficiary),
-                "reason": str(decision.reason),
-                "message": _why(simulated, pod, decision),
-            }
+            eviction_row(simulated, decision, pod, _why(simulated, pod, decision))
             for pod, decision, _ in outcome.gives_way
         ],
         waits=[
-            {
-                "job": simulated.name_of(wait.job),
-                "project": _project(simulated, wait.job),
-                "reason": str(wait.reason),
-                "message": wait.message,
-                "queuePosition": wait.position or None,
-            }
+            wait_row(simulated, wait, _project(simulated, wait.job))
             for wait in sorted(
                 outcome.waits, key=lambda wait: _rank(simulated, wait.job, wait.reason)
             )
@@ -126,26 +114,66 @@ def _starts(simulated: SimulatedCluster, outcome: SettledCluster) -> list[dict[s
     first_eviction = min((when.cycle for *_, when in outcome.gives_way), default=outcome.cycles)
     return [
         {
-            "job": simulated.name_of(place.job),
-            "project": _project(simulated, place.job),
-            "pod": pod,
-            "node": place.node,
-            "devices": [
-                {
-                    "device": grant.device,
-                    "number": numbers[place.node, grant.device][0],
-                    "model": numbers[place.node, grant.device][1],
-                    "container": grant.container,
-                    "gpu": gpu_from_milli(grant.milli),
-                    "memoryMiB": grant.mib,
-                }
-                for grant in place.grants
-            ],
+            **start_row(simulated, place, pod, _project(simulated, place.job), numbers),
             "afterEvictions": when.cycle > first_eviction,
             "afterSeconds": round(when.seconds),
         }
         for pod, place, when in outcome.starts
     ]
+
+
+def start_row(
+    called: SimulatedCluster | Cluster,
+    place: Assignment,
+    pod: str,
+    project: str,
+    numbers: DeviceNumbers,
+) -> dict[str, Any]:
+    """A pod that starts, at once and for nobody's eviction."""
+    return {
+        "job": called.name_of(place.job),
+        "project": project,
+        "pod": pod,
+        "node": place.node,
+        "devices": [
+            {
+                "device": grant.device,
+                "number": numbers[place.node, grant.device][0],
+                "model": numbers[place.node, grant.device][1],
+                "container": grant.container,
+                "gpu": gpu_from_milli(grant.milli),
+                "memoryMiB": grant.mib,
+            }
+            for grant in place.grants
+        ],
+        "afterEvictions": False,
+        "afterSeconds": 0,
+    }
+
+
+def eviction_row(
+    called: SimulatedCluster | Cluster, decision: Evict, pod: PodRecord | RunningPod, message: str
+) -> dict[str, Any]:
+    """A pod that gives way."""
+    return {
+        "job": called.name_of(decision.job),
+        "pod": pod.name,
+        "node": pod.node,
+        "for": called.name_of(decision.beneficiary),
+        "reason": str(decision.reason),
+        "message": message,
+    }
+
+
+def wait_row(called: SimulatedCluster | Cluster, wait: Wait, project: str) -> dict[str, Any]:
+    """A job that waits."""
+    return {
+        "job": called.name_of(wait.job),
+        "project": project,
+        "reason": str(wait.reason),
+        "message": wait.message,
+        "queuePosition": wait.position or None,
+    }
 
 
 def _project(simulated: SimulatedCluster, job: JobKey) -> str:

@@ -4,12 +4,18 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from gpu_scheduler.core.model.decision import Plan, Reason
-from gpu_scheduler.core.model.units import gpu_from_milli
+from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.runtime.dump import canonical, read
-from gpu_scheduler.simulate.cluster_report import ClusterReport, picture, project_rows
+from gpu_scheduler.simulate.cluster_report import (
+    ClusterReport,
+    eviction_row,
+    picture,
+    project_rows,
+    start_row,
+    wait_row,
+)
 from gpu_scheduler.simulate.cluster_table import table
 from gpu_scheduler.simulate.simulated_cluster import device_numbers
 
@@ -32,9 +38,9 @@ def replay(file: Path, *, as_json: bool) -> str:
 
 
 def _report(file: str, given: PlanInput, result: Plan) -> ClusterReport:
-    cluster, called = given.cluster, given.cluster.name_of
-    numbers = device_numbers(cluster)
-    pods = {pod.uid: pod.name for job in given.jobs for pod in job.pods}
+    cluster, numbers = given.cluster, device_numbers(given.cluster)
+    waiting = {pod.uid: pod.name for job in given.jobs for pod in job.pods}
+    running = {pod.uid: pod for pod in given.running_pods.all()}
     projects = {job.key: job.project for job in given.jobs}
     before, held = picture(cluster), Counter(cluster.allocated_milli)
     for place in result.assignments:
@@ -48,34 +54,13 @@ def _report(file: str, given: PlanInput, result: Plan) -> ClusterReport:
         before=before,
         after=after,
         starts=[
-            {
-                "job": called(place.job),
-                "pod": pods[place.pod],
-                "node": place.node,
-                "devices": [
-                    {
-                        "number": numbers[place.node, grant.device][0],
-                        "gpu": gpu_from_milli(grant.milli),
-                        "memoryMiB": grant.mib,
-                    }
-                    for grant in place.grants
-                ],
-                "afterEvictions": False,
-                "afterSeconds": 0,
-            }
+            start_row(cluster, place, waiting[place.pod], projects[place.job], numbers)
             for place in result.assignments
         ],
-        gives_way=[{"reason": str(each.reason), "message": each.message} for each in result.evicts],
-        waits=[
-            {
-                "job": called(wait.job),
-                "project": projects[wait.job],
-                "reason": str(wait.reason),
-                "message": wait.message,
-                "queuePosition": None if wait.reason is Reason.INVALID else wait.position,
-            }
-            for wait in result.waits
+        gives_way=[
+            eviction_row(cluster, each, running[each.pod], each.message) for each in result.evicts
         ],
+        waits=[wait_row(cluster, wait, projects[wait.job]) for wait in result.waits],
         projects=project_rows(given.projects, result.shares_milli, before, after),
         settled=True,
     )

@@ -137,7 +137,10 @@ def add_gpujob(simulated: SimulatedCluster, body: Body) -> GPUJobRecord:
     return record
 
 
-def device_numbers(cluster: Cluster) -> dict[tuple[str, str], tuple[int, str]]:
+DeviceNumbers = dict[tuple[str, str], tuple[int, str]]
+
+
+def device_numbers(cluster: Cluster) -> DeviceNumbers:
     """By node and device, the device's number on the node and its model.
 
     Without an agent devices are known by their numbers, which are the same on every node.

@@ -1,0 +1,128 @@
+"""What a container uses of its node beside GPUs: CPU, memory, and how long it stalled.
+
+Read from the node's cgroups, version 2 or 1; of version 1 there is no word of stalls. A file that
+is missing or odd makes one figure unknown.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpu_scheduler.agent.cgroup_tree import is_v2, leaf_of_container
+from gpu_scheduler.core.model.units import MIB
+
+_CPU_V1 = ("cpuacct", "cpu,cpuacct", "cpuacct,cpu")
+_LOOK_AGAIN_SECONDS = 30.0  # for the cgroup of a container that was not found: a walk is dear
+
+
+@dataclass(frozen=True, slots=True)
+class HostUse:
+    """None: not known. ``stalled`` ratios are of the last ten seconds, of all its processes."""
+
+    cpu_milli: float | None = None  # mean since the look before
+    memory_mib: float | None = None  # without file pages that nobody has touched for long
+    io_stalled: float | None = None
+    memory_stalled: float | None = None
+
+
+UNKNOWN = HostUse()
+
+
+@dataclass(slots=True)
+class _Folders:
+    cpu: Path | None
+    memory: Path | None
+    found_at: float
+    seconds: float | None = None  # of CPU, at the last look
+    looked_at: float = 0.0
+
+
+class ContainerHost:
+    """Reads when asked; remembers where each container's cgroups are."""
+
+    def __init__(self, root: Path) -> None:
+        """``root``: the node's cgroups."""
+        self._root = root
+        self._v2 = is_v2(root)
+        self._known: dict[str, _Folders] = {}
+
+    def read(self, container_ids: Collection[str], now: float) -> dict[str, HostUse]:
+        """The use of each container since the look before; ``now``: monotonic seconds."""
+        self._known = {key: each for key, each in self._known.items() if key in container_ids}
+        return {each: self._of(each, now) for each in container_ids}
+
+    def _of(self, container_id: str, now: float) -> HostUse:
+        folders = self._known.get(container_id)
+        missing = folders is None or folders.cpu is None or not folders.cpu.is_dir()
+        if folders is None or (missing and now - folders.found_at >= _LOOK_AGAIN_SECONDS):
+            folders = self._known[container_id] = self._find(container_id, now)
+        if folders.cpu is None or folders.memory is None:
+            return UNKNOWN
+        seconds, before, then = self._cpu_seconds(folders.cpu), folders.seconds, folders.looked_at
+        folders.seconds, folders.looked_at = seconds, now
+        cpu = None
+        if seconds is not None and before is not None and seconds >= before and now > then:
+            cpu = 1000 * (seconds - before) / (now - then)
+        return HostUse(
+            cpu,
+            self._memory_mib(folders.memory),
+            _stalled(folders.memory / "io.pressure"),
+            _stalled(folders.memory / "memory.pressure"),
+        )
+
+    def _find(self, container_id: str, now: float) -> _Folders:
+        if self._v2:
+            leaf = leaf_of_container(container_id, self._root)
+            return _Folders(leaf, leaf, now)
+        tree = next((self._root / n for n in _CPU_V1 if (self._root / n).is_dir()), None)
+        cpu = leaf_of_container(container_id, tree) if tree is not None else None
+        return _Folders(cpu, leaf_of_container(container_id, self._root / "memory"), now)
+
+    def _cpu_seconds(self, folder: Path) -> float | None:
+        if self._v2:
+            used = _fields(folder / "cpu.stat").get("usage_usec")
+            return None if used is None else used / 1e6
+        used = _whole(folder / "cpuacct.usage")
+        return None if used is None else used / 1e9
+
+    def _memory_mib(self, folder: Path) -> float | None:
+        """As the kubelet counts it: what is used less inactive file pages."""
+        current, inactive = ("memory.current", "inactive_file") if self._v2 else _MEMORY_V1
+        used = _whole(folder / current)
+        if used is None:
+            return None
+        return max(used - _fields(folder / "memory.stat").get(inactive, 0), 0) / MIB
+
+
+_MEMORY_V1 = ("memory.usage_in_bytes", "total_inactive_file")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, ValueError):
+        return ""
+
+
+def _whole(path: Path) -> int | None:
+    text = _text(path).strip()
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _fields(path: Path) -> dict[str, int]:
+    pairs = (line.split() for line in _text(path).splitlines())
+    return {each[0]: int(each[1]) for each in pairs if len(each) == 2 and each[1].isdigit()}
+
+
+def _stalled(path: Path) -> float | None:
+    """The ``full avg10`` of a pressure file, 0 to 1."""
+    for line in _text(path).splitlines():
+        if line.startswith("full "):
+            for part in line.split():
+                name, _, value = part.partition("=")
+                if name == "avg10":
+                    try:
+                        return min(max(float(value) / 100, 0.0), 1.0)
+                    except ValueError:
+                        return None
+    return None

@@ -1,0 +1,136 @@
+"""The history of a node: one file of rings, made once at its full size.
+
+So a disk that fills up later takes nothing from it. A file that is not ours, or of another version,
+is set aside under another name and begun anew. Who needs a ring gets one that is nobody's, else
+that of who ended first: of the containers that ran for less than ten minutes while there are any,
+so that thousands of short trials push out each other and nobody else.
+"""
+
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from secrets import randbits
+from struct import Struct
+
+from gpu_scheduler.agent.history.history_clock import MARK_BYTES, HistoryClock
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS, STEP_SECONDS, Owner, Slot
+
+log = logging.getLogger(__name__)
+
+_MAGIC = b"GPUHIST\0"
+_VERSION = 1
+_HEAD = Struct("<8sIII")  # magic, version, bytes of a ring, rings
+_MARKS_AT = (512, 1024)
+_SLOTS_AT = 4096
+_SHORT_LOOKS = STEP_SECONDS // LOOK_SECONDS
+
+
+class HistoryError(Exception):
+    """There can be no history; the message says why."""
+
+
+class HistoryFile:
+    """An open history. Methods raise ``OSError`` where the disk does."""
+
+    def __init__(self, path: Path, megabytes: int, clock: HistoryClock) -> None:
+        """Open it, or begin it.
+
+        Raises:
+            HistoryError: it can be neither read nor made.
+        """
+        self.clock = clock
+        self.count = (megabytes * 1_000_000 - _SLOTS_AT) // Slot.SIZE
+        if self.count < 1:
+            raise HistoryError(f"{megabytes} MB hold no ring of {Slot.SIZE} bytes")
+        try:
+            self._fd = _open(path)
+            self._begin(path)
+        except OSError as error:
+            raise HistoryError(f"{path}: {error.strerror}") from None
+        self._marked = 0
+        self._free: list[Slot] = []
+        self._slots: dict[Owner, Slot] = {}
+        for number in reversed(range(self.count)):
+            slot = Slot(self._fd, _SLOTS_AT + number * Slot.SIZE)
+            if slot.read() and slot.owner is not None and slot.first <= self.look():
+                self._slots[slot.owner] = slot
+            else:
+                self._free.append(slot)
+
+    def look(self) -> int:
+        """The number of the look that is now."""
+        return int(self.clock.now()) // LOOK_SECONDS
+
+    def slots(self) -> Iterator[Slot]:
+        """All rings that are somebody's, ended ones too."""
+        yield from self._slots.values()
+
+    def of(self, owner: Owner) -> Slot | None:
+        """The ring of somebody: the one it has, or a new one; None: all rings are of who runs."""
+        found = self._slots.get(owner)
+        if found is not None:
+            if found.last:
+                found.go_on()
+            return found
+        found = self._take()
+        if found is None:
+            return None
+        found.begin(owner, self.look(), randbits(31) + 1)
+        self._slots[owner] = found
+        return found
+
+    def end(self, slot: Slot) -> None:
+        """Its container has ended."""
+        if not slot.last:
+            slot.end(self.look())
+
+    def mark(self) -> None:
+        """Remember what time it is."""
+        self._marked += 1
+        os.pwrite(self._fd, self.clock.mark(), _MARKS_AT[self._marked % 2])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._fd)
+
+    def _take(self) -> Slot | None:
+        if self._free:
+            return self._free.pop()
+        ended = (slot for slot in self._slots.values() if slot.last)
+        first = min(ended, key=lambda slot: (not _was_short(slot), slot.last), default=None)
+        if first is not None and first.owner is not None:
+            del self._slots[first.owner]
+        return first
+
+    def _begin(self, path: Path) -> None:
+        head = _HEAD.pack(_MAGIC, _VERSION, Slot.SIZE, self.count)
+        size = _SLOTS_AT + self.count * Slot.SIZE
+        found = os.pread(self._fd, len(head), 0)
+        if found == head and os.fstat(self._fd).st_size == size:
+            for at in _MARKS_AT:
+                self.clock.resume(os.pread(self._fd, MARK_BYTES, at))
+            return
+        if found.strip(b"\0"):
+            aside = path.with_name(f"{path.name}.other")
+            log.warning("%s is no history of this version: it is %s now", path, aside.name)
+            path.replace(aside)
+            os.close(self._fd)
+            self._fd = _open(path)
+        os.posix_fallocate(self._fd, 0, size)
+        os.pwrite(self._fd, head, 0)
+
+
+def _was_short(slot: Slot) -> bool:
+    return slot.last - slot.first < _SHORT_LOOKS
+
+
+def _open(path: Path) -> int:
+    """A regular file that nobody else may read; a link is followed nowhere."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    descriptor = os.open(path, flags, 0o600)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(0, "it is no file")
+    return descriptor

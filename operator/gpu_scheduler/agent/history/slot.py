@@ -1,0 +1,235 @@
+"""A ring in the history's file: an hour of looks, a week of steps, and sums since it began.
+
+All of it can be torn by a crash of the node: the owner has a check, rows have one each, and of the
+sums there are two copies that take turns.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from struct import Struct
+from zlib import crc32
+
+import msgspec
+
+from gpu_scheduler.agent.history.columns import LAYOUTS, Kind, Layout, Record, Values
+
+LOOK_SECONDS, LOOKS = 10, 360
+STEP_SECONDS, STEPS = 600, 1008
+_LOOKS_OF_STEP = STEP_SECONDS // LOOK_SECONDS
+BUCKETS = 10  # of the histogram of use
+
+_OWNER_BYTES = 1024
+_OWNER = Struct("<IIIIH")  # check, generation, first look, last look or 0, length of the rest
+_SUMS = Struct(f"<IIdd{BUCKETS}IIII")
+_SUMS_BYTES = 128
+_LOOKS_AT = _OWNER_BYTES + 2 * _SUMS_BYTES
+_MOST_SUMS = (1 << 32) - 1
+
+
+class Owner(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose ring it is; ids are the kubelet's, the device's is its UUID, empty where none is."""
+
+    kind: Kind
+    device: str = ""
+    container_id: str = ""
+    pod_uid: str = ""
+    namespace: str = ""
+    pod: str = ""
+    container: str = ""
+    job: str = ""
+    project: str = ""
+
+
+class Sums(msgspec.Struct, kw_only=True):
+    """Since it began, of the time that was looked at.
+
+    Attributes:
+        seconds: in which its use was known.
+        busy_seconds: of these with a kernel.
+        buckets: seconds by use: below 10 %, below 20 %, and so on.
+        peak_mib: most memory that was seen.
+        idle_seconds: since a kernel was seen last, or since it began.
+        last_busy: look in which one was; 0: none.
+    """
+
+    seconds: float = 0.0
+    busy_seconds: float = 0.0
+    buckets: list[int] = msgspec.field(default_factory=lambda: [0] * BUCKETS)
+    peak_mib: int = 0
+    idle_seconds: int = 0
+    last_busy: int = 0
+
+    def add(self, look: int, seconds: float, values: Values) -> None:
+        """One more look, that stands for so many seconds."""
+        memory = values.get("memoryMiB")
+        if memory is not None:
+            self.peak_mib = min(max(self.peak_mib, round(memory)), _MOST_SUMS)
+        busy = values.get("busy")
+        if busy is None:
+            return
+        self.seconds += seconds
+        self.busy_seconds += busy * seconds
+        bucket = min(int(busy * BUCKETS), BUCKETS - 1)
+        self.buckets[bucket] = min(self.buckets[bucket] + round(seconds), _MOST_SUMS)
+        if busy > 0:
+            self.last_busy, self.idle_seconds = look, 0
+        else:
+            self.idle_seconds = min(self.idle_seconds + round(seconds), _MOST_SUMS)
+
+
+class Slot:
+    """One ring, at its place in an open file. Every method may raise ``OSError``."""
+
+    SIZE = _LOOKS_AT + max(
+        each.looks.size * LOOKS + each.steps.size * STEPS for each in LAYOUTS.values()
+    )
+    SIZE += -SIZE % 4096
+
+    def __init__(self, descriptor: int, at: int) -> None:
+        """Nothing is read yet."""
+        self._fd = descriptor
+        self._at = at
+        self.owner: Owner | None = None
+        self.first = self.last = 0
+        self.sums = Sums()
+        self._generation = self._sums_written = 0
+
+    def read(self) -> bool:
+        """Read whose it is, and its sums; False: nobody's that can be believed."""
+        stored = os.pread(self._fd, _OWNER_BYTES, self._at)
+        self.owner = None
+        if len(stored) < _OWNER_BYTES:
+            return False
+        check, generation, first, last, length = _OWNER.unpack_from(stored)
+        rest = stored[_OWNER.size : _OWNER.size + length]
+        if not generation or check != _owner_check(generation, first, last, rest):
+            return False
+        try:
+            self.owner = msgspec.msgpack.decode(rest, type=Owner)
+        except msgspec.MsgspecError:
+            return False
+        self._generation, self.first, self.last = generation, first, last
+        self._read_sums()
+        return True
+
+    def begin(self, owner: Owner, look: int, generation: int) -> None:
+        """Give it to somebody; what was in it is nobody's then."""
+        self.owner, self.first, self.last = owner, look, 0
+        self._generation, self._sums_written, self.sums = generation, 0, Sums()
+        self._write_owner()
+
+    def end(self, look: int) -> None:
+        """Nothing is added to it any more."""
+        self.last = max(look, 1)
+        self._write_owner()
+
+    def go_on(self) -> None:
+        """It has not ended after all."""
+        self.last = 0
+        self._write_owner()
+
+    def add(self, look: int, values: Values, seconds: float = LOOK_SECONDS) -> None:
+        """Keep a look that stands for so many seconds."""
+        layout = self._layout
+        at = self._look_at(look)
+        os.pwrite(self._fd, layout.looks.pack(look, values, self._generation), at)
+        self.sums.add(look, seconds, values)
+        self._write_sums()
+
+    def close_step(self, step: int) -> None:
+        """Keep what is to stay of ten minutes."""
+        looks = [v for _, v in self.looks(step * _LOOKS_OF_STEP, (step + 1) * _LOOKS_OF_STEP)]
+        if looks:
+            row = self._layout.steps.pack(step, self._layout.summary(looks), self._generation)
+            os.pwrite(self._fd, row, self._step_at(step))
+
+    def looks(self, since: int, until: int) -> Iterator[tuple[int, Values]]:
+        """The looks of the last hour that are known, from the oldest on, before ``until``."""
+        since = max(since, until - LOOKS, 0)
+        yield from self._rows(self._layout.looks, since, until, LOOKS, self._look_at)
+
+    def steps(self, since: int, until: int) -> Iterator[tuple[int, Values]]:
+        """The steps of the last week that are known, from the oldest on, before ``until``."""
+        since = max(since, until - STEPS, 0)
+        yield from self._rows(self._layout.steps, since, until, STEPS, self._step_at)
+
+    def _rows(
+        self, record: Record, since: int, until: int, count: int, at_of: Callable[[int], int]
+    ) -> Iterator[tuple[int, Values]]:
+        if since >= until:
+            return
+        ring = os.pread(self._fd, record.size * count, at_of(0))
+        for number in range(since, until):
+            at = record.size * (number % count)
+            values = record.unpack(number, ring[at : at + record.size], self._generation)
+            if values is not None:
+                yield number, values
+
+    @property
+    def _layout(self) -> Layout:
+        if self.owner is None:
+            raise ValueError("a ring of nobody keeps nothing")
+        return LAYOUTS[self.owner.kind]
+
+    def _look_at(self, look: int) -> int:
+        return self._at + _LOOKS_AT + self._layout.looks.size * (look % LOOKS)
+
+    def _step_at(self, step: int) -> int:
+        layout = self._layout
+        begin = self._at + _LOOKS_AT + layout.looks.size * LOOKS
+        return begin + layout.steps.size * (step % STEPS)
+
+    def _write_owner(self) -> None:
+        rest = msgspec.msgpack.encode(self.owner)
+        check = _owner_check(self._generation, self.first, self.last, rest)
+        head = _OWNER.pack(check, self._generation, self.first, self.last, len(rest))
+        if len(head) + len(rest) > _OWNER_BYTES:
+            raise ValueError(f"an owner of {len(rest)} bytes")
+        os.pwrite(self._fd, (head + rest).ljust(_OWNER_BYTES, b"\0"), self._at)
+
+    def _write_sums(self) -> None:
+        self._sums_written += 1
+        sums = self.sums
+        body = _SUMS.pack(
+            self._generation,
+            self._sums_written,
+            sums.seconds,
+            sums.busy_seconds,
+            *sums.buckets,
+            sums.peak_mib,
+            sums.idle_seconds,
+            sums.last_busy,
+        )
+        row = body + _CHECK.pack(crc32(body))
+        os.pwrite(self._fd, row, self._sums_at(self._sums_written))
+
+    def _read_sums(self) -> None:
+        self.sums, self._sums_written = Sums(), 0
+        for copy in (0, 1):
+            row = os.pread(self._fd, _SUMS.size + _CHECK.size, self._sums_at(copy))
+            if len(row) < _SUMS.size + _CHECK.size:
+                continue
+            if _CHECK.unpack_from(row, _SUMS.size)[0] != crc32(row[: _SUMS.size]):
+                continue
+            generation, written, seconds, busy, *rest = _SUMS.unpack_from(row)
+            if generation == self._generation and written > self._sums_written:
+                self._sums_written = written
+                self.sums = Sums(
+                    seconds=seconds,
+                    busy_seconds=busy,
+                    buckets=list(rest[:BUCKETS]),
+                    peak_mib=rest[BUCKETS],
+                    idle_seconds=rest[BUCKETS + 1],
+                    last_busy=rest[BUCKETS + 2],
+                )
+
+    def _sums_at(self, written: int) -> int:
+        return self._at + _OWNER_BYTES + _SUMS_BYTES * (written % 2)
+
+
+def _owner_check(generation: int, first: int, last: int, rest: bytes) -> int:
+    return crc32(_FIRST_LAST.pack(generation, first, last) + rest)
+
+
+_CHECK = Struct("<I")
+_FIRST_LAST = Struct("<III")

@@ -1,0 +1,89 @@
+"""CPU, memory and stalls of a container, of cgroups of both versions."""
+
+from pathlib import Path
+
+import pytest
+from tests.unit.agent.builders import CONTAINER
+
+from gpu_scheduler.agent.container_host import UNKNOWN, ContainerHost
+from gpu_scheduler.core.model.units import MIB
+
+POD = "kubepods/burstable/pod0d2f1a5e-1111-4222-8333-444455556666"
+
+
+def v2(root: Path, seconds: float, mib: int, inactive_mib: int = 0) -> None:
+    folder = root / POD / CONTAINER
+    folder.mkdir(parents=True, exist_ok=True)
+    (root / "cgroup.controllers").write_text("cpu memory io\n")
+    (folder / "cpu.stat").write_text(f"usage_usec {int(seconds * 1e6)}\nuser_usec 1\n")
+    (folder / "memory.current").write_text(f"{mib * MIB}\n")
+    (folder / "memory.stat").write_text(f"anon 5\ninactive_file {inactive_mib * MIB}\n")
+    for name, avg in (("io", 12.5), ("memory", 0.0)):
+        lines = "some avg10={0} avg60=0.00 avg300=0.00 total=1\nfull avg10={0} avg60=0.0 total=1\n"
+        (folder / f"{name}.pressure").write_text(lines.format(f"{avg:.2f}"))
+
+
+def v1(root: Path, seconds: float, mib: int, inactive_mib: int = 0) -> None:
+    for tree, files in {
+        "cpu,cpuacct": {"cpuacct.usage": f"{int(seconds * 1e9)}\n"},
+        "memory": {
+            "memory.usage_in_bytes": f"{mib * MIB}\n",
+            "memory.stat": f"cache 1\ntotal_inactive_file {inactive_mib * MIB}\n",
+        },
+    }.items():
+        folder = root / tree / POD / CONTAINER
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (folder / name).write_text(text)
+
+
+@pytest.mark.parametrize(("write", "stalled"), [(v2, (0.125, 0.0)), (v1, (None, None))])
+def test_both_versions_say_the_same(tmp_path: Path, write, stalled) -> None:  # type: ignore[no-untyped-def]
+    write(tmp_path, 100.0, 900, 300)
+    host = ContainerHost(tmp_path)
+    first = host.read([CONTAINER], 50.0)[CONTAINER]
+    assert first.cpu_milli is None  # nobody knows since when
+    write(tmp_path, 125.0, 900, 300)
+    found = host.read([CONTAINER], 60.0)[CONTAINER]
+    assert (found.cpu_milli, found.memory_mib) == (2500.0, 600.0)
+    assert (found.io_stalled, found.memory_stalled) == stalled
+
+
+def test_a_container_that_is_not_there_is_looked_for_again_after_a_while(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.controllers").write_text("")
+    host = ContainerHost(tmp_path)
+    assert host.read([CONTAINER], 0.0) == {CONTAINER: UNKNOWN}
+    v2(tmp_path, 1.0, 10)
+    assert host.read([CONTAINER], 5.0) == {CONTAINER: UNKNOWN}
+    assert host.read([CONTAINER], 31.0)[CONTAINER].memory_mib == 10
+
+
+@pytest.mark.parametrize("name", ["cpu.stat", "memory.current", "memory.stat", "io.pressure"])
+@pytest.mark.parametrize("text", [None, "", "max\n", "full avg10=x\n", "usage_usec\n", "\udcff"])
+def test_an_odd_file_makes_one_figure_unknown(tmp_path: Path, name: str, text: str | None) -> None:
+    v2(tmp_path, 1.0, 10)
+    host = ContainerHost(tmp_path)
+    host.read([CONTAINER], 0.0)
+    v2(tmp_path, 2.0, 10)
+    path = tmp_path / POD / CONTAINER / name
+    if text is None:
+        path.unlink()
+    else:
+        path.write_bytes(text.encode(errors="surrogateescape"))
+    found = host.read([CONTAINER], 10.0)[CONTAINER]
+    figures = {
+        "cpu.stat": found.cpu_milli,
+        "memory.current": found.memory_mib,
+        "io.pressure": found.io_stalled,
+    }
+    assert all((value is None) == (key == name) for key, value in figures.items())
+
+
+def test_a_counter_that_went_back_is_unknown_once(tmp_path: Path) -> None:
+    v2(tmp_path, 100.0, 10)
+    host = ContainerHost(tmp_path)
+    host.read([CONTAINER], 0.0)
+    v2(tmp_path, 1.0, 10)
+    assert host.read([CONTAINER], 10.0)[CONTAINER].cpu_milli is None
+    v2(tmp_path, 2.0, 10)
+    assert host.read([CONTAINER], 20.0)[CONTAINER].cpu_milli == 100.0
