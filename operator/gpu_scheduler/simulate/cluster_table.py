@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.simulate.cluster_report import ClusterReport
 
 WIDTH = 100
-_MOST_ROWS = 40  # of one table; -o json has them all
+MOST_ROWS = 40  # of one table
 _GAP = "  "
 _INDENT = "    "
 
@@ -23,15 +23,15 @@ def table(report: ClusterReport) -> str:
     """The whole report."""
     parts = [_head(report)]
     if report.starts:
-        parts.append(_section("Would start", len(report.starts), "pod", _starts(report)))
+        parts.append(section("Would start", len(report.starts), "pod", _starts(report)))
     moves = [each for each in report.gives_way if each["reason"] == EvictReason.CONSOLIDATE]
     if moves:
-        parts.append(_section("Would move", len(moves), "pod", _gives_way(moves)))
+        parts.append(section("Would move", len(moves), "pod", _gives_way(moves)))
     ends = [each for each in report.gives_way if each["reason"] != EvictReason.CONSOLIDATE]
     if ends:
-        parts.append(_section("Would give way", len(ends), "pod", _gives_way(ends)))
+        parts.append(section("Would give way", len(ends), "pod", _gives_way(ends)))
     if report.waits:
-        parts.append(_section("Would wait", len(report.waits), "job", _waits(report)))
+        parts.append(section("Would wait", len(report.waits), "job", _waits(report)))
     if not (report.starts or report.gives_way or report.waits):
         parts.append("Nothing waits.")
     if report.projects:
@@ -48,11 +48,12 @@ def _head(report: ClusterReport) -> str:
     then = gpu_from_milli(after.allocated_milli)
     lines = [f"{report.server}: {gpus}, of which {used} are given out now and {then} then"]
     if report.changes:
-        lines += _wrapped("what if: " + ", ".join(report.changes), "  ")
+        lines += wrapped("what if: " + ", ".join(report.changes), "  ")
     return "\n".join(lines)
 
 
-def _section(title: str, count: int, noun: str, lines: Iterable[str]) -> str:
+def section(title: str, count: int, noun: str, lines: Iterable[str]) -> str:
+    """A heading with the count, and lines below it."""
     heading = f"{title}: {count:,} {noun}{'' if count == 1 else 's'}"
     return "\n".join([heading, *lines])
 
@@ -61,7 +62,7 @@ def _starts(report: ClusterReport) -> Iterator[str]:
     rows = []
     for key, group in groupby(_asked_first(report, report.starts), key=_start_key):
         rows.append((key[0], str(len(list(group))), *key[1:]))
-    yield from _columns(("JOB", "PODS", "NODE", "GPU", "SHARE", "WHEN"), rows)
+    yield from columns(("JOB", "PODS", "NODE", "GPU", "SHARE", "WHEN"), rows)
 
 
 def _asked_first(report: ClusterReport, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -80,22 +81,22 @@ def _start_key(start: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _gives_way(pods: Sequence[dict[str, Any]]) -> Iterator[str]:
-    for each in pods[:_MOST_ROWS]:
-        yield from _wrapped(each["message"], "  ", _INDENT)
-    yield from _more(len(pods))
+    for each in pods[:MOST_ROWS]:
+        yield from wrapped(each["message"], "  ", _INDENT)
+    yield from more(len(pods))
 
 
 def _waits(report: ClusterReport) -> Iterator[str]:
     alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for each in _asked_first(report, report.waits):
         alike.setdefault((each["job"], each["reason"]), []).append(each)
-    for (job, reason), found in islice(alike.items(), _MOST_ROWS):
+    for (job, reason), found in islice(alike.items(), MOST_ROWS):
         position = found[0]["queuePosition"]
         place = f", number {position} of project {found[0]['project']}" if position else ""
         count = f", {wording.pods(len(found))}" if len(found) > 1 else ""
         yield f"  {job}: {reason}{place}{count}"
-        yield from _wrapped(found[0]["message"], _INDENT)
-    yield from _more(len(alike))
+        yield from wrapped(found[0]["message"], _INDENT)
+    yield from more(len(alike))
 
 
 def _projects(report: ClusterReport) -> Iterator[str]:
@@ -110,27 +111,33 @@ def _projects(report: ClusterReport) -> Iterator[str]:
         )
         for each in report.projects
     ]
-    yield from _columns(("PROJECT", "QUOTA", "LIMIT", "HOLDS NOW", "THEN", "FAIR SHARE"), rows)
+    yield from columns(("PROJECT", "QUOTA", "LIMIT", "HOLDS NOW", "THEN", "FAIR SHARE"), rows)
     for each in report.projects:
         if each["problem"]:
-            yield from _wrapped(f"{each['name']} cannot be used: {each['problem']}", _INDENT)
+            yield from wrapped(f"{each['name']} cannot be used: {each['problem']}", _INDENT)
 
 
-def _columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows below names, as wide as their widest cell; the widest give way where it is too much."""
-    shown = [names, *rows[:_MOST_ROWS]]
+def columns(
+    names: Sequence[str], rows: Sequence[Sequence[str]], all_in: str = "-o json"
+) -> Iterator[str]:
+    """Rows below names, as wide as their widest cell; the widest give way where it is too much.
+
+    ``all_in``: what has them all where there are too many.
+    """
+    shown = [names, *rows[:MOST_ROWS]]
     widths = [max(len(row[i]) for row in shown) for i in range(len(names))]
     while sum(widths) + len(_GAP) * len(widths) > WIDTH:
         widths[widths.index(max(widths))] -= 1
     for row in shown:
         cells = (_cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=True))
         yield (_GAP + _GAP.join(cells)).rstrip()
-    yield from _more(len(rows))
+    yield from more(len(rows), all_in)
 
 
-def _more(count: int) -> Iterator[str]:
-    if count > _MOST_ROWS:
-        yield f"  and {count - _MOST_ROWS:,} more (-o json has them all)"
+def more(count: int, all_in: str = "-o json") -> Iterator[str]:
+    """How many rows are left out, and what has them all."""
+    if count > MOST_ROWS:
+        yield f"  and {count - MOST_ROWS:,} more ({all_in} has them all)"
 
 
 def _cut(text: str, width: int) -> str:
@@ -141,7 +148,8 @@ def _cut(text: str, width: int) -> str:
     return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
 
 
-def _wrapped(text: str, indent: str, hanging: str = "") -> list[str]:
+def wrapped(text: str, indent: str, hanging: str = "") -> list[str]:
+    """Lines of a sentence; ``hanging``: before all but the first, else as before the first."""
     return textwrap.wrap(
         text,
         WIDTH,

@@ -17,6 +17,7 @@ from gpu_scheduler.simulate.cluster_report import (
     wait_row,
 )
 from gpu_scheduler.simulate.cluster_table import table
+from gpu_scheduler.simulate.dumped_tables import tables
 from gpu_scheduler.simulate.simulated_cluster import device_numbers
 
 
@@ -34,7 +35,7 @@ def replay(file: Path, *, as_json: bool) -> str:
     result = plan(given)
     if as_json:
         return canonical(result).decode().rstrip()
-    return table(_report(str(file), given, result))
+    return f"{table(_report(str(file), given, result))}\n\n{tables(given)}"
 
 
 def _report(file: str, given: PlanInput, result: Plan) -> ClusterReport:

@@ -171,13 +171,19 @@ class Deadlines:
         if uid in self._priorities and preemption_policy.patience_seconds < inf:
             since, patience = self._priorities[uid], preemption_policy.patience_seconds
             begins, overdue = self._at(since + patience), since + PRIORITY_OVERDUE * patience
-            return (
-                f"; pods of a lower priority give way from {begins} on if they lose little,"
-                f" from {self._at(overdue)} on whatever they lose"
-            )
-        if self._shares.get(uid, inf) < inf:
-            when = self._at(self._shares[uid])
-            return f"; its project is below its fair share: others give way from {when} on"
+            when = self._at(overdue)
+            if overdue > self._now:
+                return (
+                    f"; pods of a lower priority give way from {begins} on if they lose little,"
+                    f" from {when} on whatever they lose"
+                )
+            return f"; its priority was due at {when}: too little of a lower one runs where it fits"
+        overdue = self._shares.get(uid, inf)
+        if overdue < inf:
+            when = self._at(overdue)
+            if overdue > self._now:
+                return f"; its project is below its fair share: others give way from {when} on"
+            return f"; its fair share was due at {when}: too little that may go is where it fits"
         return ""
 
     def memory(self, balance: FairShareState) -> PlannerMemory:

@@ -54,6 +54,9 @@ class Explainer:
         self._reservations = {reservation.pod: reservation for reservation in reservations}
         self.kept = {reservation.job for reservation in reservations}
         """Jobs for which room is kept."""
+        freed = (each for each in reservations if each.reason is ReservationReason.FREED)
+        self.freed = {reservation.job for reservation in freed}
+        """Of these: jobs for which pods are ending."""
         # Room on GPUs that are taken anyway keeps nobody out now: many need not be told of it.
         self._open: list[Reservation] = []
         self._taken: list[Reservation] = []

@@ -102,5 +102,7 @@ class WaitMessages:
         return next(self._queues.groups_of(job.key), None)
 
     def _with_deadline(self, group: PodGroup | None, verdict: Verdict) -> Verdict:
-        words = self._deadlines.words(group) if group is not None else ""
+        if group is None or group.job.key in self._explainer.freed:
+            return verdict  # what it is owed is on its way
+        words = self._deadlines.words(group)
         return (verdict[0], verdict[1] + words) if words else verdict

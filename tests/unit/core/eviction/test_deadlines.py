@@ -51,6 +51,51 @@ def test_a_guarantee_waits_for_its_seconds_and_no_longer():
     assert started(case.cycle(1.0)) == ["w"]
 
 
+def spare_all(case: Play) -> None:
+    for uid, (pod, running) in case.running.items():
+        case.running[uid] = pod, replace(running, spared=True)
+
+
+def waits_in_vain(case: Play, seconds: float) -> str:
+    """What is said of w once its deadline has passed and nobody could go."""
+    spare_all(case)
+    later(case, 1.0)
+    later(case, seconds)
+    result = case.plan()
+    assert evicted(result) == []
+    return result.waits[0].message
+
+
+def test_no_time_that_has_passed_is_promised():
+    """Who is owed something by then, and gets it from nobody, reads that it was due."""
+    assert "its guarantee was due at 1970-01-01T00:34:20Z: too little" in waits_in_vain(
+        borrowed(), 60.0
+    )
+    case = play(project("a", 2000))
+    for i in range(2):
+        case.place(Pod(f"v{i}", "a", WHOLE, priority=10), f"n0/{i}")
+    case.now += 1000.0
+    case.wait(Pod("w", "a", WHOLE, priority=90, created=case.now))
+    assert "its priority was due at 1970-01-01T00:43:20Z: too little" in waits_in_vain(case, 600.0)
+    case = play(project("a", 0), project("b", 0))
+    for i in range(2):
+        case.place(Pod(f"v{i}", "b", WHOLE), f"n0/{i}")
+    case.now += 1000.0
+    case.wait(Pod("w", "a", WHOLE, created=case.now))
+    assert "its fair share was due at 1970-01-01T00:44:35Z: too little" in waits_in_vain(
+        case, 700.0
+    )
+
+
+def test_who_gets_what_others_are_giving_up_is_promised_nothing_more():
+    case = borrowed()
+    case.carry_out(case.plan())
+    case.tick(60.0)
+    result = case.plan()
+    assert len(evicted(result)) == 1
+    assert result.waits[0].message.endswith("is kept for it and pods there are ending")
+
+
 def test_a_guarantee_is_met_at_once_at_the_cost_of_who_just_started():
     case = borrowed()
     uid, (pod, young) = list(case.running.items())[1]
