@@ -11,6 +11,7 @@ import signal
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gpu_scheduler import __version__
 from gpu_scheduler.agent import selftest
@@ -20,7 +21,10 @@ from gpu_scheduler.agent.driver import Driver
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.heartbeat import Heartbeat
 from gpu_scheduler.agent.history.history_clock import HistoryClock
-from gpu_scheduler.agent.history.recorder import Recorder
+from gpu_scheduler.agent.history.history_file import rings
+from gpu_scheduler.agent.history.recorder import FILE, Recorder
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS
+from gpu_scheduler.agent.history.summary import rows
 from gpu_scheduler.agent.kernel_start import start_kernel_limits
 from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.nvml import NvmlDriver
@@ -191,6 +195,17 @@ def _recorder(settings: AgentSettings) -> Recorder | None:
         HistoryClock(_boot_id()),
         ContainerHost(Path(settings.cgroup_root)).read,
     )
+
+
+def kept_rows(settings: AgentSettings) -> list[dict[str, Any]]:
+    """What this node's history says, see ``summary.rows``.
+
+    Raises:
+        HistoryError: there is none that can be read.
+    """
+    clock = HistoryClock(_boot_id())
+    slots = rings(Path(settings.history_folder) / FILE, clock)
+    return rows(slots, int(clock.now()) // LOOK_SECONDS)
 
 
 def _boot_id() -> str:

@@ -122,6 +122,27 @@ class HistoryFile:
         os.pwrite(self._fd, head, 0)
 
 
+def rings(path: Path, clock: HistoryClock) -> list[Slot]:
+    """The rings of a history that an agent may be writing at this moment; the clock goes on there.
+
+    Raises:
+        HistoryError: it cannot be read, or is none of this version.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        raise HistoryError(f"{path}: {error.strerror}") from None
+    head = os.pread(descriptor, _HEAD.size, 0)
+    magic, version, size, count = _HEAD.unpack(head.ljust(_HEAD.size, b"\0"))
+    if (magic, version, size) != (_MAGIC, _VERSION, Slot.SIZE):
+        os.close(descriptor)
+        raise HistoryError(f"{path} is no history of this version")
+    for at in _MARKS_AT:
+        clock.resume(os.pread(descriptor, MARK_BYTES, at))
+    found = (Slot(descriptor, _SLOTS_AT + number * size) for number in range(count))
+    return [slot for slot in found if slot.read()]
+
+
 def _was_short(slot: Slot) -> bool:
     return slot.last - slot.first < _SHORT_LOOKS
 

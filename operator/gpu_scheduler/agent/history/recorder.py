@@ -86,9 +86,9 @@ class Recorder:
 
     def _write(self, file: HistoryFile, look: int, rows: Mapping[Owner, Values]) -> None:
         self._close_steps(file, look)
-        for slot in tuple(file.slots()):
-            if slot.owner is not None and slot.owner.container_id and slot.owner not in rows:
-                file.end(slot)
+        for held in tuple(file.slots()):
+            if held.owner is not None and held.owner.container_id and held.owner not in rows:
+                file.end(held)
         self.without_ring = 0
         for owner, values in rows.items():
             slot = file.of(owner)

@@ -1,5 +1,6 @@
-"""``gpu-scheduler agent`` and ``gpu-scheduler agent self-test``."""
+"""``gpu-scheduler agent`` and its commands."""
 
+import json
 from pathlib import Path
 
 import click
@@ -36,3 +37,30 @@ def self_test(output: Path | None) -> None:
     click.echo(verdict.to_json())
     if output is not None:
         output.write_text(verdict.to_json())
+
+
+@command.command("history")
+@click.option("--json", "as_json", is_flag=True, help="All of it, for scripts.")
+def history(as_json: bool) -> None:
+    """Who used this node's GPUs, as the agent has kept it: run in its pod.
+
+    BUSY is the share of time in which kernels ran, since the beginning; HOUR that of the last hour.
+    """
+    from gpu_scheduler.agent.history.history_file import HistoryError
+    from gpu_scheduler.agent.history.summary import COLUMNS, cells
+    from gpu_scheduler.agent.process import kept_rows
+    from gpu_scheduler.agent.settings import load
+    from gpu_scheduler.cli.printed_table import PrintedTable
+
+    settings = load()
+    if not settings.history_folder:
+        raise click.ClickException("no history is kept here: chart value agent.history.enabled")
+    try:
+        rows = kept_rows(settings)
+    except HistoryError as error:
+        raise click.ClickException(str(error)) from None
+    if as_json:
+        click.echo(json.dumps(rows))
+        return
+    for line in PrintedTable(COLUMNS, [cells(row) for row in rows]).lines(headers=True):
+        click.echo(line)
