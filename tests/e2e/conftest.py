@@ -81,7 +81,14 @@ def operated(real_cluster: Running) -> Running:
 
 def install_chart(cluster: Running) -> None:
     """The release of the tier, unless it is there."""
-    install.chart(cluster, image=install.images(cluster), more=SETTINGS)
+    install.chart(cluster, image=install.images(cluster), more=_settings(cluster))
+
+
+def _settings(cluster: Running) -> tuple[str, ...]:
+    """With a history of the node, which goes with the cluster."""
+    folder = cluster.folder / "history"
+    history = f"agent.history.enabled=true,agent.history.megabytes=8,agent.history.folder={folder}"
+    return (*SETTINGS, f"--set={history}")
 
 
 def install_options(cluster: Running) -> None:
@@ -90,7 +97,7 @@ def install_options(cluster: Running) -> None:
     The next module that wants the release without has it again.
     """
     image, tpe = install.images(cluster), install.tpe_image(cluster)
-    more = (*SETTINGS, *OPTIONS, f"--set=podAnnotations.tpe={tpe}")
+    more = (*_settings(cluster), *OPTIONS, f"--set=podAnnotations.tpe={tpe}")
     install.chart(cluster, image=image, more=more)
 
 

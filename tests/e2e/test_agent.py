@@ -121,6 +121,34 @@ def test_when_it_stops_its_devices_take_no_new_pods_and_those_that_run_go_on(
     tenant.wait_placed("waits")
 
 
+def test_the_node_keeps_who_used_its_gpus_over_a_restart_of_the_agent(
+    operated: Running, tenant: Tenant
+) -> None:
+    """And what of the node, whichever version its cgroups have."""
+    held = start(tenant, "holder", gpu=0.5)
+    name = held["metadata"]["name"]
+    first = until(lambda: ring(operated, name, "busy"), "its GPU is seen")
+    assert (first["namespace"], first["job"], first["device"]) == (
+        *(tenant.name, "holder"),
+        tenant.allocations("holder")[0].grants[0].device,
+    )
+    assert ring(operated, name, "memoryMiB")["memoryMiB"] > 0
+    restart(operated)
+    again = until(lambda: ring(operated, name, "busy"), "it is seen again")
+    assert again["seenFor"] >= first["seenFor"]
+    tenant.remove("holder")
+    until(lambda: ring(operated, name, "busy")["endedFor"] is not None, "it has ended")
+
+
+def ring(cluster: Running, pod: str, known: str) -> Json:
+    """What the node has kept of a pod, once a figure is known; empty until then."""
+    command = ("python3", "-m", "gpu_scheduler.main", "agent", "history", "--json")
+    on = f"daemonset/{DAEMON_SET}"
+    said = cluster.kubectl("exec", "-n", NAMESPACE, on, "-c", "agent", "--", *command, check=False)
+    rows = json.loads(said.stdout) if said.returncode == 0 else []
+    return next((row for row in rows if row["pod"] == pod and row.get(known) is not None), {})
+
+
 def told_of_silence(tenant: Tenant, job: str) -> None:
     until(
         lambda: "has not reported" in tenant.status(job).get("message", ""),

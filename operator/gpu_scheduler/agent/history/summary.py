@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpu_scheduler.agent.history.columns import Kind
-from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, Slot
+from gpu_scheduler.agent.history.columns import Kind, Values
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, Owner, Slot
 
-COLUMNS = ("NAMESPACE/POD", "CONTAINER", "GPU", "STATE", "BUSY", "HOUR", "PEAK MiB", "IDLE FOR")
+COLUMNS = (
+    *("NAMESPACE/POD", "CONTAINER", "GPU", "STATE", "BUSY", "HOUR", "PEAK MiB", "IDLE FOR"),
+    *("CPU", "RAM MiB"),
+)
 
 
 def rows(slots: Iterable[Slot], look: int) -> list[dict[str, Any]]:
@@ -18,7 +21,17 @@ def rows(slots: Iterable[Slot], look: int) -> list[dict[str, Any]]:
         slots: the rings.
         look: the number of the look that is now.
     """
-    found = [_row(slot, look) for slot in slots if slot.owner and slot.owner.kind != Kind.CONTAINER]
+    known = [slot for slot in slots if slot.owner is not None]
+    hosts = {
+        slot.owner.container_id: _last(slot, look)
+        for slot in known
+        if slot.owner is not None and slot.owner.kind is Kind.CONTAINER
+    }
+    found = [
+        _row(slot, slot.owner, look, hosts.get(slot.owner.container_id, {}))
+        for slot in known
+        if slot.owner is not None and slot.owner.kind is not Kind.CONTAINER
+    ]
     return sorted(found, key=lambda row: (row["pod"] != "", row["endedFor"] or -1, row["pod"]))
 
 
@@ -34,12 +47,21 @@ def cells(row: dict[str, Any]) -> Sequence[str]:
         _percent(row["busyLastHour"]),
         str(row["peakMiB"]),
         "-" if idle is None else _for(idle),
+        "-" if row["cpuMilli"] is None else f"{row['cpuMilli'] / 1000:.1f}",
+        "-" if row["memoryMiB"] is None else f"{row['memoryMiB']:.0f}",
     )
 
 
-def _row(slot: Slot, look: int) -> dict[str, Any]:
-    owner, sums = slot.owner, slot.sums
-    assert owner is not None
+def _last(slot: Slot, look: int) -> Values:
+    """What was known last of each column, in the last hour."""
+    found: dict[str, float | None] = {}
+    for _, values in slot.looks(look - LOOKS, look + 1):
+        found |= {name: value for name, value in values.items() if value is not None}
+    return found
+
+
+def _row(slot: Slot, owner: Owner, look: int, host: Values) -> dict[str, Any]:
+    sums = slot.sums
     known = [v["busy"] for _, v in slot.looks(look - LOOKS, look + 1) if v["busy"] is not None]
     return {
         "namespace": owner.namespace,
@@ -55,6 +77,8 @@ def _row(slot: Slot, look: int) -> dict[str, Any]:
         "secondsByTenthsOfUse": sums.buckets,
         "peakMiB": sums.peak_mib,
         "idleFor": sums.idle_seconds if sums.seconds else None,
+        "cpuMilli": host.get("cpuMilli"),
+        "memoryMiB": host.get("memoryMiB"),
     }
 
 

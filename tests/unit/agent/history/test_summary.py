@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.unit.agent.builders import OTHER_POD, container, sample, seen, use
+from tests.unit.agent.builders import CONTAINER, OTHER_POD, container, sample, seen, use
 from tests.unit.agent.history.test_recorder import BUSY, IDLE, Node
 
+from gpu_scheduler.agent.container_host import HostUse
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import HistoryError, rings
 from gpu_scheduler.agent.history.recorder import FILE
@@ -25,20 +26,21 @@ def shown(node: Node) -> list[list[str]]:
 
 def test_who_runs_comes_before_who_has_ended(tmp_path: Path) -> None:
     node = Node(tmp_path)
+    node.host[CONTAINER] = HostUse(2500.0, 4096.0)
     node.look(120, use(BUSY), use(IDLE, of=NEIGHBOUR))
     node.look(180, use(IDLE, of=NEIGHBOUR))
     first, second, running, ended = shown(node)
     assert {first[0], second[0]} == {"-"}
-    assert running[3:] == ["running", "0%", "0%", "300", "5m"]
+    assert running[3:] == ["running", "0%", "0%", "300", "5m", "-", "-"]
     assert ended[:2] == ["team-a/train-0", "main"]
-    assert ended[3:] == ["ended 3m ago", "70%", "70%", "1000", "0s"]
+    assert ended[3:] == ["ended 3m ago", "70%", "70%", "1000", "0s", "2.5", "4096"]
 
 
 def test_what_is_not_known_is_no_figure(tmp_path: Path) -> None:
     node = Node(tmp_path)
     node.look(60, use(seen(100, None)), of=sample())
     (row,) = [each for each in shown(node) if each[0] != "-"]
-    assert row[3:] == ["running", "-", "-", "0", "-"]
+    assert row[3:] == ["running", "-", "-", "0", "-", "-", "-"]
 
 
 def test_a_file_that_is_none_is_refused_in_words(tmp_path: Path) -> None:
