@@ -58,8 +58,11 @@ class ContainerHost:
             folders = self._known[container_id] = self._find(container_id, now)
         if folders.cpu is None or folders.memory is None:
             return UNKNOWN
-        seconds, before, then = self._cpu_seconds(folders.cpu), folders.seconds, folders.looked_at
-        folders.seconds, folders.looked_at = seconds, now
+        seconds = self._cpu_seconds(folders.cpu)
+        before = folders.seconds
+        then = folders.looked_at
+        folders.seconds = seconds
+        folders.looked_at = now
         cpu = None
         if seconds is not None and before is not None and seconds >= before and now > then:
             cpu = 1000 * (seconds - before) / (now - then)

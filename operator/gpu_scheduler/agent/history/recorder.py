@@ -64,7 +64,8 @@ class Recorder:
         """Let go of the file."""
         if self.file is not None:
             self.file.close()
-        self.file, self._look, self._step = None, -1, -1
+        self.file = None
+        self._look = self._step = -1
 
     def _take(self, sample: Sample, uses: Collection[ContainerUse], now: float) -> None:
         rows = _rows(sample, uses)

@@ -72,7 +72,8 @@ class Sums(msgspec.Struct, kw_only=True):
         bucket = min(int(busy * BUCKETS), BUCKETS - 1)
         self.buckets[bucket] = min(self.buckets[bucket] + round(seconds), _MOST_SUMS)
         if busy > 0:
-            self.last_busy, self.idle_seconds = look, 0
+            self.last_busy = look
+            self.idle_seconds = 0
         else:
             self.idle_seconds = min(self.idle_seconds + round(seconds), _MOST_SUMS)
 
@@ -108,14 +109,19 @@ class Slot:
             self.owner = msgspec.msgpack.decode(rest, type=Owner)
         except msgspec.MsgspecError:
             return False
-        self._generation, self.first, self.last = generation, first, last
+        self._generation = generation
+        self.first = first
+        self.last = last
         self._read_sums()
         return True
 
     def begin(self, owner: Owner, look: int, generation: int) -> None:
         """Give it to somebody; what was in it is nobody's then."""
-        self.owner, self.first, self.last = owner, look, 0
-        self._generation, self._sums_written, self.sums = generation, 0, Sums()
+        self.owner = owner
+        self.first = look
+        self.last = self._sums_written = 0
+        self._generation = generation
+        self.sums = Sums()
         self._write_owner()
 
     def end(self, look: int) -> None:
@@ -204,7 +210,8 @@ class Slot:
         os.pwrite(self._fd, row, self._sums_at(self._sums_written))
 
     def _read_sums(self) -> None:
-        self.sums, self._sums_written = Sums(), 0
+        self.sums = Sums()
+        self._sums_written = 0
         for copy in (0, 1):
             row = os.pread(self._fd, _SUMS.size + _CHECK.size, self._sums_at(copy))
             if len(row) < _SUMS.size + _CHECK.size:
