@@ -16,15 +16,17 @@ Values = Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a number becomes bytes: ``code`` of ``struct``, and by what it is multiplied."""
+    """How a number becomes bytes.
+
+    Attributes:
+        code: of ``struct``.
+        unknown: stands for no value: the largest of these bytes.
+        scale: by what it is multiplied.
+    """
 
     code: str
+    unknown: int
     scale: float = 1.0
-
-    @property
-    def unknown(self) -> int:
-        """Stands for no value: the largest of these bytes."""
-        return (1 << 8 * Struct(f"<{self.code}").size) - 1
 
     def encode(self, value: float | None) -> int:
         """The nearest that can be kept."""
@@ -37,9 +39,9 @@ class Encoding:
         return None if stored == self.unknown else stored / self.scale
 
 
-RATIO = Encoding("B", 250.0)  # 0 to 1
-SMALL = Encoding("H")
-AMOUNT = Encoding("I")
+RATIO = Encoding("B", 0xFF, 250.0)  # 0 to 1
+SMALL = Encoding("H", 0xFFFF)
+AMOUNT = Encoding("I", 0xFFFFFFFF)
 
 MIN, MEAN, MAX = "min", "mean", "max"
 _ALL = (MIN, MEAN, MAX)

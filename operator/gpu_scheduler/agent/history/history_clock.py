@@ -7,9 +7,10 @@ passes, and where it jumped ahead, no more than what the rings hold.
 
 from collections.abc import Callable
 from struct import Struct
-from time import CLOCK_BOOTTIME, clock_gettime
 from time import time as wall_time
 from zlib import crc32
+
+from gpu_scheduler.kube.lease import boot_seconds
 
 _MOST_SECONDS = 8 * 86400.0  # nothing of before is left after a week
 _MARK = Struct("<36sddd")
@@ -23,7 +24,7 @@ class HistoryClock:
     def __init__(
         self,
         boot_id: str,
-        boot: Callable[[], float] = lambda: clock_gettime(CLOCK_BOOTTIME),
+        boot: Callable[[], float] = boot_seconds,
         wall: Callable[[], float] = wall_time,
     ) -> None:
         """It stands at the least second until ``resume``.

@@ -15,7 +15,7 @@ from secrets import randbits
 from struct import Struct
 
 from gpu_scheduler.agent.history.history_clock import MARK_BYTES, HistoryClock
-from gpu_scheduler.agent.history.slot import LOOK_SECONDS, STEP_SECONDS, Owner, Slot
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS_OF_STEP, Owner, Slot
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,6 @@ _VERSION = 1
 _HEAD = Struct("<8sIII")  # magic, version, bytes of a ring, rings
 _MARKS_AT = (512, 1024)
 _SLOTS_AT = 4096
-_SHORT_LOOKS = STEP_SECONDS // LOOK_SECONDS
 
 
 class HistoryError(Exception):
@@ -46,8 +45,12 @@ class HistoryFile:
             raise HistoryError(f"{megabytes} MB hold no ring of {Slot.SIZE} bytes")
         try:
             self._fd = _open(path)
+        except OSError as error:
+            raise HistoryError(f"{path}: {error.strerror}") from None
+        try:
             self._begin(path)
         except OSError as error:
+            self.close()
             raise HistoryError(f"{path}: {error.strerror}") from None
         self._marked = 0
         self._free: list[Slot] = []
@@ -116,8 +119,8 @@ class HistoryFile:
             aside = path.with_name(f"{path.name}.other")
             log.warning("%s is no history of this version: it is %s now", path, aside.name)
             path.replace(aside)
-            os.close(self._fd)
-            self._fd = _open(path)
+            other, self._fd = self._fd, _open(path)
+            os.close(other)
         os.posix_fallocate(self._fd, 0, size)
         os.pwrite(self._fd, head, 0)
 
@@ -144,7 +147,7 @@ def rings(path: Path, clock: HistoryClock) -> list[Slot]:
 
 
 def _was_short(slot: Slot) -> bool:
-    return slot.last - slot.first < _SHORT_LOOKS
+    return slot.last - slot.first < LOOKS_OF_STEP
 
 
 def _open(path: Path) -> int:

@@ -12,7 +12,7 @@ from gpu_scheduler.agent.container_host import UNKNOWN, HostUse
 from gpu_scheduler.agent.history.columns import Kind, Values
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import HistoryError, HistoryFile
-from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, STEP_SECONDS, Owner
+from gpu_scheduler.agent.history.slot import LOOKS, LOOKS_OF_STEP, Owner
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import ContainerUse
 from gpu_scheduler.core.model.units import MIB
@@ -21,8 +21,7 @@ log = logging.getLogger(__name__)
 
 FILE = "history"
 _TRY_AGAIN_SECONDS = 60.0
-_LOOKS_OF_STEP = STEP_SECONDS // LOOK_SECONDS
-_WHOLE_STEPS = LOOKS // _LOOKS_OF_STEP - 1  # whose looks are all there still
+_WHOLE_STEPS = LOOKS // LOOKS_OF_STEP - 1  # whose looks are all there still
 HostOf = Callable[[Collection[str], float], Mapping[str, HostUse]]
 
 
@@ -107,11 +106,12 @@ class Recorder:
 
     def _close_steps(self, file: HistoryFile, look: int) -> None:
         """Those that have ended since the last look; at the start all whose looks are there."""
-        step = look // _LOOKS_OF_STEP
+        step = look // LOOKS_OF_STEP
         begin = max(self._step if self._step >= 0 else step - _WHOLE_STEPS, step - _WHOLE_STEPS, 0)
         for each in range(begin, step):
             for slot in file.slots():
-                slot.close_step(each)
+                if not slot.last or slot.last // LOOKS_OF_STEP >= each:
+                    slot.close_step(each)
         self._step = step
 
 

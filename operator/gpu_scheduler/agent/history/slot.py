@@ -15,7 +15,7 @@ from gpu_scheduler.agent.history.columns import LAYOUTS, Kind, Layout, Record, V
 
 LOOK_SECONDS, LOOKS = 10, 360
 STEP_SECONDS, STEPS = 600, 1008
-_LOOKS_OF_STEP = STEP_SECONDS // LOOK_SECONDS
+LOOKS_OF_STEP = STEP_SECONDS // LOOK_SECONDS
 BUCKETS = 10  # of the histogram of use
 
 _OWNER_BYTES = 1024
@@ -144,7 +144,7 @@ class Slot:
 
     def close_step(self, step: int) -> None:
         """Keep what is to stay of ten minutes."""
-        looks = [v for _, v in self.looks(step * _LOOKS_OF_STEP, (step + 1) * _LOOKS_OF_STEP)]
+        looks = [v for _, v in self.looks(step * LOOKS_OF_STEP, (step + 1) * LOOKS_OF_STEP)]
         if looks:
             row = self._layout.steps.pack(step, self._layout.summary(looks), self._generation)
             os.pwrite(self._fd, row, self._step_at(step))
