@@ -1,0 +1,108 @@
+"""GPUUsage: what the work in a namespace does with its GPUs; one object, named ``current``.
+
+Written by the operator, at most once a minute and only when a figure moved. Who may view the
+namespace may read it, so a tenant's ``kubectl gpu top jobs``, ``report``, ``advise`` and ``idle``
+need nothing else. Percentages are whole numbers; what nobody knows is absent, never 0. The CRD is
+generated from these classes.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gpu_scheduler.api.condition import Sentence
+from gpu_scheduler.api.model import ApiModel
+
+NAME = "current"
+MOST_BYTES = 128 * 1024
+POINTS = 60  # of a curve
+MOST_WORKLOADS = 1000
+
+Percent = Annotated[int, Field(ge=0, le=100)]
+Time = Annotated[str, Field(max_length=32)]
+Whole = Annotated[int, Field(ge=0)]
+
+
+class Advice(ApiModel):
+    """One thing to change."""
+
+    rule: str = Field(max_length=64, description="Which rule of docs/advice.md says so.")
+    since: Time | None = Field(None, description="Since when it holds.")
+    message: Sentence = Field(description="What was seen, and what to change.")
+    command: Sentence = Field("", description="The line that does it; absent where none does.")
+
+
+class Busy(ApiModel):
+    """Share of time, in percent, in which kernels of the workload ran on its GPUs."""
+
+    now: Percent | None = Field(None, description="Of the last ten seconds.")
+    mean: Percent | None = Field(None, description="Since it began.")
+    p50: Percent | None = Field(None, description="Half of the time it was at most this.")
+    p95: Percent | None = Field(None, description="For 95 % of the time it was at most this.")
+
+
+class Memory(ApiModel):
+    """Device memory, MiB, of all its GPUs together; ``peak`` and ``cap`` of the fullest one."""
+
+    now: Whole | None = Field(None, description="In use.")
+    peak: Whole | None = Field(None, description="Most that one container held on one GPU.")
+    cap: Whole | None = Field(None, description="What that container may hold there.")
+
+
+class HostUse(ApiModel):
+    """CPU and memory of its nodes, of all its containers with GPUs together."""
+
+    cpu_milli: Whole | None = Field(None, description="Cores in use, thousandths.")
+    cpu_limit_milli: Whole | None = Field(None, description="Its limits; absent: one has none.")
+    ram_mib: Whole | None = Field(None, description="Memory in use, MiB.")
+    ram_limit_mib: Whole | None = Field(None, description="Its limits; absent: one has none.")
+
+
+class Curve(ApiModel):
+    """Its life in at most 60 points, the oldest first; -1 where nobody knows."""
+
+    step_seconds: int = Field(ge=10, description="Between two points.")
+    busy_percent: list[int] = Field(max_length=POINTS, description="Mean of each step.")
+    memory_mib: list[int] = Field(max_length=POINTS, description="Most in each step, of one GPU.")
+
+
+class Workload(ApiModel):
+    """A GPUJob, or who owns pods that ask for a share by themselves."""
+
+    kind: str = Field(max_length=63, description="GPUJob, Deployment, StatefulSet, Pod …")
+    name: str = Field(max_length=253, description="Its name.")
+    project: str | None = Field(None, max_length=63, description="The GPUProject that is charged.")
+    type: Literal["training", "interactive", "service"] = Field(
+        "training", description="What it is for, which decides what advice it can get."
+    )
+    state: Literal["Running", "Ended"] = Field(description="Whether it holds GPUs now.")
+    pods: Whole = Field(0, description="Pods that hold GPUs; of one that ended: that held some.")
+    gpus: float = Field(0, ge=0, description="GPUs that it holds; of one that ended: held at most.")
+    started_at: Time | None = Field(None, description="When it got its first GPU.")
+    ended_at: Time | None = Field(None, description="When it gave back the last.")
+    gpu_seconds: Whole = Field(0, description="GPUs × seconds that it held.")
+    busy: Busy = Field(default_factory=Busy, description="Use of its GPUs.")
+    memory_mib: Memory = Field(default_factory=Memory, description="Device memory.")
+    host: HostUse = Field(default_factory=HostUse, description="CPU and memory beside it.")
+    idle_since: Time | None = Field(
+        None, description="No kernel of it was seen since then; absent: it is not idle."
+    )
+    advice: list[Advice] = Field(
+        default_factory=list, max_length=8, description="What to change; the first matters most."
+    )
+    curve: Curve | None = Field(None, description="Use over its life.")
+
+
+class GPUUsageStatus(ApiModel):
+    """What was seen."""
+
+    observed_at: Time | None = Field(None, description="Of which moment these figures are.")
+    gpus: float = Field(0, ge=0, description="GPUs that the namespace holds.")
+    workloads: list[Workload] = Field(
+        default_factory=list,
+        max_length=MOST_WORKLOADS,
+        description="Those that run, and those that ended in the last seven days.",
+    )
+    omitted: Whole = Field(
+        0, description="Workloads that are left out, as the object would be too large: the least."
+    )

@@ -1,0 +1,137 @@
+"""What an agent answers when the leader asks what is going on at its node, as msgpack.
+
+Ages are told, never times: a node's clock may be wrong. Ratios are 0 to 1. What nobody knows is
+absent, never 0. Fields that a reader does not know are skipped.
+"""
+
+import msgspec
+
+from gpu_scheduler.usage.window import Window
+
+VERSION = 1
+BUCKETS = 10  # of the histogram of use: below 10 %, below 20 %, and so on
+
+
+class _Struct(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
+    pass
+
+
+class DeviceNow(_Struct, frozen=True, kw_only=True):
+    """A device at the last look.
+
+    Attributes:
+        uuid: NVIDIA's identifier.
+        busy: share of time with a kernel of anybody.
+        memory_mib: in use.
+        allocated: sum of the shares on it.
+        used: of these, sum of what each uses, at most its share; None: not known of one.
+    """
+
+    uuid: str
+    busy: float | None = None
+    memory_mib: float | None = None
+    allocated: float = 0.0
+    used: float | None = None
+
+
+class Totals(_Struct, frozen=True, kw_only=True):
+    """Of one share since it began, of the time in which it was looked at.
+
+    Attributes:
+        seconds: in which its use was known.
+        busy_seconds: of these with a kernel.
+        buckets: seconds by use.
+        peak_mib: most memory that it held.
+        idle_seconds: since a kernel was seen last, or since it began.
+        ever_busy: a kernel of it was seen.
+        refused: allocations that its cap refused.
+    """
+
+    seconds: float = 0.0
+    busy_seconds: float = 0.0
+    buckets: tuple[int, ...] = (0,) * BUCKETS
+    peak_mib: int = 0
+    idle_seconds: int = 0
+    ever_busy: bool = False
+    refused: int = 0
+
+
+class ShareUse(_Struct, frozen=True, kw_only=True):
+    """A container's share of one device, running or ended.
+
+    Attributes:
+        device: UUID.
+        pod_uid: of its pod, and so on: as the operator named them.
+        share: of the device, 0 to 1.
+        cap_mib: memory that it may hold there.
+        age_seconds: since it was seen first.
+        ended_seconds: since it was gone; None while it runs.
+        totals: since it began.
+        busy: share of time with a kernel of its own, at the last look.
+        memory_mib: that it holds.
+        cpu_milli: cores in use × 1000; and so on: of the container, not of this device.
+        windows: the last full ones, the oldest first; left out where the asker has them.
+    """
+
+    device: str
+    pod_uid: str
+    container: str
+    namespace: str = ""
+    pod: str = ""
+    job: str = ""
+    project: str = ""
+    share: float = 0.0
+    cap_mib: int = 0
+    age_seconds: int = 0
+    ended_seconds: int | None = None
+    totals: Totals = Totals()
+    busy: float | None = None
+    memory_mib: float | None = None
+    cpu_milli: float | None = None
+    cpu_limit_milli: float | None = None
+    ram_mib: float | None = None
+    ram_limit_mib: float | None = None
+    windows: tuple[Window, ...] = ()
+
+
+class AgentUsage(_Struct, frozen=True, kw_only=True):
+    """The whole answer.
+
+    Attributes:
+        v: of this form.
+        look: number of the last look, one each ten seconds; never goes back.
+        devices: all of the node that can be read.
+        shares: those that run, and those that ended since the asker's last look.
+    """
+
+    v: int = VERSION
+    look: int = 0
+    devices: tuple[DeviceNow, ...] = ()
+    shares: tuple[ShareUse, ...] = ()
+
+
+_DECODER = msgspec.msgpack.Decoder(AgentUsage)
+
+
+class BadAnswerError(ValueError):
+    """It is not what an agent of this version answers."""
+
+
+def dumps(answer: AgentUsage) -> bytes:
+    """The body."""
+    return msgspec.msgpack.encode(answer)
+
+
+def parse(body: bytes) -> AgentUsage:
+    """What a body says.
+
+    Raises:
+        BadAnswerError: not msgpack, another version, or a field of the wrong type.
+    """
+    try:
+        answer = _DECODER.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadAnswerError(f"an answer that cannot be read: {error}") from None
+    if answer.v != VERSION:
+        raise BadAnswerError(f"an answer of version {answer.v}, expected {VERSION}")
+    return answer
