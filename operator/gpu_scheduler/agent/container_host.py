@@ -23,6 +23,8 @@ class HostUse:
     memory_mib: float | None = None  # without file pages that nobody has touched for long
     io_stalled: float | None = None
     memory_stalled: float | None = None
+    cpu_limit_milli: float | None = None
+    memory_limit_mib: float | None = None
 
 
 UNKNOWN = HostUse()

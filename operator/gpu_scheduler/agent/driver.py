@@ -61,6 +61,8 @@ class Load:
     busy_ratio: float | None = None
     power_watts: float | None = None
     temperature_celsius: float | None = None
+    tensor_ratio: float | None = None
+    throttled: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

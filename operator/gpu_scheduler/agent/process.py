@@ -20,6 +20,7 @@ from gpu_scheduler.agent.container_host import ContainerHost
 from gpu_scheduler.agent.driver import Driver
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.heartbeat import Heartbeat
+from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import rings
 from gpu_scheduler.agent.history.recorder import FILE, Recorder
@@ -36,6 +37,7 @@ from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sampler
 from gpu_scheduler.agent.settings import AgentSettings
 from gpu_scheduler.agent.usage import Surroundings
+from gpu_scheduler.agent.usage_port import route
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.orders import Orders
 from gpu_scheduler.kube.client import Client
@@ -74,6 +76,7 @@ class AgentProcess:
         self.clock = Clock()
         self.metrics = AgentMetrics(settings.node, self.clock)
         self._ordered = asyncio.Event()
+        self._usage_digest = ""
         self._orders = OrdersFile(Path(settings.orders_file), self._take)
         sampler = Sampler(
             driver,
@@ -145,7 +148,12 @@ class AgentProcess:
         self.pods.take(orders, time.monotonic())
         self.publisher.take(orders)
         self._heartbeat.take(orders)
+        self._usage_digest = orders.usage_digest
         self._ordered.set()
+
+    def _answering(self) -> Answering | None:
+        recorder = self._poller.recorder
+        return recorder.answering if recorder is not None and recorder.answering.ready else None
 
     def _kernel(self, layer: selftest.Layer) -> None:
         log.info("kernel limits %s: %s", layer.result, layer.detail)
@@ -156,6 +164,7 @@ class AgentProcess:
         if not self._settings.admin_port:
             return None
         application = admin_app(self.metrics.registry, ready=self._missing, state=lambda: "agent")
+        application.add_routes([route(lambda: self._usage_digest, self._answering)])
         return await serve(application, self._settings.admin_host, self._settings.admin_port)
 
     def _missing(self) -> str:

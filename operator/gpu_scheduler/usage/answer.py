@@ -35,55 +35,76 @@ class DeviceNow(_Struct, frozen=True, kw_only=True):
 
 
 class Totals(_Struct, frozen=True, kw_only=True):
-    """Of one share since it began, of the time in which it was looked at.
+    """Of one or more shares since they began, of the time in which they were looked at.
 
     Attributes:
-        seconds: in which its use was known.
+        containers: how many shares are summed up.
+        seconds: in which their use was known.
         busy_seconds: of these with a kernel.
+        held_gpu_seconds: share × time, also while their use was not known.
+        used_gpu_seconds: of these used: at most the share.
+        unused_gpu_seconds: of these without any kernel.
         buckets: seconds by use.
-        peak_mib: most memory that it held.
-        idle_seconds: since a kernel was seen last, or since it began.
-        ever_busy: a kernel of it was seen.
-        refused: allocations that its cap refused.
+        peak_mib: most memory that one of them held.
+        refused: allocations that caps refused.
     """
 
+    containers: int = 0
     seconds: float = 0.0
     busy_seconds: float = 0.0
+    held_gpu_seconds: float = 0.0
+    used_gpu_seconds: float = 0.0
+    unused_gpu_seconds: float = 0.0
     buckets: tuple[int, ...] = (0,) * BUCKETS
     peak_mib: int = 0
-    idle_seconds: int = 0
-    ever_busy: bool = False
     refused: int = 0
+
+    def __add__(self, other: "Totals") -> "Totals":
+        """Of both."""
+        return Totals(
+            containers=self.containers + other.containers,
+            seconds=self.seconds + other.seconds,
+            busy_seconds=self.busy_seconds + other.busy_seconds,
+            held_gpu_seconds=self.held_gpu_seconds + other.held_gpu_seconds,
+            used_gpu_seconds=self.used_gpu_seconds + other.used_gpu_seconds,
+            unused_gpu_seconds=self.unused_gpu_seconds + other.unused_gpu_seconds,
+            buckets=tuple(map(sum, zip(self.buckets, other.buckets, strict=True))),
+            peak_mib=max(self.peak_mib, other.peak_mib),
+            refused=self.refused + other.refused,
+        )
 
 
 class ShareUse(_Struct, frozen=True, kw_only=True):
-    """A container's share of one device, running or ended.
+    """A running container's share of one device.
 
     Attributes:
         device: UUID.
-        pod_uid: of its pod, and so on: as the operator named them.
+        work: of whose it is, see ``OrderedPod``; and so on: as the operator named them.
         share: of the device, 0 to 1.
         cap_mib: memory that it may hold there.
+        device_mib: memory of the device.
+        compute_capability: of the device, such as 8.0.
         age_seconds: since it was seen first.
-        ended_seconds: since it was gone; None while it runs.
+        idle_seconds: since a kernel was seen last, or since it began; None: its use is not known.
+        ever_busy: a kernel of it was seen.
         totals: since it began.
         busy: share of time with a kernel of its own, at the last look.
         memory_mib: that it holds.
         cpu_milli: cores in use × 1000; and so on: of the container, not of this device.
-        windows: the last full ones, the oldest first; left out where the asker has them.
+        windows: the last full ones, the oldest first; None where the asker has them.
     """
 
     device: str
     pod_uid: str
     container: str
-    namespace: str = ""
-    pod: str = ""
-    job: str = ""
-    project: str = ""
+    work: str = ""
     share: float = 0.0
     cap_mib: int = 0
+    device_mib: int = 0
+    compute_capability: str = ""
     age_seconds: int = 0
-    ended_seconds: int | None = None
+    idle_seconds: int | None = None
+    ever_busy: bool = False
     totals: Totals = Totals()
     busy: float | None = None
     memory_mib: float | None = None
@@ -91,7 +112,19 @@ class ShareUse(_Struct, frozen=True, kw_only=True):
     cpu_limit_milli: float | None = None
     ram_mib: float | None = None
     ram_limit_mib: float | None = None
-    windows: tuple[Window, ...] = ()
+    windows: tuple[Window, ...] | None = None
+
+
+class EndedUse(_Struct, frozen=True, kw_only=True):
+    """All shares of one work that have ended on this node.
+
+    Attributes:
+        work: whose they were.
+        totals: of all of them.
+    """
+
+    work: str
+    totals: Totals
 
 
 class AgentUsage(_Struct, frozen=True, kw_only=True):
@@ -101,13 +134,15 @@ class AgentUsage(_Struct, frozen=True, kw_only=True):
         v: of this form.
         look: number of the last look, one each ten seconds; never goes back.
         devices: all of the node that can be read.
-        shares: those that run, and those that ended since the asker's last look.
+        shares: of all that runs.
+        ended: where a share ended since the asker's last look, or one still runs.
     """
 
     v: int = VERSION
     look: int = 0
     devices: tuple[DeviceNow, ...] = ()
     shares: tuple[ShareUse, ...] = ()
+    ended: tuple[EndedUse, ...] = ()
 
 
 _DECODER = msgspec.msgpack.Decoder(AgentUsage)

@@ -62,6 +62,7 @@ class Kind(IntEnum):
     DEVICE = 1
     SHARE = 2
     CONTAINER = 3
+    WORK = 4  # sums alone: of rings that others needed
 
 
 _COLUMNS: dict[Kind, tuple[Column, ...]] = {
@@ -72,10 +73,14 @@ _COLUMNS: dict[Kind, tuple[Column, ...]] = {
         Column("used", RATIO, (MEAN,)),  # of these: sum of what each uses, at most its share
         Column("powerWatts", SMALL, (MEAN, MAX)),
         Column("temperatureCelsius", SMALL, (MEAN, MAX)),
+        Column("tensor", RATIO, (MEAN, MAX)),
+        Column("throttled", RATIO, (MEAN,)),  # 1: heat or a power brake held it back
     ),
     Kind.SHARE: (
         Column("busy", RATIO, _ALL),  # share of time with a kernel of its own
         Column("memoryMiB", AMOUNT, (MEAN, MAX)),
+        Column("neighboursAbove", RATIO, (MEAN,)),  # what the others use above their shares
+        Column("refused", SMALL, (MAX,)),  # allocations that its cap refused since the look before
     ),
     Kind.CONTAINER: (
         Column("cpuMilli", AMOUNT, (MEAN, MAX)),
@@ -83,6 +88,7 @@ _COLUMNS: dict[Kind, tuple[Column, ...]] = {
         Column("ioStalled", RATIO, (MEAN, MAX)),  # share of time in which all of it waited
         Column("memoryStalled", RATIO, (MEAN, MAX)),
     ),
+    Kind.WORK: (),
 }
 
 

@@ -3,7 +3,8 @@
 So a disk that fills up later takes nothing from it. A file that is not ours, or of another version,
 is set aside under another name and begun anew. Who needs a ring gets one that is nobody's, else
 that of who ended first: of the containers that ran for less than ten minutes while there are any,
-so that thousands of short trials push out each other and nobody else.
+so that thousands of short trials push out each other and nobody else. Their sums stay, in one ring
+for all of a work's.
 """
 
 import logging
@@ -14,13 +15,14 @@ from pathlib import Path
 from secrets import randbits
 from struct import Struct
 
+from gpu_scheduler.agent.history.columns import Kind
 from gpu_scheduler.agent.history.history_clock import MARK_BYTES, HistoryClock
 from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS_OF_STEP, Owner, Slot
 
 log = logging.getLogger(__name__)
 
 _MAGIC = b"GPUHIST\0"
-_VERSION = 1
+_VERSION = 2
 _HEAD = Struct("<8sIII")  # magic, version, bytes of a ring, rings
 _MARKS_AT = (512, 1024)
 _SLOTS_AT = 4096
@@ -80,7 +82,7 @@ class HistoryFile:
         found = self._take()
         if found is None:
             return None
-        found.begin(owner, self.look(), randbits(31) + 1)
+        found.begin(owner, self.look(), _generation())
         self._slots[owner] = found
         return found
 
@@ -99,13 +101,25 @@ class HistoryFile:
         os.close(self._fd)
 
     def _take(self) -> Slot | None:
-        if self._free:
-            return self._free.pop()
-        ended = (slot for slot in self._slots.values() if slot.last)
-        first = min(ended, key=lambda slot: (not _was_short(slot), slot.last), default=None)
-        if first is not None and first.owner is not None:
+        while not self._free:
+            ended = (slot for slot in self._slots.values() if slot.last)
+            first = min(ended, key=lambda slot: (not _was_short(slot), slot.last), default=None)
+            if first is None or first.owner is None:
+                return None
             del self._slots[first.owner]
-        return first
+            if first.owner.kind is not Kind.SHARE or not first.owner.work:
+                return first
+            of_work = Owner(kind=Kind.WORK, work=first.owner.work)
+            sums = self._slots.get(of_work)
+            if sums is not None:
+                sums.take(first, self.look())
+                sums.end(self.look())
+                return first
+            # It becomes the one for the sums, and the next one is taken.
+            first.begin(of_work, self.look(), _generation(), sums=first.totals(self.look()))
+            first.end(self.look())
+            self._slots[of_work] = first
+        return self._free.pop()
 
     def _begin(self, path: Path) -> None:
         head = _HEAD.pack(_MAGIC, _VERSION, Slot.SIZE, self.count)
@@ -147,7 +161,12 @@ def rings(path: Path, clock: HistoryClock) -> list[Slot]:
 
 
 def _was_short(slot: Slot) -> bool:
-    return slot.last - slot.first < LOOKS_OF_STEP
+    of_work = slot.owner is not None and slot.owner.kind is Kind.WORK
+    return not of_work and slot.last - slot.first < LOOKS_OF_STEP
+
+
+def _generation() -> int:
+    return randbits(31) + 1
 
 
 def _open(path: Path) -> int:

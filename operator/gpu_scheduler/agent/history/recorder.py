@@ -8,14 +8,14 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from gpu_scheduler.agent.container_host import UNKNOWN, HostUse
-from gpu_scheduler.agent.history.columns import Kind, Values
+from gpu_scheduler.agent.container_host import HostUse
+from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import HistoryError, HistoryFile
+from gpu_scheduler.agent.history.rows import Row, of_containers, of_devices
 from gpu_scheduler.agent.history.slot import LOOKS, LOOKS_OF_STEP, Owner
-from gpu_scheduler.agent.sampler import DeviceSample, Sample
+from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.usage import ContainerUse
-from gpu_scheduler.core.model.units import MIB
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ class Recorder:
         self.file: HistoryFile | None = None
         self.without_ring = 0
         """Containers at the last look for which there was no ring left."""
+        self.answering = Answering()
+        """What the leader is answered."""
         self._look = self._step = -1
         self._peaks: dict[Owner, float] = {}  # MiB, since the last row
         self._try_at = float("-inf")
@@ -67,9 +69,9 @@ class Recorder:
         self._look = self._step = -1
 
     def _take(self, sample: Sample, uses: Collection[ContainerUse], now: float) -> None:
-        rows = _rows(sample, uses)
-        for owner, values in rows.items():
-            if (memory := values.get("memoryMiB")) is not None:
+        rows = of_devices(sample, uses)
+        for owner, row in rows.items():
+            if (memory := row.values.get("memoryMiB")) is not None:
                 self._peaks[owner] = max(self._peaks.get(owner, 0.0), memory)
         if self.file is None:
             self.file = HistoryFile(self._path, self._megabytes, self._clock)
@@ -77,32 +79,30 @@ class Recorder:
         if look == self._look:
             return
         hosts = self._host_of([each.container.own.id for each in uses], now)
-        for use in uses:
-            if use.container.own.id:
-                rows[_owner(Kind.CONTAINER, use)] = _of_host(
-                    hosts.get(use.container.own.id, UNKNOWN)
-                )
-        self._write(self.file, look, rows)
+        self._write(self.file, look, rows | of_containers(uses, hosts))
+        self.answering.update(self.file, sample, uses, hosts)
 
-    def _write(self, file: HistoryFile, look: int, rows: Mapping[Owner, Values]) -> None:
+    def _write(self, file: HistoryFile, look: int, rows: Mapping[Owner, Row]) -> None:
         self._close_steps(file, look)
         for held in tuple(file.slots()):
             if held.owner is not None and held.owner.container_id and held.owner not in rows:
                 file.end(held)
         self.without_ring = 0
-        for owner, values in rows.items():
+        for owner, row in rows.items():
             slot = file.of(owner)
             if slot is None:
                 self.without_ring += 1
-            elif values:
-                slot.add(look, {**values, **self._peak(owner, values)})
+                continue
+            slot.sums.share = row.share
+            if row.values:
+                slot.add(look, {**row.values, **self._peak(owner, row)})
         file.mark()
         self._peaks = {}
         self._look = look
 
-    def _peak(self, owner: Owner, values: Values) -> Values:
+    def _peak(self, owner: Owner, row: Row) -> dict[str, float]:
         peak = self._peaks.get(owner)
-        return {} if peak is None else {"memoryMiB": max(peak, values.get("memoryMiB") or 0.0)}
+        return {} if peak is None else {"memoryMiB": max(peak, row.values.get("memoryMiB") or 0.0)}
 
     def _close_steps(self, file: HistoryFile, look: int) -> None:
         """Those that have ended since the last look; at the start all whose looks are there."""
@@ -113,66 +113,3 @@ class Recorder:
                 if not slot.last or slot.last // LOOKS_OF_STEP >= each:
                     slot.close_step(each)
         self._step = step
-
-
-def _rows(sample: Sample, uses: Collection[ContainerUse]) -> dict[Owner, Values]:
-    """What a look says of devices and of shares; of what could not be read, nothing: a gap."""
-    rows: dict[Owner, Values] = {}
-    allocated: dict[str, list[tuple[float, float | None]]] = {}
-    total = {d.facts.uuid: _total_mib(d) for d in sample.devices}
-    for use in uses:
-        for each in use.uses:
-            size = total.get(each.uuid)
-            if size:
-                share = min(each.cap_mib / size, 1.0)
-                allocated.setdefault(each.uuid, []).append((share, each.busy_ratio))
-            if use.container.own.id:
-                seen = {"busy": each.busy_ratio, "memoryMiB": each.used_mib}
-                rows[_owner(Kind.SHARE, use, each.uuid)] = seen if each.readable else {}
-    for device in sample.devices:
-        shares = allocated.get(device.facts.uuid, [])
-        row = _of_device(device, shares) if device.readable else {}
-        rows[Owner(kind=Kind.DEVICE, device=device.facts.uuid)] = row
-    return rows
-
-
-def _of_device(device: DeviceSample, shares: Collection[tuple[float, float | None]]) -> Values:
-    known = [(share, busy) for share, busy in shares if busy is not None]
-    memory = device.memory
-    return {
-        "busy": device.load.busy_ratio,
-        "memoryMiB": None if memory is None else memory.used_bytes / MIB,
-        "allocated": min(sum(share for share, _ in shares), 1.0),
-        "used": None if len(known) < len(shares) else sum(min(each) for each in known),
-        "powerWatts": device.load.power_watts,
-        "temperatureCelsius": device.load.temperature_celsius,
-    }
-
-
-def _of_host(use: HostUse) -> Values:
-    return {
-        "cpuMilli": use.cpu_milli,
-        "memoryMiB": use.memory_mib,
-        "ioStalled": use.io_stalled,
-        "memoryStalled": use.memory_stalled,
-    }
-
-
-def _total_mib(device: DeviceSample) -> float | None:
-    memory = device.memory or device.facts.memory
-    return None if memory is None else memory.total_bytes / MIB
-
-
-def _owner(kind: Kind, use: ContainerUse, device: str = "") -> Owner:
-    pod, own = use.container.pod, use.container.own
-    return Owner(
-        kind=kind,
-        device=device,
-        container_id=own.id,
-        pod_uid=pod.uid,
-        namespace=pod.namespace,
-        pod=pod.name,
-        container=own.name,
-        job=pod.job,
-        project=pod.project,
-    )

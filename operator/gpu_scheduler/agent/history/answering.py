@@ -1,0 +1,224 @@
+"""What the leader is answered: made with each look, in its thread, and read from any other.
+
+Windows are cut every fifteen minutes of a share's life, after its warm-up, and told once to whoever
+asks; after a restart of the agent they come from the rings.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from gpu_scheduler.agent.container_host import UNKNOWN, HostUse
+from gpu_scheduler.agent.driver import DeviceProperties
+from gpu_scheduler.agent.history.columns import Kind, Values
+from gpu_scheduler.agent.history.history_file import HistoryFile
+from gpu_scheduler.agent.history.rows import container_owner, device_mib, share_owner
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS, Owner, Slot
+from gpu_scheduler.agent.sampler import Sample
+from gpu_scheduler.agent.usage import ContainerUse
+from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, EndedUse, ShareUse, Totals
+from gpu_scheduler.usage.window import (
+    MOST_WINDOWS,
+    WARM_UP_SECONDS,
+    WINDOW_SECONDS,
+    Look,
+    Window,
+    window,
+)
+
+_WARM_UP = WARM_UP_SECONDS // LOOK_SECONDS
+_WINDOW = WINDOW_SECONDS // LOOK_SECONDS
+_ALONE = 0.05  # so much of a device's use may be nobody's
+_Slots = Mapping[Owner, Slot]
+
+
+@dataclass(frozen=True, slots=True)
+class _Windows:
+    """Of a share; ``count``: how many it has had, ``cut``: at which look the last was cut."""
+
+    count: int = 0
+    cut: int = 0
+    last: tuple[Window, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    look: int = 0
+    devices: tuple[DeviceNow, ...] = ()
+    shares: tuple[tuple[int, ShareUse], ...] = ()  # and when its last window was cut
+    ended: tuple[tuple[int, EndedUse], ...] = ()  # and at which look
+
+
+class Answering:
+    """The answer of this moment."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._answer = _Answer()
+        self._windows: dict[Owner, _Windows] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether there was a look."""
+        return self._answer.look > 0
+
+    def answer(self, since: int) -> AgentUsage:
+        """All that is new to somebody who has the answer of look ``since``; 0: who has none."""
+        now = self._answer
+        if since > now.look:  # of a history that is no more
+            since = 0
+        running = {share.work for _, share in now.shares}
+        return AgentUsage(
+            look=now.look,
+            devices=now.devices,
+            shares=tuple(
+                share if cut >= since else replace(share, windows=None) for cut, share in now.shares
+            ),
+            ended=tuple(use for last, use in now.ended if last >= since or use.work in running),
+        )
+
+    def update(
+        self,
+        file: HistoryFile,
+        sample: Sample,
+        uses: Collection[ContainerUse],
+        hosts: Mapping[str, HostUse],
+    ) -> None:
+        """Take over what was just written; ``hosts``: use of the node by container id."""
+        look = file.look()
+        slots = {slot.owner: slot for slot in file.slots() if slot.owner is not None}
+        devices = {device.facts.uuid: device for device in sample.devices}
+        windows: dict[Owner, _Windows] = {}
+        shares: list[tuple[int, ShareUse]] = []
+        for use in uses:
+            host = hosts.get(use.container.own.id, UNKNOWN)
+            for each in use.uses:
+                owner, device = share_owner(use, each.uuid), devices.get(each.uuid)
+                slot = slots.get(owner)
+                if slot is None or device is None:
+                    continue
+                windows[owner] = cut = self._cut(slots, slot, container_owner(use), host, look)
+                share = _share(slot, owner, host, look)
+                size = round(device_mib(device) or 0)
+                shares.append(
+                    (
+                        cut.cut,
+                        replace(
+                            share,
+                            cap_mib=each.cap_mib,
+                            device_mib=size,
+                            compute_capability=device.facts.compute_capability,
+                            busy=each.busy_ratio,
+                            memory_mib=each.used_mib,
+                            windows=cut.last,
+                        ),
+                    )
+                )
+        self._windows = windows
+        self._answer = _Answer(
+            look,
+            tuple(_device(slots, device.facts, look) for device in sample.devices),
+            tuple(shares),
+            tuple(_ended(slots.values(), look)),
+        )
+
+    def _cut(
+        self, slots: _Slots, slot: Slot, container: Owner, host: HostUse, look: int
+    ) -> _Windows:
+        """The share's windows, with those that are full now."""
+        assert slot.owner is not None
+        known = self._windows.get(slot.owner, _Windows())
+        begin = slot.first + _WARM_UP
+        count = max(look - begin, 0) // _WINDOW
+        if count <= known.count:
+            return known
+        cut = list(known.last)
+        for number in range(max(known.count, count - MOST_WINDOWS), count):
+            since = begin + number * _WINDOW
+            until = since + _WINDOW
+            device = dict(
+                _looks(slots, Owner(kind=Kind.DEVICE, device=slot.owner.device), since, until)
+            )
+            of_host = dict(_looks(slots, container, since, until))
+            looks = [
+                _look(values, device.get(at, {}), of_host.get(at, {}), host)
+                for at, values in slot.looks(since, until)
+            ]
+            cut.append(window(looks, slot.sums.share))
+        return _Windows(count, look, tuple(cut[-MOST_WINDOWS:]))
+
+
+def _looks(slots: _Slots, owner: Owner, since: int, until: int) -> Iterable[tuple[int, Values]]:
+    slot = slots.get(owner)
+    return () if slot is None else slot.looks(since, until)
+
+
+def _look(share: Values, device: Values, used: Values, limits: HostUse) -> Look:
+    busy, anybody = share.get("busy"), device.get("busy")
+    alone = busy is not None and anybody is not None and anybody - busy <= _ALONE
+    held_back = device.get("throttled")
+    return Look(
+        busy=busy,
+        memory_mib=share.get("memoryMiB"),
+        device_busy=anybody,
+        neighbours_above=share.get("neighboursAbove"),
+        tensor=device.get("tensor") if alone else None,
+        throttled=None if held_back is None else held_back > 0,
+        refused=round(share.get("refused") or 0),
+        cpu=_part(used.get("cpuMilli"), limits.cpu_limit_milli),
+        ram=_part(used.get("memoryMiB"), limits.memory_limit_mib),
+        io_stalled=used.get("ioStalled"),
+    )
+
+
+def _part(used: float | None, limit: float | None) -> float | None:
+    return used / limit if used is not None and limit else None
+
+
+def _share(slot: Slot, owner: Owner, host: HostUse, look: int) -> ShareUse:
+    sums = slot.sums
+    return ShareUse(
+        device=owner.device,
+        pod_uid=owner.pod_uid,
+        container=owner.container,
+        work=owner.work,
+        share=sums.share,
+        age_seconds=slot.age_seconds(look),
+        idle_seconds=sums.idle_seconds if sums.seconds else None,
+        ever_busy=bool(sums.last_busy),
+        totals=slot.totals(look),
+        cpu_milli=host.cpu_milli,
+        cpu_limit_milli=host.cpu_limit_milli,
+        ram_mib=host.memory_mib,
+        ram_limit_mib=host.memory_limit_mib,
+    )
+
+
+def _device(slots: _Slots, device: DeviceProperties, look: int) -> DeviceNow:
+    """As its ring has it of this look; nothing, where there is none."""
+    seen = _looks(slots, Owner(kind=Kind.DEVICE, device=device.uuid), look, look + 1)
+    values: Values = next((each for _, each in seen), {})
+    return DeviceNow(
+        uuid=device.uuid,
+        busy=values.get("busy"),
+        memory_mib=values.get("memoryMiB"),
+        allocated=values.get("allocated") or 0.0,
+        used=values.get("used"),
+    )
+
+
+def _ended(slots: Iterable[Slot], look: int) -> Iterable[tuple[int, EndedUse]]:
+    """By work, all its shares that are no more, and when the last of them ended."""
+    found: dict[str, tuple[int, Totals]] = {}
+    rings = [slot for slot in slots if slot.owner is not None and slot.last]
+    summed = {slot.sums.summed for slot in rings}
+    for slot in rings:
+        owner = slot.owner
+        if owner is None or owner.kind not in (Kind.SHARE, Kind.WORK) or not owner.work:
+            continue
+        if owner.kind is Kind.SHARE and slot.generation in summed:
+            continue  # the node went down in the moment in which it was summed up
+        last, totals = found.get(owner.work, (0, Totals()))
+        found[owner.work] = max(last, slot.last), totals + slot.totals(look)
+    return ((last, EndedUse(work=work, totals=totals)) for work, (last, totals) in found.items())
