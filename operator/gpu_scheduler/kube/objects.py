@@ -279,6 +279,7 @@ class PodStatus(_Struct, frozen=True):
     reason: str = ""
     message: str = ""
     start_time: str = ""
+    pod_ip: str = msgspec.field(default="", name="podIP")
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[msgspec.Raw, ...] = ()  # ContainerStatus
     init_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same

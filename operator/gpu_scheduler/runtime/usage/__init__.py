@@ -1,0 +1,1 @@
+"""What work does with its GPUs, as the agents tell the leader: asked for, summed up, shown."""

@@ -1,0 +1,95 @@
+"""What the agents said last: by node, by pod, and the sums of what has ended.
+
+A node speaks for its own pods alone: what it says of others is left out.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.state.pods.pod import PodRecord
+from gpu_scheduler.usage.answer import AgentUsage, ShareUse, Totals
+
+_Place = tuple[str, str]  # container and device
+STALE_SECONDS = 45.0  # after which what was said is no figure of this moment
+
+
+@dataclass(slots=True)
+class _NodeUse:
+    """Of a node; ``at``: when it was answered, monotonic seconds."""
+
+    look: int = 0
+    at: float = float("-inf")
+    pods: dict[PodUID, dict[_Place, ShareUse]] = field(default_factory=dict)
+    ended: dict[str, Totals] = field(default_factory=dict)  # by work
+    silent: bool = False
+
+
+class SeenUse:
+    """Takes answers in."""
+
+    def __init__(self, pods: Mapping[PodUID, PodRecord]) -> None:
+        """``pods``: that are known."""
+        self._pods = pods
+        self._nodes: dict[str, _NodeUse] = {}
+
+    def look(self, node: str) -> int:
+        """The look of the last answer of a node; 0: there is none."""
+        known = self._nodes.get(node)
+        return known.look if known is not None else 0
+
+    def take(self, node: str, answer: AgentUsage, now: float) -> None:
+        """An agent has answered."""
+        known = self._nodes.setdefault(node, _NodeUse())
+        if answer.look < known.look:  # its history began anew
+            known.ended = {}
+        before = known.pods
+        pods: dict[PodUID, dict[_Place, ShareUse]] = {}
+        for share in answer.shares:
+            uid, place = PodUID(share.pod_uid), (share.container, share.device)
+            pod = self._pods.get(uid)
+            if pod is None or pod.node != node:
+                continue
+            if share.windows is None:
+                old = before.get(uid, {}).get(place)
+                share = replace(share, windows=old.windows if old is not None else ())
+            pods.setdefault(uid, {})[place] = share
+        known.pods = pods
+        known.ended |= {each.work: each.totals for each in answer.ended if each.work}
+        known.look, known.at, known.silent = answer.look, now, False
+
+    def silent(self, node: str) -> None:
+        """An agent has not answered."""
+        self._nodes.setdefault(node, _NodeUse()).silent = True
+
+    def forget(self, node: str) -> None:
+        """There is no agent on it any more; its sums of what has ended stay."""
+        known = self._nodes.get(node)
+        if known is not None:
+            known.pods = {}
+            known.silent = False
+
+    def silent_agents(self) -> int:
+        """How many did not answer the last time."""
+        return sum(node.silent for node in self._nodes.values())
+
+    def shares(self, pod: PodRecord, now: float) -> Iterator[ShareUse]:
+        """Of a pod, as far as its agent was heard of late; ``now``: monotonic seconds."""
+        node = self._nodes.get(pod.node)
+        if node is not None and now - node.at <= STALE_SECONDS:
+            yield from node.pods.get(pod.uid, {}).values()
+
+    def ended(self, work: str) -> Totals:
+        """The sums of all shares of a work that have ended, on all nodes."""
+        found = Totals()
+        for node in self._nodes.values():
+            if work in node.ended:
+                found += node.ended[work]
+        return found
+
+    def keep_ended(self, works: Mapping[str, object]) -> None:
+        """Forget the sums of all work but this."""
+        for node in self._nodes.values():
+            node.ended = {work: sums for work, sums in node.ended.items() if work in works}
