@@ -4,39 +4,22 @@
  *   fakegpuctl show                       one line of JSON: devices, processes, limits
  *   fakegpuctl xid UUID CODE              an XID event
  *   fakegpuctl set UUID FIELD NUMBER      lost, next-error (a CUresult), gpu-percent, …
- *   fakegpuctl busy PID PERCENT           how busy a process keeps the multiprocessors
+ *   fakegpuctl load UUID --util 70 …      what a device does from now on (README.md has the
+ * options) fakegpuctl play UUID FILE             a schedule of that, with seconds; "-": standard
+ * input fakegpuctl busy PID PERCENT           how busy a process keeps the multiprocessors, or
+ *                                         SECONDS:PERCENT,… by turns
  *
+ * A number in place of a UUID is the device's place in `show`.
  * The folder is FAKEGPU_DIR.
  */
 #define _GNU_SOURCE
-#include <stddef.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "state.h"
 
-static const struct {
-    const char *name;
-    size_t offset, size;
-} FIELDS[] = {
-#define FIELD(name, member) {name, offsetof(FgDevice, member), sizeof(((FgDevice *)0)->member)}
-    FIELD("lost", lost),
-    FIELD("next-error", next_error),
-    FIELD("recovery-action", recovery_action),
-    FIELD("gpu-percent", gpu_percent),
-    FIELD("memory-percent", memory_percent),
-    FIELD("temperature", temperature),
-    FIELD("milliwatts", milliwatts),
-    FIELD("ecc-corrected", ecc_corrected),
-    FIELD("ecc-uncorrected", ecc_uncorrected),
-    FIELD("retired-pages", retired_pages),
-    FIELD("remapped-rows", remapped_rows),
-    FIELD("remap-pending", remap_pending),
-    FIELD("remap-failed", remap_failed),
-    FIELD("peak", peak),
-#undef FIELD
-};
 static const char *const KINDS[FG_KINDS] = {"context", "module", "sync",  "managed",
                                             "pool",    "vmm",    "array", "graph"};
 
@@ -92,74 +75,96 @@ static void show(FgState *state) {
     printf("]}\n");
 }
 
-static FgDevice *find(FgState *state, const char *uuid) {
+/* By UUID, or by the place in `show`. */
+static FgDevice *find(FgState *state, const char *name) {
     for (uint32_t d = 0; d < state->shared->devices; d++) {
-        if (!strcmp(state->shared->device[d].uuid, uuid)) {
+        char place[16];
+        snprintf(place, sizeof place, "%u", d);
+        if (!strcmp(state->shared->device[d].uuid, name) || !strcmp(place, name)) {
             return &state->shared->device[d];
         }
     }
     return NULL;
 }
 
-static bool set(FgDevice *device, const char *name, uint64_t number) {
-    for (size_t f = 0; device && f < sizeof FIELDS / sizeof *FIELDS; f++) {
-        if (!strcmp(FIELDS[f].name, name)) {
-            uint32_t narrow = (uint32_t)number;
-            bool wide = FIELDS[f].size == sizeof number;
-            memcpy((char *)device + FIELDS[f].offset, wide ? (void *)&number : (void *)&narrow,
-                   FIELDS[f].size);
-            return true;
-        }
+static bool load(FgDevice *device, int count, char **words) {
+    bool good = device && count && count % 2 == 0;
+    for (int w = 0; good && w < count; w += 2) {
+        good = fg_option(device, NULL, 0, words[w], words[w + 1]);
     }
-    return false;
+    return good;
 }
 
-static bool raise_xid(FgDevice *device, uint64_t code) {
-    if (device) {
-        device->xids[device->xid_count++ % FG_XIDS] = code;
+/* Read before the lock is taken. "-" is standard input. */
+static bool read_schedule(const char *path, FgPlay *schedule) {
+    bool input = !strcmp(path, "-");
+    FILE *file = input ? stdin : fopen(path, "re");
+    if (!file) {
+        fprintf(stderr, "fakegpuctl: %s: %s\n", path, strerror(errno));
+        return false;
     }
-    return device != NULL;
+    int wrong = fg_read_schedule(file, schedule);
+    if (!input) {
+        fclose(file);
+    }
+    if (wrong > 0) {
+        fprintf(stderr, "fakegpuctl: %s: line %d is wrong\n", path, wrong);
+    } else if (wrong) {
+        fprintf(stderr, "fakegpuctl: %s: there is no step in it\n", path);
+    }
+    return !wrong;
 }
 
-static bool busy(FgState *state, int pid, uint32_t percent) {
+static bool busy(FgState *state, int pid, const char *text) {
     for (uint32_t s = 0; s < state->shared->high_slot; s++) {
         FgSlot *slot = &state->shared->slot[s];
         if (slot->used && fg_holder(state, (int)s) == pid) {
-            slot->sm_percent = percent;
-            return true;
+            return fg_set_busy(slot, text);
         }
     }
     return false;
 }
 
-static bool run(FgState *state, int count, char **words) {
+static bool run(FgState *state, const FgPlay *schedule, int count, char **words) {
     const char *verb = count > 1 ? words[1] : "";
     if (!strcmp(verb, "show") && count == 2) {
         fg_reap(state);
         show(state);
         return true;
-    } else if (!strcmp(verb, "xid") && count == 4) {
-        return raise_xid(find(state, words[2]), strtoull(words[3], NULL, 10));
-    } else if (!strcmp(verb, "set") && count == 5) {
-        return set(find(state, words[2]), words[3], strtoull(words[4], NULL, 10));
+    }
+    FgDevice *device = count > 2 ? find(state, words[2]) : NULL;
+    if (!strcmp(verb, "xid") && count == 4 && device) {
+        fg_raise_xid(device, strtoull(words[3], NULL, 10));
+        return true;
+    } else if (!strcmp(verb, "set") && count == 5 && device) {
+        return fg_set(device, words[3], strtoull(words[4], NULL, 10));
+    } else if (!strcmp(verb, "load") && count > 4) {
+        return load(device, count - 3, words + 3);
+    } else if (!strcmp(verb, "play") && count == 4 && device) {
+        fg_begin(device, schedule);
+        return true;
     } else if (!strcmp(verb, "busy") && count == 4) {
-        return busy(state, atoi(words[2]), (uint32_t)atoi(words[3]));
+        return busy(state, atoi(words[2]), words[3]);
     }
     return false;
 }
 
 int main(int count, char **words) {
     FgState state = {0};
+    FgPlay schedule;
+    if (count == 4 && !strcmp(words[1], "play") && !read_schedule(words[3], &schedule)) {
+        return 2;
+    }
     int error = fg_attach(&state, false);
     if (error) {
         fprintf(stderr, "fakegpuctl: %s: %s\n", fg_folder(), strerror(error));
         return 1;
     }
     fg_lock(&state);
-    bool done = run(&state, count, words);
+    bool done = run(&state, &schedule, count, words);
     fg_unlock(&state);
     if (!done) {
-        fprintf(stderr, "fakegpuctl: no such command, device, field or process\n");
+        fprintf(stderr, "fakegpuctl: no such command, device, field, value or process\n");
     }
     return done ? 0 : 2;
 }

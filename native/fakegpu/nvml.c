@@ -64,6 +64,7 @@ nvmlReturn_t nvml_enter(nvmlDevice_t device, FgDevice **shared) {
     }
     fg_lock(&nvml_state);
     *shared = &nvml_state.shared->device[device->shared];
+    fg_advance(*shared);
     return (*shared)->lost ? nvml_leave(NVML_ERROR_GPU_IS_LOST) : NVML_SUCCESS;
 }
 
@@ -155,8 +156,12 @@ static nvmlReturn_t handle(int index, nvmlDevice_t *device, nvmlReturn_t none) {
         return device ? none : NVML_ERROR_INVALID_ARGUMENT;
     }
     *device = &devices[index];
-    return nvml_state.shared->device[devices[index].shared].lost ? NVML_ERROR_GPU_IS_LOST
-                                                                 : NVML_SUCCESS;
+    FgDevice *shared = &nvml_state.shared->device[devices[index].shared];
+    fg_lock(&nvml_state);
+    fg_advance(shared);
+    bool lost = shared->lost;
+    fg_unlock(&nvml_state);
+    return lost ? NVML_ERROR_GPU_IS_LOST : NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {

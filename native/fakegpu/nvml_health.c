@@ -16,7 +16,9 @@ struct nvmlEventSet_st {
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *utilization) {
     NVML_ENTER(device, shared);
     NVML_REQUIRE(utilization, NVML_ERROR_INVALID_ARGUMENT);
-    *utilization = (nvmlUtilization_t){shared->gpu_percent, shared->memory_percent};
+    fg_reap(&nvml_state);
+    *utilization =
+        (nvmlUtilization_t){fg_device_busy(&nvml_state, device->shared), shared->memory_percent};
     return nvml_leave(NVML_SUCCESS);
 }
 
@@ -38,14 +40,14 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
     fg_reap(&nvml_state);
     for (uint32_t s = 0; s < nvml_state.shared->high_slot && now > since; s++) {
         const FgSlot *slot = &nvml_state.shared->slot[s];
-        bool busy = slot->used && slot->sm_percent && fg_slot_bytes(slot, device->shared);
-        pid_t pid = busy ? fg_holder(&nvml_state, (int)s) : 0;
+        uint32_t percent = slot->used && fg_slot_bytes(slot, device->shared) ? fg_busy(slot) : 0;
+        pid_t pid = percent ? fg_holder(&nvml_state, (int)s) : 0;
         if (pid <= 0) {
             continue;
         }
         if (found < room) {
             samples[found] = (nvmlProcessUtilizationSample_t){
-                .pid = (unsigned int)pid, .timeStamp = now, .smUtil = slot->sm_percent};
+                .pid = (unsigned int)pid, .timeStamp = now, .smUtil = percent};
         }
         found++;
     }
@@ -150,7 +152,10 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long ty
 
 static bool next_event(nvmlEventSet_t set, nvmlEventData_t *data) {
     for (int d = 0; d < FG_DEVICES; d++) {
-        const FgDevice *shared = &nvml_state.shared->device[d];
+        FgDevice *shared = &nvml_state.shared->device[d];
+        if (set->watched[d]) {
+            fg_advance(shared); /* a schedule has XIDs as well */
+        }
         if (set->watched[d] && set->seen[d] < shared->xid_count) {
             if (shared->xid_count - set->seen[d] > FG_XIDS) { /* older ones are lost */
                 set->seen[d] = shared->xid_count - FG_XIDS;

@@ -1,10 +1,13 @@
 /* The fake NVML: what monitors show of a passively cooled data-centre GPU that nobody has tuned. */
+#define _GNU_SOURCE
+#include <time.h>
+
 #include "nvml.h"
 
-enum { CLOCKS = 4, LIMIT_MILLIWATTS = 250000, PERSISTENT = 1 };
+enum { CLOCKS = 4, LIMIT_MILLIWATTS = 250000, PERSISTENT = 1, SAMPLING_MICROSECONDS = 167000 };
 
-static const unsigned int clocks_mhz[CLOCKS] = {1410, 1410, 1215,
-                                                1275}; /* graphics, SM, memory, video */
+/* Graphics, SM, memory, video: nvmlClockType_t. */
+static const unsigned int most_mhz[CLOCKS] = {1410, 1410, 1215, 1275};
 
 static nvmlReturn_t not_supported(nvmlDevice_t device, const void *place) {
     NVML_ENTER(device, shared);
@@ -40,32 +43,61 @@ nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device, unsigned int
 }
 
 nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned int *mhz) {
-    bool known = type >= 0 && type < CLOCKS;
-    return fixed(device, known ? mhz : NULL, known ? clocks_mhz[type] : 0);
+    NVML_ENTER(device, shared);
+    NVML_REQUIRE(mhz && type >= 0 && type < CLOCKS, NVML_ERROR_INVALID_ARGUMENT);
+    const unsigned int now[CLOCKS] = {shared->sm_mhz, shared->sm_mhz, shared->memory_mhz,
+                                      most_mhz[CLOCKS - 1]};
+    *mhz = now[type];
+    return nvml_leave(NVML_SUCCESS);
 }
 
 nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned int *mhz) {
-    return nvmlDeviceGetClockInfo(device, type, mhz);
+    bool known = type >= 0 && type < CLOCKS;
+    return fixed(device, known ? mhz : NULL, known ? most_mhz[type] : 0);
 }
 
-static nvmlReturn_t idle(nvmlDevice_t device, unsigned int *percent, unsigned int *microseconds) {
-    nvmlReturn_t result = fixed(device, microseconds, 167000);
-    return result == NVML_SUCCESS ? fixed(device, percent, 0) : result;
+/* A bit mask of nvmlClocksEventReasons; the older name does the same ("nvmlDeviceQueries" in
+ * NVIDIA's NVML reference). */
+nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device,
+                                                    unsigned long long *reasons) {
+    NVML_ENTER(device, shared);
+    NVML_REQUIRE(reasons, NVML_ERROR_INVALID_ARGUMENT);
+    *reasons = shared->throttle;
+    return nvml_leave(NVML_SUCCESS);
+}
+NVML_FORWARD(nvmlDeviceGetCurrentClocksThrottleReasons,
+             (nvmlDevice_t device, unsigned long long *reasons),
+             nvmlDeviceGetCurrentClocksEventReasons(device, reasons))
+
+static nvmlReturn_t coder(nvmlDevice_t device, unsigned int *percent, unsigned int *microseconds,
+                          bool encodes) {
+    NVML_ENTER(device, shared);
+    NVML_REQUIRE(percent && microseconds, NVML_ERROR_INVALID_ARGUMENT);
+    *percent = encodes ? shared->encoder_percent : shared->decoder_percent;
+    *microseconds = SAMPLING_MICROSECONDS;
+    return nvml_leave(NVML_SUCCESS);
 }
 
 nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t device, unsigned int *percent,
                                              unsigned int *microseconds) {
-    return idle(device, percent, microseconds);
+    return coder(device, percent, microseconds, true);
 }
 
 nvmlReturn_t nvmlDeviceGetDecoderUtilization(nvmlDevice_t device, unsigned int *percent,
                                              unsigned int *microseconds) {
-    return idle(device, percent, microseconds);
+    return coder(device, percent, microseconds, false);
 }
 
+/* "This method queries a byte counter over a 20ms interval": the caller waits for that long. */
 nvmlReturn_t nvmlDeviceGetPcieThroughput(nvmlDevice_t device, int counter,
                                          unsigned int *kib_per_second) {
-    return fixed(device, counter == 0 || counter == 1 ? kib_per_second : NULL, 0);
+    const struct timespec interval = {.tv_nsec = 20000000};
+    NVML_ENTER(device, shared);
+    NVML_REQUIRE(kib_per_second && (counter == 0 || counter == 1), NVML_ERROR_INVALID_ARGUMENT);
+    *kib_per_second = counter == 0 ? shared->sent_kib : shared->received_kib;
+    nvml_leave(NVML_SUCCESS);
+    nanosleep(&interval, NULL);
+    return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *state) {

@@ -94,6 +94,19 @@ CUresult fg_enter_context(Device **device) {
     return result == CUDA_SUCCESS ? result : fg_leave(result);
 }
 
+/* For programs that make a trace: how busy this process is from now on, as FAKEGPU_BUSY has it. */
+__attribute__((visibility("default"))) int fakegpu_busy(const char *text) {
+    pthread_mutex_lock(&mutex);
+    bool done = false;
+    if (fg.ready && fg.state.slot >= 0) {
+        fg_lock(&fg.state);
+        done = fg_set_busy(&fg.state.shared->slot[fg.state.slot], text);
+        fg_unlock(&fg.state);
+    }
+    fg_leave(CUDA_SUCCESS);
+    return done ? 0 : -1;
+}
+
 bool fg_take(Device *device, FgKind kind, uint64_t bytes) {
     fg_lock(&fg.state);
     bool taken = fg_charge(&fg.state, device->shared, kind, bytes);

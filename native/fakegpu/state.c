@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t MAGIC = 0x33307570676b6166; /* fakgpu03 */
+static const uint64_t MAGIC = 0x34307570676b6166; /* fakgpu04 */
 
 /* Containers run as various users, so files are everybody's. O_CREAT comes second because the
  * kernel refuses it on another user's file in some folders (fs.protected_regular). */
@@ -146,6 +146,10 @@ static void take_slot(FgState *state) {
                                    .start_time = own_start_time(),
                                    .beside = getenv("FAKEGPU_BESIDE") != NULL};
         fg_own_cgroups(shared->slot[s].cgroups);
+        const char *busy = getenv("FAKEGPU_BUSY");
+        if (busy && !fg_set_busy(&shared->slot[s], busy)) {
+            fprintf(stderr, "fakegpu: FAKEGPU_BUSY: neither a percentage nor a schedule\n");
+        }
         if (shared->high_slot <= (uint32_t)s) {
             shared->high_slot = (uint32_t)s + 1;
         }
@@ -165,7 +169,8 @@ static int find_device(FgShared *shared, const FgDeviceConfig *wanted) {
     }
     FgDevice *device = &shared->device[d];
     if (d == shared->devices) {
-        *device = (FgDevice){.temperature = 40, .milliwatts = 60000};
+        *device =
+            (FgDevice){.temperature = 40, .milliwatts = 60000, .sm_mhz = 1410, .memory_mhz = 1215};
         memcpy(device->uuid, wanted->uuid, sizeof device->uuid);
         shared->devices++;
     }

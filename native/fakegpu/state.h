@@ -12,9 +12,18 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
-enum { FG_DEVICES = 20, FG_SLOTS = 2048, FG_XIDS = 64, FG_LIMITS = 256, FG_ANCESTORS = 12 };
+enum {
+    FG_DEVICES = 20,
+    FG_SLOTS = 2048,
+    FG_XIDS = 64,
+    FG_LIMITS = 256,
+    FG_ANCESTORS = 12,
+    FG_STEPS = 256,     /* of a device's schedule */
+    FG_BUSY_STEPS = 16, /* of a process's */
+};
 #define FG_MIB (UINT64_C(1) << 20)
 
 typedef enum {
@@ -48,12 +57,37 @@ typedef struct {
     bool memory_limits, na_used, na_busy;
 } FgConfig;
 
+/* From a second of a schedule on, a field of a device has this value (load.c has the table). */
+typedef struct {
+    uint32_t at_ms, field;
+    uint64_t value;
+} FgStep;
+
+/* A schedule that a device plays, from `start` on. */
+typedef struct {
+    uint64_t start;           /* microseconds of CLOCK_MONOTONIC */
+    uint32_t count, next;     /* steps in all, and the first that is still to come */
+    uint32_t loop_ms, unused; /* then it begins anew; 0: the last values stay */
+    FgStep step[FG_STEPS];
+} FgPlay;
+
+/* What a device has done so far, for whoever asks for the mean between two moments. */
+typedef struct {
+    uint64_t until; /* microseconds of CLOCK_MONOTONIC; 0: never looked at */
+    uint64_t tensor, memory, received, sent; /* per cent or KiB/s, times microseconds */
+} FgDone;
+
 /* A device as all processes see it; everything below `used` is set by fakegpuctl. */
 typedef struct {
     char uuid[64];
     uint64_t total, reserved, used; /* bytes */
     uint32_t lost, next_error, recovery_action, gpu_percent, memory_percent, temperature,
         milliwatts;
+    uint32_t tensor_percent, encoder_percent, decoder_percent, sm_mhz, memory_mhz;
+    uint32_t received_kib, sent_kib; /* over PCIe, a second */
+    uint64_t throttle;               /* bits of nvmlClocksEventReasons */
+    FgDone done;
+    FgPlay play;
     uint64_t ecc_corrected, ecc_uncorrected;
     uint32_t retired_pages, remapped_rows, remap_pending, remap_failed;
     uint64_t xid_count; /* ever; the last FG_XIDS are kept */
@@ -67,7 +101,11 @@ typedef struct {
     int32_t pid; /* in the process's own namespace */
     uint64_t pid_namespace, start_time;
     uint64_t cgroups[FG_ANCESTORS]; /* inodes: its cgroup, then its ancestors; 0 ends */
-    uint32_t sm_percent, beside;
+    uint32_t beside, busy_count;
+    uint64_t busy_start; /* microseconds of CLOCK_MONOTONIC */
+    struct {
+        uint32_t ms, percent; /* how busy, for how long; the last one is followed by the first */
+    } busy[FG_BUSY_STEPS];
     uint64_t bytes[FG_DEVICES][FG_KINDS];
 } FgSlot;
 
@@ -129,6 +167,34 @@ const char *fg_folder(void);
 static inline uint64_t fg_round_up(uint64_t bytes, uint64_t granule) {
     return (bytes + granule - 1) / granule * granule;
 }
+
+/* load.c. Applies what of the device's schedule is due, and adds up what it did. */
+void fg_advance(FgDevice *device);
+
+/* Sets a field by its name: what fakegpuctl's `set` takes, in the state's own units. */
+bool fg_set(FgDevice *device, const char *name, uint64_t number);
+
+/* One option with its value, as `fakegpuctl load` and a line of a schedule have them, for example
+ * "--power" and "310" (watts); false: no such thing. `at_ms` into the schedule `play`; NULL: now.
+ */
+bool fg_option(FgDevice *device, FgPlay *play, uint32_t at_ms, const char *name, const char *value);
+
+/* Reads a schedule; 0, or the number of the line that is wrong. */
+int fg_read_schedule(FILE *file, FgPlay *play);
+
+/* Begins to play it; what it counted before stays. */
+void fg_begin(FgDevice *device, const FgPlay *play);
+
+void fg_raise_xid(FgDevice *device, uint64_t code);
+
+/* How busy the process of a slot is now, per cent; and what keeps the device busy: what was set of
+ * it, or the sum over the processes that hold memory there, whichever is more, at most 100. */
+uint32_t fg_busy(const FgSlot *slot);
+uint32_t fg_device_busy(FgState *state, int device);
+
+/* "70", or seconds with percentages: "60:70,30:0" is 70 for a minute, 0 for half of one, and so on.
+ * false: it is neither, and the slot is as it was. */
+bool fg_set_busy(FgSlot *slot, const char *text);
 
 /* config.c: 0 or an errno. */
 int fg_read_config(FgConfig *config);

@@ -26,6 +26,7 @@ typedef enum {
 
 typedef struct nvmlDevice_st *nvmlDevice_t;
 typedef struct nvmlEventSet_st *nvmlEventSet_t;
+typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 
 #define NVML_VALUE_NOT_AVAILABLE          ((unsigned long long)-1) /* in place of a number of bytes */
 #define NVML_STRUCT_VERSION(type, number) ((unsigned int)(sizeof(type) | ((number) << 24)))
@@ -110,6 +111,46 @@ typedef struct {
 } nvmlGetMemoryLimits_v1_t;
 _Static_assert(sizeof(nvmlGetMemoryLimits_v1_t) == 32, "nvmlGetMemoryLimits_v1_t");
 
+/* Why clocks are lower than they could be: nvmlClocksEventReasons. */
+enum {
+    NVML_CLOCKS_SW_POWER_CAP = 0x04,
+    NVML_CLOCKS_HW_SLOWDOWN = 0x08,
+    NVML_CLOCKS_SW_THERMAL_SLOWDOWN = 0x20,
+    NVML_CLOCKS_HW_THERMAL_SLOWDOWN = 0x40,
+    NVML_CLOCKS_HW_POWER_BRAKE_SLOWDOWN = 0x80
+};
+
+/* GPU performance monitoring, devices from Hopper on. */
+enum {
+    NVML_GPM_METRICS_GET_VERSION = 1,
+    NVML_GPM_SUPPORT_VERSION = 1,
+    NVML_GPM_METRIC_ANY_TENSOR_UTIL = 5,  /* per cent of the time */
+    NVML_GPM_METRIC_DRAM_BW_UTIL = 10,    /* per cent of what is possible */
+    NVML_GPM_METRIC_PCIE_TX_PER_SEC = 20, /* MiB a second, from this GPU */
+    NVML_GPM_METRIC_PCIE_RX_PER_SEC = 21  /* and to it */
+};
+
+typedef struct {
+    unsigned int version, isSupportedDevice;
+} nvmlGpmSupport_t;
+
+typedef struct {
+    unsigned int metricId;
+    nvmlReturn_t nvmlReturn;
+    double value;
+    struct {
+        char *shortName, *longName, *unit;
+    } metricInfo;
+} nvmlGpmMetric_t;
+_Static_assert(sizeof(nvmlGpmMetric_t) == 40, "nvmlGpmMetric_t");
+
+typedef struct {
+    unsigned int version, numMetrics;
+    nvmlGpmSample_t sample1, sample2;
+    nvmlGpmMetric_t metrics[]; /* as many as the caller's NVML_GPM_METRIC_MAX */
+} nvmlGpmMetricsGet_t;
+_Static_assert(sizeof(nvmlGpmMetricsGet_t) == 24, "nvmlGpmMetricsGet_t");
+
 #ifndef NVML_API
 #define NVML_API
 #endif
@@ -189,6 +230,15 @@ NVML_API nvmlReturn_t nvmlDeviceGetEnforcedPowerLimit(nvmlDevice_t device,
 NVML_API nvmlReturn_t nvmlDeviceGetPowerManagementLimit(nvmlDevice_t device,
                                                         unsigned int *milliwatts);
 NVML_API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, int type, unsigned int *mhz);
+NVML_API nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device,
+                                                             unsigned long long *reasons);
+NVML_API nvmlReturn_t nvmlDeviceGetCurrentClocksThrottleReasons(nvmlDevice_t device,
+                                                                unsigned long long *reasons);
+NVML_API nvmlReturn_t nvmlGpmQueryDeviceSupport(nvmlDevice_t device, nvmlGpmSupport_t *support);
+NVML_API nvmlReturn_t nvmlGpmSampleAlloc(nvmlGpmSample_t *sample);
+NVML_API nvmlReturn_t nvmlGpmSampleFree(nvmlGpmSample_t sample);
+NVML_API nvmlReturn_t nvmlGpmSampleGet(nvmlDevice_t device, nvmlGpmSample_t sample);
+NVML_API nvmlReturn_t nvmlGpmMetricsGet(nvmlGpmMetricsGet_t *metrics);
 NVML_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, int type, unsigned int *mhz);
 NVML_API nvmlReturn_t nvmlDeviceGetEncoderUtilization(nvmlDevice_t device, unsigned int *percent,
                                                       unsigned int *microseconds);

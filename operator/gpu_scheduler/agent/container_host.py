@@ -1,4 +1,4 @@
-"""What a container uses of its node beside GPUs: CPU, memory, and how long it stalled.
+"""What a container uses of its node beside GPUs, and may use: CPU, memory, and how long it stalled.
 
 Read from the node's cgroups, version 2 or 1; of version 1 there is no word of stalls. A file that
 is missing or odd makes one figure unknown.
@@ -13,11 +13,17 @@ from gpu_scheduler.core.model.units import MIB
 
 _CPU_V1 = ("cpuacct", "cpu,cpuacct", "cpuacct,cpu")
 _LOOK_AGAIN_SECONDS = 30.0  # for the cgroup of a container that was not found: a walk is dear
+_LIMITS_SECONDS = 30.0  # limits change only when a pod is resized in place
+_MOST_CPU_MILLI = 1e7  # ten thousand cores
+_MOST_MEMORY_MIB = 1 << 28  # 256 TiB; version 1 says "no limit" by a number near 2^63
 
 
 @dataclass(frozen=True, slots=True)
 class HostUse:
-    """None: not known. ``stalled`` ratios are of the last ten seconds, of all its processes."""
+    """None: not known. ``stalled`` ratios are of the last ten seconds, of all its processes.
+
+    A limit that is None is not known or not there.
+    """
 
     cpu_milli: float | None = None  # mean since the look before
     memory_mib: float | None = None  # without file pages that nobody has touched for long
@@ -37,6 +43,9 @@ class _Folders:
     found_at: float
     seconds: float | None = None  # of CPU, at the last look
     looked_at: float = 0.0
+    cpu_limit_milli: float | None = None
+    memory_limit_mib: float | None = None
+    limits_at: float = float("-inf")
 
 
 class ContainerHost:
@@ -68,11 +77,17 @@ class ContainerHost:
         cpu = None
         if seconds is not None and before is not None and seconds >= before and now > then:
             cpu = 1000 * (seconds - before) / (now - then)
+        if now - folders.limits_at >= _LIMITS_SECONDS:
+            folders.cpu_limit_milli = self._cpu_limit_milli(folders.cpu)
+            folders.memory_limit_mib = self._memory_limit_mib(folders.memory)
+            folders.limits_at = now
         return HostUse(
             cpu,
             self._memory_mib(folders.memory),
             _stalled(folders.memory / "io.pressure"),
             _stalled(folders.memory / "memory.pressure"),
+            folders.cpu_limit_milli,
+            folders.memory_limit_mib,
         )
 
     def _find(self, container_id: str, now: float) -> _Folders:
@@ -97,6 +112,22 @@ class ContainerHost:
         if used is None:
             return None
         return max(used - _fields(folder / "memory.stat").get(inactive, 0), 0) / MIB
+
+    def _cpu_limit_milli(self, folder: Path) -> float | None:
+        """Quota over period, both in microseconds: 200000 of 100000 are two cores."""
+        if self._v2:
+            words = _text(folder / "cpu.max").split()
+        else:
+            words = [_text(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
+        if len(words) != 2 or not all(each.isascii() and each.isdigit() for each in words):
+            return None  # "max", or -1
+        quota, period = map(int, words)
+        milli = 1000 * quota / period if period else 0.0
+        return milli if 0 < milli <= _MOST_CPU_MILLI else None
+
+    def _memory_limit_mib(self, folder: Path) -> float | None:
+        limit = _whole(folder / ("memory.max" if self._v2 else "memory.limit_in_bytes"))
+        return limit / MIB if limit is not None and 0 < limit <= _MOST_MEMORY_MIB * MIB else None
 
 
 _MEMORY_V1 = ("memory.usage_in_bytes", "total_inactive_file")

@@ -4,9 +4,10 @@ Made by the agent from its looks, every ten seconds; judged by the leader. Ratio
 nobody knows, which is never 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
+from itertools import pairwise
+from statistics import fmean, median
 
 import msgspec
 
@@ -90,5 +91,53 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=
 
 
 def window(looks: Sequence[Look], share: float) -> Window:
-    """The statistics of these looks, of a container that holds so much of the device (0 to 1)."""
-    raise NotImplementedError((looks, share, median))
+    """The statistics of these looks, of a container that holds so much of the device (0 to 1).
+
+    Each statistic is of the looks in which its figure was known, and None where it never was.
+    """
+    busy = _known(look.busy for look in looks)
+    memory = _known(look.memory_mib for look in looks)
+    computing = [look for look in looks if look.busy is not None and look.busy > COMPUTES * share]
+    return Window(
+        looks=len(busy),
+        busy_mean=_mean(busy),
+        busy_median=_median(busy),
+        busy_p95=percentile(busy, 95),
+        busy_max=max(busy, default=None),
+        computing=len(computing) / len(busy) if busy else None,
+        low=_mean([each < LOW * share for each in busy]),
+        swings=_swings(busy, share),
+        device_busy_median=_median(_known(look.device_busy for look in looks)),
+        neighbours_above=_median(_known(look.neighbours_above for look in looks)),
+        memory_min_mib=min(memory, default=None),
+        memory_max_mib=max(memory, default=None),
+        tensor_median=_median(_known(look.tensor for look in computing)),
+        throttled=_mean(_known(look.throttled for look in looks)),
+        refused=sum(look.refused for look in looks),
+        cpu_median=_median(_known(look.cpu for look in looks)),
+        ram_max=max(_known(look.ram for look in looks), default=None),
+        io_stalled=_mean(_known(look.io_stalled for look in looks)),
+    )
+
+
+def percentile(values: Sequence[float], percent: int) -> float | None:
+    """The least of the values that so many percent of them are not above; None of none."""
+    return sorted(values)[-(-len(values) * percent // 100) - 1] if values else None
+
+
+def _known(values: Iterable[float | None]) -> list[float]:
+    return [each for each in values if each is not None]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
+
+
+def _swings(busy: Sequence[float], share: float) -> int:
+    """What lies between the two bounds ends no swing and begins none."""
+    sides = [each > HIGH * share for each in busy if not LOW * share <= each <= HIGH * share]
+    return sum(before and not after for before, after in pairwise(sides))

@@ -1,4 +1,4 @@
-"""CPU, memory and stalls of a container, of cgroups of both versions."""
+"""CPU, memory, limits and stalls of a container, of cgroups of both versions."""
 
 from pathlib import Path
 
@@ -87,3 +87,50 @@ def test_a_counter_that_went_back_is_unknown_once(tmp_path: Path) -> None:
     assert host.read([CONTAINER], 10.0)[CONTAINER].cpu_milli is None
     v2(tmp_path, 2.0, 10)
     assert host.read([CONTAINER], 20.0)[CONTAINER].cpu_milli == 100.0
+
+
+V2_LIMITS = ("cpu.max", "memory.max")
+V1_LIMITS = ("cpu.cfs_quota_us", "cpu.cfs_period_us", "memory.limit_in_bytes")
+
+
+def limits(root: Path, *texts: str) -> None:
+    """Two texts for version 2, three for version 1."""
+    for name, text in zip(V2_LIMITS if len(texts) == 2 else V1_LIMITS, texts, strict=True):
+        tree = "" if len(texts) == 2 else name.partition(".")[0].replace("cpu", "cpu,cpuacct")
+        (root / tree / POD / CONTAINER / name).write_text(text + "\n")
+
+
+@pytest.mark.parametrize(
+    ("write", "texts", "cpu_milli", "memory_mib"),
+    [
+        (v2, ("250000 100000", f"{3 * 1024 * MIB}"), 2500.0, 3072.0),
+        (v2, ("max 100000", "max"), None, None),
+        (v2, ("5 0", "0"), None, None),
+        (v2, ("1 2 3", "\u0663"), None, None),
+        (v2, ("9" * 30 + " 1", "9" * 30), None, None),
+        (v1, ("50000", "100000", f"{512 * MIB}"), 500.0, 512.0),
+        (v1, ("-1", "100000", "9223372036854771712"), None, None),
+    ],
+)
+def test_limits_are_quota_over_period_and_what_is_none_is_unknown(
+    tmp_path: Path,
+    write,  # type: ignore[no-untyped-def]
+    texts: tuple[str, ...],
+    cpu_milli: float | None,
+    memory_mib: float | None,
+) -> None:
+    write(tmp_path, 1.0, 10)
+    limits(tmp_path, *texts)
+    found = ContainerHost(tmp_path).read([CONTAINER], 0.0)[CONTAINER]
+    assert (found.cpu_limit_milli, found.memory_limit_mib) == (cpu_milli, memory_mib)
+
+
+def test_limits_are_read_again_after_half_a_minute(tmp_path: Path) -> None:
+    v2(tmp_path, 1.0, 10)
+    limits(tmp_path, "100000 100000", f"{MIB}")
+    host = ContainerHost(tmp_path)
+    host.read([CONTAINER], 0.0)
+    limits(tmp_path, "200000 100000", f"{2 * MIB}")
+    seen = [host.read([CONTAINER], now)[CONTAINER] for now in (29.0, 30.0)]
+    assert [each.cpu_limit_milli for each in seen] == [1000.0, 2000.0]
+    assert [each.memory_limit_mib for each in seen] == [1.0, 2.0]

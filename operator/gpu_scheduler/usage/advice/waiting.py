@@ -1,0 +1,153 @@
+"""A GPU that waits for its program: for data, for disks, or for code that runs beside it.
+
+What a program does with its CPU cannot be seen from outside. Where the evidence does not decide
+between too few loader workers and code that computes on one thread, the text names both.
+"""
+
+from gpu_scheduler.usage.advice import phrases
+from gpu_scheduler.usage.advice.evidence import (
+    Condition,
+    below,
+    every,
+    held_computing,
+    opposite,
+    reaches,
+    some,
+    use,
+)
+from gpu_scheduler.usage.advice.finding import Finding, RuleName
+from gpu_scheduler.usage.advice.thresholds import Thresholds
+from gpu_scheduler.usage.advice.work import Work
+from gpu_scheduler.usage.window import Window
+
+
+def data_bound(work: Work, thresholds: Thresholds) -> Finding | None:
+    """All its CPU works, and the GPU waits."""
+    shown = held_computing(
+        work,
+        thresholds,
+        lambda window: every(
+            _waits(window, work, thresholds),
+            opposite(_spare_cpu(window, thresholds)),
+        ),
+    )
+    if shown is None:
+        return None
+    return Finding(
+        RuleName.DATA_BOUND,
+        f"{_seen(shown, work)} at {phrases.percent(shown.cpu_median)}: loading or preprocessing "
+        "keeps the GPU waiting; give it more CPU, or prepare data on the GPU (DALI), with pinned "
+        "memory, from a cache, or once beforehand",
+    )
+
+
+def add_workers(work: Work, thresholds: Thresholds) -> Finding | None:
+    """CPU and RAM are spare, and it waits for disks or uses a whole number of cores."""
+    shown = held_computing(
+        work, thresholds, lambda window: _lacks_workers(window, work, thresholds)
+    )
+    if shown is None:
+        return None
+    if reaches(shown.io_stalled, thresholds.io_waits):
+        return Finding(
+            RuleName.ADD_WORKERS,
+            f"{_seen(shown, work)} at {phrases.percent(shown.cpu_median)} and it waits for disks "
+            f"{phrases.percent(shown.io_stalled)} of the time: use more loader workers, or faster "
+            "storage",
+        )
+    return Finding(
+        RuleName.ADD_WORKERS,
+        f"{_seen(shown, work)} at {_cores(shown, work):.1f} of {work.cpu_cores:g} cores: use more "
+        "loader workers if its loaders are what works there; if it is the program itself, "
+        "parallelise it",
+    )
+
+
+def code_bound(work: Work, thresholds: Thresholds) -> Finding | None:
+    """Neither CPU nor disks are short, and the GPU waits."""
+    shown = held_computing(
+        work, thresholds, lambda window: _waits_for_code(window, work, thresholds)
+    )
+    if shown is None:
+        return None
+    both = work.cpu_cores is None
+    return Finding(
+        RuleName.CODE_BOUND,
+        f"{_seen(shown, work)} at {phrases.percent(shown.cpu_median)} and it hardly waits for "
+        "disks: its code works between kernels on few threads; parallelise it, or launch larger "
+        f"pieces of work{', or use more loader workers if loading is what works there' if both else ''}",
+    )
+
+
+def stop_and_go(work: Work, thresholds: Thresholds) -> Finding | None:
+    """It stands still again and again, and computes fully in between."""
+
+    def condition(window: Window) -> Condition:
+        return every(
+            reaches(window.low, thresholds.stalled),
+            reaches(use(window.busy_p95, work), thresholds.stall_peak),
+            window.swings * thresholds.stall_seconds > window.looks * 10,
+        )
+
+    shown = held_computing(work, thresholds, condition)
+    if shown is None:
+        return None
+    return Finding(
+        RuleName.STOP_AND_GO,
+        f"it stopped {shown.swings} times in 15 minutes and hardly used its GPU "
+        f"{phrases.percent(shown.low)} of the time, with {_part(shown.busy_p95, work)} in between: "
+        "its input pipeline stalls; prefetch more, or make pauses such as evaluation shorter",
+    )
+
+
+def _waits(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+    return below(use(window.busy_median, work), thresholds.low_use)
+
+
+def _spare_cpu(window: Window, thresholds: Thresholds) -> Condition:
+    return None if window.cpu_median is None else window.cpu_median <= thresholds.busy_cpu
+
+
+def _lacks_workers(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+    return every(
+        _waits(window, work, thresholds),
+        _spare_cpu(window, thresholds),
+        below(window.ram_max, thresholds.spare_ram),
+        some(
+            reaches(window.io_stalled, thresholds.io_waits),
+            _whole_cores(window, work, thresholds),
+        ),
+    )
+
+
+def _whole_cores(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+    """One of eight cores, or another whole number of them below the limit."""
+    if window.cpu_median is None or work.cpu_cores is None:
+        return None
+    cores = _cores(window, work)
+    whole = round(cores)
+    return 1 <= whole < work.cpu_cores and abs(cores - whole) <= thresholds.whole_core
+
+
+def _waits_for_code(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+    # Without a limit of CPU in cores, workers that are too few look the same: the text says so.
+    workers = _lacks_workers(window, work, thresholds) if work.cpu_cores else False
+    return every(
+        _waits(window, work, thresholds),
+        below(window.cpu_median, thresholds.quiet_cpu),
+        below(window.io_stalled, thresholds.io_none),
+        opposite(workers),
+    )
+
+
+def _cores(window: Window, work: Work) -> float:
+    return (window.cpu_median or 0.0) * (work.cpu_cores or 0.0)
+
+
+def _part(busy: float | None, work: Work) -> str:
+    part = "its GPU" if work.share >= 1 else "its share"
+    return f"{phrases.percent(use(busy, work))} of {part}"
+
+
+def _seen(window: Window, work: Work) -> str:
+    return f"it uses {_part(window.busy_median, work)} while its CPU is"
