@@ -17,6 +17,7 @@ from gpu_scheduler.api.gpuclass import GPUClassSpec, GPUClassStatus
 from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
+from gpu_scheduler.api.gpuusage import GPUUsageStatus
 from gpu_scheduler.api.model import ApiModel
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.schema import Schema, structural
@@ -166,6 +167,15 @@ KINDS = (
             ("NODES", ".status.nodes"),
             ("SHAPES", ".status.shapes"),
         ),
+    ),
+    CustomResource(
+        "GPUUsage",
+        "gu",
+        True,
+        "What the work in a namespace does with its GPUs, written by the operator.",
+        None,
+        GPUUsageStatus,
+        (("GPUS", ".status.gpus"), ("OBSERVED", ".status.observedAt")),
     ),
 )
 

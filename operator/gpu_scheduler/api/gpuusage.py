@@ -71,6 +71,7 @@ class Workload(ApiModel):
 
     kind: str = Field(max_length=63, description="GPUJob, Deployment, StatefulSet, Pod …")
     name: str = Field(max_length=253, description="Its name.")
+    uid: str | None = Field(None, max_length=36, description="Of a GPUJob.")
     project: str | None = Field(None, max_length=63, description="The GPUProject that is charged.")
     type: Literal["training", "interactive", "service"] = Field(
         "training", description="What it is for, which decides what advice it can get."
@@ -81,9 +82,9 @@ class Workload(ApiModel):
     started_at: Time | None = Field(None, description="When it got its first GPU.")
     ended_at: Time | None = Field(None, description="When it gave back the last.")
     gpu_seconds: Whole = Field(0, description="GPUs × seconds that it held.")
-    busy: Busy = Field(default_factory=Busy, description="Use of its GPUs.")
-    memory_mib: Memory = Field(default_factory=Memory, description="Device memory.")
-    host: HostUse = Field(default_factory=HostUse, description="CPU and memory beside it.")
+    busy: Busy = Field(Busy.model_validate({}), description="Use of its GPUs.")
+    memory_mib: Memory = Field(Memory.model_validate({}), description="Device memory.")
+    host: HostUse = Field(HostUse.model_validate({}), description="CPU and memory beside it.")
     idle_since: Time | None = Field(
         None, description="No kernel of it was seen since then; absent: it is not idle."
     )

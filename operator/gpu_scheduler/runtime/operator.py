@@ -35,6 +35,7 @@ from gpu_scheduler.runtime.status.device_events import DeviceEvents
 from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.runtime.trial_source import Handle, TrialSource
+from gpu_scheduler.runtime.usage import build as usage
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 log = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ class Operator:
         devices_changed = DeviceEvents(shared.state, shared.events).changed
         self.informers = informers.build(shared, devices_changed)
         self.reports = reports.build(shared)
+        self.usage = usage.build(shared)
         self.sweeping = trial_source(
             Handle(
                 shared.state,
@@ -137,6 +139,7 @@ class Operator:
             eviction.losses,
             self.reports.checkpoints,
             eviction.preemption.costs,
+            self.usage.addresses,
         )
         may_be_allowed = self.jobs.missing.quota_changed, self.jobs.refusals.changed
         return informers.watch(
@@ -159,6 +162,7 @@ class Operator:
             *self.informers.loops,
             self.sweeping.run,
             self.status.run,
+            *self.usage.loops,
             *self.common.loops,
             *self.watches.loops,
         )

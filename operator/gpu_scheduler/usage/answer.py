@@ -4,12 +4,23 @@ Ages are told, never times: a node's clock may be wrong. Ratios are 0 to 1. What
 absent, never 0. Fields that a reader does not know are skipped.
 """
 
-import msgspec
+from typing import Annotated
 
-from gpu_scheduler.usage.window import Window
+import msgspec
+from msgspec import Meta
+
+from gpu_scheduler.usage.window import MOST_WINDOWS, Window
 
 VERSION = 1
 BUCKETS = 10  # of the histogram of use: below 10 %, below 20 %, and so on
+_MOST_DEVICES, _MOST_SHARES, _MOST_ENDED = 256, 4096, 65536
+
+# A node may be anybody's by now: what cannot be is no answer. NaN is none of these.
+Ratio = Annotated[float, Meta(ge=0, le=1)]
+Amount = Annotated[float, Meta(ge=0, le=1e15)]
+Count = Annotated[int, Meta(ge=0, le=1 << 52)]
+Name = Annotated[str, Meta(max_length=700)]
+Buckets = Annotated[tuple[Count, ...], Meta(min_length=BUCKETS, max_length=BUCKETS)]
 
 
 class _Struct(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True):
@@ -27,11 +38,11 @@ class DeviceNow(_Struct, frozen=True, kw_only=True):
         used: of these, sum of what each uses, at most its share; None: not known of one.
     """
 
-    uuid: str
-    busy: float | None = None
-    memory_mib: float | None = None
-    allocated: float = 0.0
-    used: float | None = None
+    uuid: Name
+    busy: Ratio | None = None
+    memory_mib: Amount | None = None
+    allocated: Amount = 0.0
+    used: Amount | None = None
 
 
 class Totals(_Struct, frozen=True, kw_only=True):
@@ -49,15 +60,15 @@ class Totals(_Struct, frozen=True, kw_only=True):
         refused: allocations that caps refused.
     """
 
-    containers: int = 0
-    seconds: float = 0.0
-    busy_seconds: float = 0.0
-    held_gpu_seconds: float = 0.0
-    used_gpu_seconds: float = 0.0
-    unused_gpu_seconds: float = 0.0
-    buckets: tuple[int, ...] = (0,) * BUCKETS
-    peak_mib: int = 0
-    refused: int = 0
+    containers: Count = 0
+    seconds: Amount = 0.0
+    busy_seconds: Amount = 0.0
+    held_gpu_seconds: Amount = 0.0
+    used_gpu_seconds: Amount = 0.0
+    unused_gpu_seconds: Amount = 0.0
+    buckets: Buckets = (0,) * BUCKETS
+    peak_mib: Count = 0
+    refused: Count = 0
 
     def __add__(self, other: "Totals") -> "Totals":
         """Of both."""
@@ -87,6 +98,7 @@ class ShareUse(_Struct, frozen=True, kw_only=True):
         age_seconds: since it was seen first.
         idle_seconds: since a kernel was seen last, or since it began; None: its use is not known.
         ever_busy: a kernel of it was seen.
+        first_minute_mib: most memory that it held in its first minute.
         totals: since it began.
         busy: share of time with a kernel of its own, at the last look.
         memory_mib: that it holds.
@@ -94,25 +106,26 @@ class ShareUse(_Struct, frozen=True, kw_only=True):
         windows: the last full ones, the oldest first; None where the asker has them.
     """
 
-    device: str
-    pod_uid: str
-    container: str
-    work: str = ""
-    share: float = 0.0
-    cap_mib: int = 0
-    device_mib: int = 0
-    compute_capability: str = ""
-    age_seconds: int = 0
-    idle_seconds: int | None = None
+    device: Name
+    pod_uid: Name
+    container: Name
+    work: Name = ""
+    share: Ratio = 0.0
+    cap_mib: Count = 0
+    device_mib: Count = 0
+    compute_capability: Name = ""
+    age_seconds: Count = 0
+    idle_seconds: Count | None = None
     ever_busy: bool = False
+    first_minute_mib: Count = 0
     totals: Totals = Totals()
-    busy: float | None = None
-    memory_mib: float | None = None
-    cpu_milli: float | None = None
-    cpu_limit_milli: float | None = None
-    ram_mib: float | None = None
-    ram_limit_mib: float | None = None
-    windows: tuple[Window, ...] | None = None
+    busy: Ratio | None = None
+    memory_mib: Amount | None = None
+    cpu_milli: Amount | None = None
+    cpu_limit_milli: Amount | None = None
+    ram_mib: Amount | None = None
+    ram_limit_mib: Amount | None = None
+    windows: Annotated[tuple[Window, ...], Meta(max_length=MOST_WINDOWS)] | None = None
 
 
 class EndedUse(_Struct, frozen=True, kw_only=True):
@@ -123,7 +136,7 @@ class EndedUse(_Struct, frozen=True, kw_only=True):
         totals: of all of them.
     """
 
-    work: str
+    work: Name
     totals: Totals
 
 
@@ -139,10 +152,10 @@ class AgentUsage(_Struct, frozen=True, kw_only=True):
     """
 
     v: int = VERSION
-    look: int = 0
-    devices: tuple[DeviceNow, ...] = ()
-    shares: tuple[ShareUse, ...] = ()
-    ended: tuple[EndedUse, ...] = ()
+    look: Count = 0
+    devices: Annotated[tuple[DeviceNow, ...], Meta(max_length=_MOST_DEVICES)] = ()
+    shares: Annotated[tuple[ShareUse, ...], Meta(max_length=_MOST_SHARES)] = ()
+    ended: Annotated[tuple[EndedUse, ...], Meta(max_length=_MOST_ENDED)] = ()
 
 
 _DECODER = msgspec.msgpack.Decoder(AgentUsage)

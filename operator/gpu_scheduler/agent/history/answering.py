@@ -187,6 +187,7 @@ def _share(slot: Slot, owner: Owner, host: HostUse, look: int) -> ShareUse:
         age_seconds=slot.age_seconds(look),
         idle_seconds=sums.idle_seconds if sums.seconds else None,
         ever_busy=bool(sums.last_busy),
+        first_minute_mib=sums.first_minute_mib,
         totals=slot.totals(look),
         cpu_milli=host.cpu_milli,
         cpu_limit_milli=host.cpu_limit_milli,

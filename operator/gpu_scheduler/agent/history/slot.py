@@ -17,10 +17,11 @@ from gpu_scheduler.usage.answer import BUCKETS, Totals
 LOOK_SECONDS, LOOKS = 10, 360
 STEP_SECONDS, STEPS = 600, 1008
 LOOKS_OF_STEP = STEP_SECONDS // LOOK_SECONDS
+_LOOKS_OF_MINUTE = 60 // LOOK_SECONDS
 
 _OWNER_BYTES = 1024
 _OWNER = Struct("<IIIIH")  # check, generation, first look, last look or 0, length of the rest
-_SUMS = Struct(f"<II6d{BUCKETS}I6I")
+_SUMS = Struct(f"<II6d{BUCKETS}I7I")
 _SUMS_BYTES = 128
 _LOOKS_AT = _OWNER_BYTES + 2 * _SUMS_BYTES
 _MOST_SUMS = (1 << 32) - 1
@@ -29,7 +30,15 @@ _TIMES = (
     *("seconds", "busy_seconds", "share"),
     *("held_gpu_seconds", "used_gpu_seconds", "unused_gpu_seconds"),
 )
-_COUNTS = ("peak_mib", "idle_seconds", "last_busy", "refused", "containers", "summed")
+_COUNTS = (
+    "peak_mib",
+    "idle_seconds",
+    "last_busy",
+    "refused",
+    "containers",
+    "summed",
+    "first_minute_mib",
+)
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +76,7 @@ class Sums(msgspec.Struct, kw_only=True):
         refused: allocations that its cap refused.
         containers: of a work's ring: how many are summed up.
         summed: of a work's ring: generation of the ring that was summed up last.
+        first_minute_mib: most memory that was seen in its first minute.
     """
 
     seconds: float = 0.0
@@ -82,6 +92,7 @@ class Sums(msgspec.Struct, kw_only=True):
     refused: int = 0
     containers: int = 0
     summed: int = 0
+    first_minute_mib: int = 0
 
     def add(self, look: int, seconds: float, values: Values) -> None:
         """One more look, that stands for so many seconds."""
@@ -214,6 +225,8 @@ class Slot:
         at = self._look_at(look)
         os.pwrite(self._fd, layout.looks.pack(look, values, self.generation), at)
         self.sums.add(look, seconds, values)
+        if look - self.first < _LOOKS_OF_MINUTE:
+            self.sums.first_minute_mib = self.sums.peak_mib
         self._write_sums()
 
     def close_step(self, step: int) -> None:

@@ -103,6 +103,7 @@ def build(
             lambda node: NodeVersions(
                 informers.custom_resources.node_version(node), *informers.heartbeats.lease(node)
             ),
+            usage_digest=common.usage_keys.digest if settings.agent_port else lambda uid: "",
             clock=clock,
         ),
     )

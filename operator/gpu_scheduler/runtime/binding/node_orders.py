@@ -13,9 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, TypeVar
 
+from msgspec.structs import replace
+
 from gpu_scheduler.api import orders
 from gpu_scheduler.api.gpuproject import OverCapPolicy
-from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB, ORDERS
+from gpu_scheduler.api.names import LABEL_JOB, ORDERS
 from gpu_scheduler.api.orders import GPUNodeAt, Neighbour, OrderedContainer, OrderedPod, Orders
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
@@ -24,6 +26,8 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.common.agent_pods import is_agent
+from gpu_scheduler.runtime.common.work_name import work_of
 from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.gpu_containers import (
@@ -97,6 +101,7 @@ class NodeOrders:
         changed: ChangedNodes,
         versions: Callable[[str], NodeVersions],
         *,
+        usage_digest: Callable[[str], str] = lambda uid: "",
         clock: Callable[[], float],
     ) -> None:
         """Know no agent yet.
@@ -107,6 +112,7 @@ class NodeOrders:
             namespace: Of the agents; elsewhere a label proves nothing.
             changed: Nodes of which others know that something has changed.
             versions: Of a node's own objects.
+            usage_digest: Of the key with which the agent of a UID is asked; empty: it is not.
             clock: Monotonic seconds.
         """
         self._state = state
@@ -114,6 +120,7 @@ class NodeOrders:
         self._namespace = namespace
         self._changed = changed
         self._versions = versions
+        self._usage_digest = usage_digest
         self._clock = clock
         self._agents: dict[str, dict[PodUID, _Agent]] = {}  # by node
         self._pods: dict[PodUID, _OnNode] = {}
@@ -143,7 +150,7 @@ class NodeOrders:
             self.gone(record.uid)
         self._pods[record.uid] = new
         self._on.setdefault(record.node, {})[record.uid] = None
-        if self._is_agent(pod, record):
+        if is_agent(pod, record, self._namespace):
             self._agent(pod, record)
         if new != known:
             self._changed.add(record.node)
@@ -220,20 +227,18 @@ class NodeOrders:
     def _ours(self, record: PodRecord, known: _OnNode) -> OrderedPod:
         project = self._state.projects.owner(record.namespace)
         policy = self._state.projects.records[project].over_cap_policy if project else ""
+        work = work_of(self._state, record)
         return OrderedPod(
             uid=record.uid,
             namespace=record.namespace,
             name=record.name,
             containers=known.containers,
             job=known.job,
+            work=work[0].key if work is not None else "",
             project=project or "",
             kill=policy == OverCapPolicy.KILL,
             ephemeral=dict(known.ephemeral),
         )
-
-    def _is_agent(self, pod: Pod, record: PodRecord) -> bool:
-        label = pod.metadata.labels.get(LABEL_COMPONENT)
-        return record.bound and record.namespace == self._namespace and label == COMPONENT_AGENT
 
     def _agent(self, pod: Pod, record: PodRecord) -> None:
         ids = container_ids(pod)
@@ -271,6 +276,7 @@ class NodeOrders:
         told, key = self.orders(agent.node)
         if agent.told == key:
             return
+        told = replace(told, usage_digest=self._usage_digest(agent.uid))
         body = {"metadata": {"uid": agent.uid, "annotations": {ORDERS: orders.dumps(told)}}}
         self._told_at[agent.node] = self._clock()
         agent.told = key  # before the answer: what is news meanwhile must not be forgotten

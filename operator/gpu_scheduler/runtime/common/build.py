@@ -21,6 +21,7 @@ from gpu_scheduler.runtime.common.quarantine import Quarantine, warn
 from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.state.cluster_state import ClusterState, TrialsLeft
+from gpu_scheduler.usage.key import UsageKeys
 
 _MOST_OF_ONE = 6  # GPUJobs of one namespace that are worked on at once
 
@@ -41,6 +42,7 @@ class CommonParts:
         queue: GPUJobs whose Jobs are to be looked at.
         events: what users are told.
         plan: what the last plan said.
+        usage_keys: with which agents are asked.
     """
 
     client: Client
@@ -51,6 +53,7 @@ class CommonParts:
     queue: WorkQueue[JobKey]
     events: Events
     plan: LastPlan
+    usage_keys: UsageKeys
 
     @property
     def loops(self) -> Sequence[Loop]:
@@ -92,4 +95,5 @@ def build(
         queue=WorkQueue(most_of_one=_MOST_OF_ONE),
         events=events,
         plan=LastPlan(state, quarantine),
+        usage_keys=UsageKeys(),
     )

@@ -44,6 +44,15 @@ class OperatorSettings(BaseModel):
     dump_socket: str = Field(
         "", description="Unix socket that kubectl gpu dump reads in this pod; empty = none."
     )
+    agent_port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="Port of agents that say what their GPUs do; 0 = they are not asked.",
+    )
+    idle_seconds: float = Field(
+        3600.0, ge=60, description="Work without a kernel for so long counts as idle."
+    )
     pod: str = Field("", description="Own pod, labelled while this replica leads; empty = none.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severity of the lines in the log."

@@ -88,7 +88,7 @@ class AgentAsker:
             self._failed.pop(node, None)
         except (aiohttp.ClientError, TimeoutError, OSError, BadAnswerError) as error:
             times = self._failed[node] = self._failed.get(node, 0) + 1
-            self._due[node] = self._clock() + self._backoff.seconds(times)
+            self._due[node] = self._clock() + self._backoff.delay_seconds(times - 1)
             self._seen.silent(node)
             if times == _SAID_AFTER:
                 log.warning("the agent of %s does not say what its GPUs do: %r", node, error)

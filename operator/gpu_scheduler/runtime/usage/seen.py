@@ -3,7 +3,7 @@
 A node speaks for its own pods alone: what it says of others is left out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -43,7 +43,7 @@ class SeenUse:
     def take(self, node: str, answer: AgentUsage, now: float) -> None:
         """An agent has answered."""
         known = self._nodes.setdefault(node, _NodeUse())
-        if answer.look < known.look:  # its history began anew
+        if answer.look < known.look or not known.look:  # all of it was asked for
             known.ended = {}
         before = known.pods
         pods: dict[PodUID, dict[_Place, ShareUse]] = {}
@@ -65,11 +65,15 @@ class SeenUse:
         self._nodes.setdefault(node, _NodeUse()).silent = True
 
     def forget(self, node: str) -> None:
-        """There is no agent on it any more; its sums of what has ended stay."""
+        """There is no agent on it any more: what it said last is what it was until it is back."""
         known = self._nodes.get(node)
-        if known is not None:
-            known.pods = {}
-            known.silent = False
+        if known is None:
+            return
+        for share in (each for there in known.pods.values() for each in there.values()):
+            known.ended[share.work] = known.ended.get(share.work, Totals()) + share.totals
+        known.pods = {}
+        known.look = 0
+        known.silent = False
 
     def silent_agents(self) -> int:
         """How many did not answer the last time."""
@@ -89,7 +93,7 @@ class SeenUse:
                 found += node.ended[work]
         return found
 
-    def keep_ended(self, works: Mapping[str, object]) -> None:
+    def keep_ended(self, works: Collection[str]) -> None:
         """Forget the sums of all work but this."""
         for node in self._nodes.values():
             node.ended = {work: sums for work, sums in node.ended.items() if work in works}

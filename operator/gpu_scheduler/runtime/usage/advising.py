@@ -1,0 +1,121 @@
+"""What to change about work that runs: from what its shares were seen doing to findings.
+
+Of work with several shares the fullest one stands for all where memory is judged, and the busiest
+where time is; whoever holds several devices in a pod is judged by its first one alone.
+"""
+
+from collections.abc import Sequence
+
+from gpu_scheduler.core.model.catalogue import Catalogue
+from gpu_scheduler.runtime.usage.works import LiveWork, gpus
+from gpu_scheduler.usage.advice.finding import Finding
+from gpu_scheduler.usage.advice.headline import Headline, settle
+from gpu_scheduler.usage.advice.memory import takes_all
+from gpu_scheduler.usage.advice.oversized import p95_of
+from gpu_scheduler.usage.advice.rules import advise
+from gpu_scheduler.usage.advice.work import Member, Work
+from gpu_scheduler.usage.answer import ShareUse
+from gpu_scheduler.usage.window import Window
+
+_MICRO = 1_000_000
+
+
+class Adviser:
+    """Remembers for how long each headline stands."""
+
+    def __init__(self, idle_seconds: float) -> None:
+        """``idle_seconds``: without a kernel after which work is idle."""
+        self._idle_seconds = idle_seconds
+        self._headlines: dict[str, Headline] = {}
+
+    def findings(
+        self, work: LiveWork, model: str, price: float | None, now: float
+    ) -> list[tuple[Finding, float]]:
+        """What to change about it, the headline first, and since when it is said.
+
+        Args:
+            work: what runs.
+            model: product name of its devices.
+            price: of one of them for an hour; None: not known.
+            now: epoch seconds.
+        """
+        shares = list(work.shares)
+        if not shares:
+            return []
+        found = advise(judged(work, shares, model, price, self._idle_seconds))
+        headline = settle(self._headlines.get(work.name.key), found, now)
+        if headline is None:
+            return []
+        self._headlines[work.name.key] = headline
+        rule, since = headline
+        first = [each for each in found if each.rule == rule]
+        return [(each, since) for each in first] + [
+            (each, now) for each in found if first and each.rule != rule
+        ]
+
+    def keep(self, works: dict[str, LiveWork]) -> None:
+        """Forget all others."""
+        self._headlines = {key: each for key, each in self._headlines.items() if key in works}
+
+
+def judged(
+    work: LiveWork, shares: Sequence[ShareUse], model: str, price: float | None, idle_seconds: float
+) -> Work:
+    """What the rules are asked about; see ``Adviser.findings``."""
+    fullest = max(shares, key=lambda share: share.totals.peak_mib)
+    busiest = max(shares, key=lambda share: p95_of(share.totals.buckets) or 0.0)
+    idle = work.idle_seconds()
+    windows = busiest.windows or ()
+    return Work(
+        name=work.shown,
+        type=work.type,
+        share=fullest.share,
+        gpus=gpus(work.milli) / len(work.pods),
+        pods=len(work.pods),
+        cap_mib=fullest.cap_mib or None,
+        device_mib=fullest.device_mib or None,
+        capability=_capability(fullest.compute_capability),
+        gpu_model=model,
+        cpu_cores=_over(busiest.cpu_limit_milli, 1000.0),
+        cpu_now=_over(busiest.cpu_milli, busiest.cpu_limit_milli),
+        running_seconds=max(share.age_seconds for share in shares),
+        idle_seconds=idle,
+        ever_used=any(s.ever_busy for s in shares) if idle is not None else None,
+        peak_mib=fullest.totals.peak_mib,
+        busy_p95=p95_of(busiest.totals.buckets),
+        refused=sum(share.totals.refused for share in shares),
+        windows=windows,
+        takes_all=takes_all(fullest.first_minute_mib, fullest.cap_mib, fullest.windows or ()),
+        members=_members(work) if len(work.pods) > 1 else (),
+        idle_timeout=idle_seconds,
+        price=price,
+    )
+
+
+def price_of(catalogue: Catalogue, model: str) -> float | None:
+    """Of a product for an hour, as its GPUClass says; None: it says nothing."""
+    kind = catalogue.of(model)
+    return None if kind is None or kind.cost_micro is None else kind.cost_micro / _MICRO
+
+
+def _members(work: LiveWork) -> list[Member]:
+    return [
+        Member(pod.name, tuple(_mean(each) for each in (shares[0].windows or ())))
+        for pod, shares in work.pods
+        if shares
+    ]
+
+
+def _mean(window: Window) -> float | None:
+    return window.busy_mean
+
+
+def _capability(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _over(amount: float | None, of: float | None) -> float | None:
+    return amount / of if amount is not None and of else None

@@ -1,0 +1,47 @@
+"""What asks the agents, and what shows and sums up what they say."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpu_scheduler.runtime.common.build import CommonParts, Loop
+from gpu_scheduler.runtime.usage.agent_addresses import AgentAddresses
+from gpu_scheduler.runtime.usage.asking import AgentAsker
+from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
+from gpu_scheduler.runtime.usage.minute import Minute
+from gpu_scheduler.runtime.usage.seen import SeenUse
+
+
+@dataclass(frozen=True, slots=True)
+class UsageParts:
+    """Nothing runs where agents are not asked.
+
+    Attributes:
+        addresses: of agents; follows the pods.
+        seen: what they said.
+        cluster: the figures for metrics.
+    """
+
+    addresses: AgentAddresses
+    seen: SeenUse
+    cluster: ClusterUses
+    asker: AgentAsker | None
+    minute: Minute
+
+    @property
+    def loops(self) -> Sequence[Loop]:
+        """Those that run."""
+        if self.asker is None:
+            return ()
+        return (self.asker.run, self.minute.run, self.cluster.run)
+
+
+def build(common: CommonParts) -> UsageParts:
+    """Make them."""
+    settings, clock = common.settings, common.clock
+    addresses = AgentAddresses(settings.lease_namespace)
+    seen = SeenUse(common.state.pods.known)
+    asker = None
+    if settings.agent_port:
+        asker = AgentAsker(addresses, common.usage_keys, settings.agent_port, seen, clock.monotonic)
+    minute = Minute(common, seen)
+    return UsageParts(addresses, seen, ClusterUses(common, seen, minute), asker, minute)

@@ -1,0 +1,195 @@
+"""What is remembered of a workload from minute to minute, and after it has ended."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from gpu_scheduler.api.gpuusage import Advice, Busy, HostUse, Memory, Workload
+from gpu_scheduler.kube.times import timestamp
+from gpu_scheduler.runtime.common.work_name import GPUJOB
+from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve
+from gpu_scheduler.runtime.usage.works import LiveWork, gpus
+from gpu_scheduler.state.jobs.job import epoch_seconds
+from gpu_scheduler.usage.advice.oversized import p95_of
+from gpu_scheduler.usage.answer import BUCKETS, Totals
+
+_KINDS = {
+    "deployment": "Deployment",
+    "statefulset": "StatefulSet",
+    "daemonset": "DaemonSet",
+    "replicaset": "ReplicaSet",
+    "job": "Job",
+    "pod": "Pod",
+    "gang": "Gang",
+}
+
+
+@dataclass(slots=True)
+class KeptWork:
+    """A workload. Times are epoch seconds.
+
+    Attributes:
+        shown: as the object had it last.
+        totals: since it began.
+        curve: its life.
+        ended: when it gave its last GPU back; 0: it has not.
+    """
+
+    shown: Workload
+    totals: Totals = Totals()
+    curve: LifeCurve = field(default_factory=LifeCurve)
+    ended: float = 0.0
+
+    @classmethod
+    def begin(cls, work: LiveWork, now: float) -> "KeptWork":
+        """Of work that holds GPUs for the first time."""
+        name = work.name
+        return cls(
+            Workload.model_validate(
+                {
+                    "kind": _KINDS.get(name.kind, name.kind),
+                    "name": name.name,
+                    "uid": name.key if name.kind == GPUJOB else None,
+                    "state": "Running",
+                    "started_at": stamp(_started(work) or now),
+                }
+            )
+        )
+
+    @classmethod
+    def of(cls, shown: Workload) -> "KeptWork":
+        """Going on from what an object has; sums of what runs come from the agents again."""
+        ended = epoch_seconds(shown.ended_at or "")
+        return cls(shown, curve=LifeCurve.of(shown.curve), ended=ended)
+
+    def update(self, work: LiveWork, totals: Totals, advice: list[Advice], now: float) -> None:
+        """It holds GPUs now.
+
+        Args:
+            work: what runs.
+            totals: of all its shares since it began, those that have ended too.
+            advice: what to change about it.
+            now: epoch seconds.
+        """
+        self.ended = 0.0
+        before = self.totals
+        if totals.seconds >= before.seconds:  # else an agent is not heard of
+            self.totals = totals
+        memory = max((share.memory_mib or 0 for share in work.shares), default=None)
+        self.curve.add(
+            _percent(
+                self.totals.busy_seconds - before.busy_seconds,
+                self.totals.seconds - before.seconds,
+            ),
+            UNKNOWN if memory is None else round(memory),
+        )
+        idle = work.idle_seconds()
+        self.shown = self.shown.model_copy(
+            update={
+                "project": str(work.project) or None,
+                "type": str(work.type),
+                "state": "Running",
+                "pods": len(work.pods),
+                "gpus": gpus(work.milli),
+                "ended_at": None,
+                "host": _host(work),
+                "idle_since": stamp(now - idle) if idle and idle >= _IDLE_SECONDS else None,
+                "advice": advice,
+                "busy": _busy(self.totals, work.busy()),
+                "memory_mib": _memory(work, self.totals),
+                "gpu_seconds": round(self.totals.held_gpu_seconds),
+                "curve": self.curve.shown(),
+            }
+        )
+
+    def rest(self) -> None:
+        """It holds none at present, and may get some again."""
+        self.curve.add(UNKNOWN, UNKNOWN)
+        self.shown = self.shown.model_copy(
+            update={
+                "pods": 0,
+                "gpus": 0,
+                "host": _NO_HOST,
+                "idle_since": None,
+                "busy": self.shown.busy.model_copy(update={"now": None}),
+                "memory_mib": self.shown.memory_mib.model_copy(update={"now": None}),
+                "curve": self.curve.shown(),
+            }
+        )
+
+    def end(self, totals: Totals, now: float) -> None:
+        """It holds none any more."""
+        self.ended = now
+        if totals.seconds >= self.totals.seconds:
+            self.totals = totals
+        known = self.totals.containers > 0
+        self.shown = self.shown.model_copy(
+            update={
+                "state": "Ended",
+                "ended_at": stamp(now),
+                "host": _NO_HOST,
+                "idle_since": None,
+                "busy": _busy(self.totals, None) if known else self.shown.busy,
+                "memory_mib": self.shown.memory_mib.model_copy(
+                    update={
+                        "now": None,
+                        "peak": max(self.totals.peak_mib, self.shown.memory_mib.peak or 0),
+                    }
+                ),
+                "gpu_seconds": max(round(self.totals.held_gpu_seconds), self.shown.gpu_seconds),
+            }
+        )
+
+
+_IDLE_SECONDS = 60
+_NO_HOST = HostUse.model_validate({})
+
+
+def stamp(now: float) -> str:
+    """Epoch seconds as objects carry them."""
+    return timestamp(datetime.fromtimestamp(now, UTC))
+
+
+def _started(work: LiveWork) -> float:
+    return min((each for pod, _ in work.pods if (each := epoch_seconds(pod.started))), default=0.0)
+
+
+def _percent(part: float, of: float) -> int:
+    return min(max(round(100 * part / of), 0), 100) if of > 0 else UNKNOWN
+
+
+def _busy(totals: Totals, now: float | None) -> Busy:
+    p95, p50 = p95_of(totals.buckets), _p50(totals)
+    mean = totals.busy_seconds / totals.seconds if totals.seconds else None
+    found = {"now": now, "mean": mean, "p50": p50, "p95": p95}
+    known = {name: each for name, each in found.items() if each is not None}
+    return Busy.model_validate({name: round(100 * min(each, 1.0)) for name, each in known.items()})
+
+
+def _p50(totals: Totals) -> float | None:
+    passed, whole = 0, sum(totals.buckets)
+    for number, seconds in enumerate(totals.buckets, 1):
+        passed += seconds
+        if whole and 2 * passed >= whole:
+            return number / BUCKETS
+    return None
+
+
+def _memory(work: LiveWork, totals: Totals) -> Memory:
+    fullest = max(work.shares, key=lambda share: share.totals.peak_mib, default=None)
+    now = work.summed("memory_mib")
+    return Memory.model_validate(
+        {
+            "now": None if now is None else round(now),
+            "peak": totals.peak_mib if totals.containers else None,
+            "cap": fullest.cap_mib if fullest is not None else None,
+        }
+    )
+
+
+def _host(work: LiveWork) -> HostUse:
+    figures = {
+        name: work.of_containers(name)
+        for name in ("cpu_milli", "cpu_limit_milli", "ram_mib", "ram_limit_mib")
+    }
+    known = {name: round(each) for name, each in figures.items() if each is not None}
+    return HostUse.model_validate(known)

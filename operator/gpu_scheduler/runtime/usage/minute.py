@@ -1,0 +1,93 @@
+"""Once a minute: what work did, what to change about it, and GPUUsage as it should be."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import NoReturn
+
+from gpu_scheduler.api.gpujob import FINISHED
+from gpu_scheduler.api.gpuusage import Advice
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.common.build import CommonParts
+from gpu_scheduler.runtime.common.work_name import GPUJOB
+from gpu_scheduler.runtime.usage.advising import Adviser, price_of
+from gpu_scheduler.runtime.usage.kept_work import KeptWork, stamp
+from gpu_scheduler.runtime.usage.seen import SeenUse
+from gpu_scheduler.runtime.usage.usage_objects import UsageObjects
+from gpu_scheduler.runtime.usage.works import LiveWork, live_works
+from gpu_scheduler.state.jobs.job import job_key
+
+PERIOD_SECONDS = 60.0
+_MOST_ADVICE = 8
+
+
+class Minute:
+    """Looks for ever."""
+
+    def __init__(self, common: CommonParts, seen: SeenUse) -> None:
+        """Nothing is read or written yet."""
+        self._common = common
+        self._seen = seen
+        self._adviser = Adviser(common.settings.idle_seconds)
+        self.objects = UsageObjects(
+            common.client, common.clock, terminating=common.state.terminating, over=self._over
+        )
+        self.headlines: Mapping[str, str] = {}
+        """The rule that stands at the head of what is said of work, by its key."""
+
+    async def run(self) -> NoReturn:
+        """Look once a minute."""
+        await self.objects.restore()
+        while True:
+            try:
+                await self.look()
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("usage", "all work")
+            await asyncio.sleep(PERIOD_SECONDS)
+
+    async def look(self) -> None:
+        """Look now.
+
+        Raises:
+            NotLeader: the fence has closed.
+        """
+        works = live_works(self._common.state, self._seen, self._common.clock.monotonic())
+        headlines: dict[str, str] = {}
+
+        def told(work: LiveWork, now: float) -> list[Advice]:
+            found = self._advice(work, now)
+            if found:
+                headlines[work.name.key] = found[0].rule
+            return found
+
+        self.objects.update(works, self._seen.ended, told)
+        self.headlines = headlines
+        self._adviser.keep(works)
+        self._seen.keep_ended(works.keys() | self.objects.unfinished().keys())
+        await self.objects.write()
+
+    def _advice(self, work: LiveWork, now: float) -> list[Advice]:
+        model = self._model(work)
+        price = price_of(self._common.state.classes.catalogue, model)
+        return [
+            Advice(
+                rule=str(each.rule), since=stamp(since), message=each.message, command=each.command
+            )
+            for each, since in self._adviser.findings(work, model, price, now)[:_MOST_ADVICE]
+        ]
+
+    def _model(self, work: LiveWork) -> str:
+        pod, shares = work.pods[0]
+        devices = self._common.state.nodes.agents.devices.get(pod.node, ())
+        of = {device.id: device.model for device in devices}
+        return next((of[share.device] for share in shares if share.device in of), "")
+
+    def _over(self, kept: KeptWork, namespace: str) -> bool:
+        """A GPUJob that has not ended may get GPUs again; of others nobody knows."""
+        shown = kept.shown
+        if shown.kind != GPUJOB:
+            return True
+        job = self._common.state.gpujobs.get(job_key(namespace, shown.name))
+        return job is None or job.uid != shown.uid or job.status.get("phase") in FINISHED

@@ -1,0 +1,228 @@
+"""GPUUsage: one object in each namespace that has, or of late had, work with GPUs.
+
+Looked at once a minute, written where a figure moved, a few at a time. After a change of leader the
+objects themselves say what ended and how the curves went on; sums come from the agents again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from gpu_scheduler.api.gpuusage import (
+    MOST_BYTES,
+    MOST_WORKLOADS,
+    NAME,
+    Advice,
+    GPUUsageStatus,
+    Workload,
+)
+from gpu_scheduler.api.names import API_VERSION, GROUP, VERSION
+from gpu_scheduler.jobs.write import send
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.clock import Clock
+from gpu_scheduler.kube.failures import Failures
+from gpu_scheduler.kube.listing import parts
+from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.status.status_writer import merged
+from gpu_scheduler.runtime.usage.kept_work import KeptWork
+from gpu_scheduler.runtime.usage.works import LiveWork
+from gpu_scheduler.usage.answer import Totals
+
+log = logging.getLogger(__name__)
+
+GPUUSAGES = "gpuusages"
+_KEPT_SECONDS = 7 * 86400.0
+_AT_ONCE = 8
+_TRY_AGAIN_SECONDS = 30.0
+
+Told = Callable[[LiveWork, float], list[Advice]]
+
+
+class UsageObjects:
+    """Writes them."""
+
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        *,
+        terminating: Iterable[str],
+        over: Callable[[KeptWork, str], bool],
+    ) -> None:
+        """Know nothing yet.
+
+        Args:
+            client: fenced by the Lease.
+            clock: of this process.
+            terminating: namespaces in which nothing can be made.
+            over: whether work that holds no GPUs in a namespace gets none any more.
+        """
+        self._client = client
+        self._clock = clock
+        self._terminating = terminating
+        self._over = over
+        self._kept: dict[str, dict[str, KeptWork]] = {}  # by namespace and key
+        self._written: dict[str, Mapping[str, Any]] = {}  # by namespace, without the time
+        self._uids: dict[str, str] = {}
+        self._failures: Failures[str] = Failures(clock.monotonic)
+        self._slots = asyncio.Semaphore(_AT_ONCE)
+        self.writes = 0
+        """Requests that wrote."""
+
+    async def restore(self) -> None:
+        """Read what a leader before this one wrote; until then nothing is overwritten."""
+        while True:
+            try:
+                async for part in parts(self._client, of_group(GROUP, VERSION, GPUUSAGES)):
+                    for raw in part.objects:
+                        self._take(orjson.loads(raw))
+                return
+            except errors.NotLeader:
+                raise
+            except errors.ApiError as error:
+                log.warning("GPUUsages cannot be read, so none is written: %s", error)
+            await asyncio.sleep(_TRY_AGAIN_SECONDS)
+
+    def _take(self, body: Mapping[str, Any]) -> None:
+        meta, status = body["metadata"], body.get("status") or {}
+        if meta["name"] != NAME:
+            return
+        namespace = meta["namespace"]
+        self._uids[namespace] = meta["uid"]
+        try:
+            found = GPUUsageStatus.model_validate(status)
+        except ValidationError as error:
+            log.warning("GPUUsage of %s: what it says is no status of ours: %s", namespace, error)
+            return
+        self._written[namespace] = _without_time(status)
+        for shown in found.workloads:
+            self._kept.setdefault(namespace, {})[_key(namespace, shown)] = KeptWork.of(shown)
+
+    def update(
+        self, works: Mapping[str, LiveWork], ended: Callable[[str], Totals], told: Told
+    ) -> None:
+        """Take over a minute.
+
+        Args:
+            works: what holds GPUs now, by key.
+            ended: sums of all shares of a work that have ended.
+            told: what to change about work.
+        """
+        now = self._clock.now()
+        for key, work in works.items():
+            there = self._kept.setdefault(work.namespace, {})
+            kept = there.get(key)
+            if kept is None:
+                kept = there[key] = KeptWork.begin(work, now)
+            kept.update(work, ended(key) + work.totals(), told(work, now), now)
+        for namespace, there in self._kept.items():
+            for key, kept in tuple(there.items()):
+                if key in works:
+                    continue
+                if not kept.ended and self._over(kept, namespace):
+                    kept.end(ended(key), now)
+                elif not kept.ended:
+                    kept.rest()
+                elif now - kept.ended > _KEPT_SECONDS:
+                    del there[key]
+
+    def unfinished(self) -> Mapping[str, KeptWork]:
+        """Work that may get GPUs again, by key."""
+        return {
+            key: kept
+            for there in self._kept.values()
+            for key, kept in there.items()
+            if not kept.ended
+        }
+
+    async def write(self) -> None:
+        """Write what moved.
+
+        Raises:
+            NotLeader: the fence has closed.
+        """
+        stamp = self._clock.stamp()
+        due = []
+        for number, namespace in enumerate(tuple(self._kept)):
+            if namespace in self._terminating or not self._failures.may_try(namespace):
+                continue
+            status = status_of(self._kept[namespace].values())
+            body = status.to_json()
+            if body != self._written.get(namespace, {}):
+                due.append(self._once(namespace, body, stamp))
+            if number % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+        await asyncio.gather(*due)
+
+    async def _once(self, namespace: str, body: Mapping[str, Any], stamp: str) -> None:
+        try:
+            async with self._slots:
+                await self._write(namespace, body, stamp)
+            self._failures.over(namespace)
+        except errors.NotLeader:
+            raise
+        except errors.ApiError as error:
+            if self._failures.note(namespace, error):
+                log.warning("GPUUsage of %s not written: %s", namespace, error)
+        except Exception:
+            unexpected("usage", namespace)
+
+    async def _write(self, namespace: str, body: Mapping[str, Any], stamp: str) -> None:
+        if namespace not in self._uids:
+            await self._make(namespace)
+        path = of_group(GROUP, VERSION, GPUUSAGES, namespace, name=NAME, subresource="status")
+        # Absent fields of workloads go with their list, which is replaced whole.
+        patch = {**body, "observedAt": stamp}
+        try:
+            await send(self._client, merged(path, self._uids[namespace], patch))
+        except errors.ApiError as error:
+            if isinstance(error, errors.NotFound) or errors.another_object(error):
+                self._uids.pop(namespace, None)  # somebody deleted it: it is made again
+            raise
+        self.writes += 1
+        self._written[namespace] = body
+
+    async def _make(self, namespace: str) -> None:
+        body = {
+            "apiVersion": API_VERSION,
+            "kind": "GPUUsage",
+            "metadata": {"name": NAME, "namespace": namespace},
+        }
+        path = of_group(GROUP, VERSION, GPUUSAGES, namespace)
+        try:
+            made = await self._client.create(path, body, dict)
+        except errors.Conflict:
+            made = await self._client.get(f"{path}/{NAME}", dict)
+        self.writes += 1
+        self._uids[namespace] = made["metadata"]["uid"]
+
+
+def status_of(works: Iterable[KeptWork]) -> GPUUsageStatus:
+    """What the object of a namespace says; what does not fit is counted."""
+    order = sorted(works, key=lambda kept: (bool(kept.ended), -kept.ended, -kept.shown.gpus))
+    shown: list[Workload] = []
+    size = 0
+    for kept in order:
+        size += len(orjson.dumps(kept.shown.to_json())) + 1
+        if size > MOST_BYTES or len(shown) == MOST_WORKLOADS:
+            break
+        shown.append(kept.shown)
+    held = sum(kept.shown.gpus for kept in order if kept.shown.state == "Running")
+    omitted = len(order) - len(shown)
+    return GPUUsageStatus.model_validate(
+        {"gpus": round(held, 3), "workloads": shown, "omitted": omitted}
+    )
+
+
+def _key(namespace: str, shown: Workload) -> str:
+    return shown.uid or f"{namespace}/{shown.kind.lower()} {shown.name}"
+
+
+def _without_time(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {key: value for key, value in status.items() if key != "observedAt"}

@@ -1,0 +1,100 @@
+"""Where the GPUs are: each adds up to exactly one over the states of ``GpuState``."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.runtime.usage.seen import SeenUse
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.usage.answer import ShareUse
+from gpu_scheduler.usage.figures import GpuState
+
+LEAST_MILLI = DEVICE_MILLI // 2  # what a free piece must have where nobody waits
+
+
+def gpus_by_state(
+    state: ClusterState, seen: SeenUse, now: float, *, idle_seconds: float, least_milli: int
+) -> dict[GpuState, float]:
+    """GPUs in each state.
+
+    Args:
+        state: the cluster.
+        seen: what shares do.
+        now: monotonic seconds.
+        idle_seconds: without a kernel after which a share is idle.
+        least_milli: smaller free parts are pieces.
+    """
+    cluster = state.snapshot()
+    milli: Counter[GpuState] = Counter()
+    held = _held(state, cluster)
+    shares = _Shares(state, seen, now)
+    for number in range(len(cluster.nodes)):
+        for device in range(cluster.first[number], cluster.first[number + 1]):
+            left = DEVICE_MILLI
+            for uid, amount in held.get(device, ()):
+                taken = min(amount, left)  # bound by hand: more than there is
+                left -= taken
+                use = shares.of(uid, cluster.dev_id[device])
+                milli += _parts(use, taken, idle_seconds)
+            milli[_free(cluster, number, device, left, least_milli)] += left
+    return {each: milli[each] / DEVICE_MILLI for each in GpuState}
+
+
+class _Shares:
+    """Of pods on devices, each pod looked up once."""
+
+    def __init__(self, state: ClusterState, seen: SeenUse, now: float) -> None:
+        self._state = state
+        self._seen = seen
+        self._now = now
+        self._known: dict[PodUID, Mapping[str, tuple[ShareUse, ...]]] = {}
+
+    def of(self, uid: PodUID, device: str) -> tuple[ShareUse, ...]:
+        found = self._known.get(uid)
+        if found is None:
+            by_device: dict[str, tuple[ShareUse, ...]] = {}
+            pod = self._state.pods.known.get(uid)
+            for share in self._seen.shares(pod, self._now) if pod is not None else ():
+                by_device[share.device] = (*by_device.get(share.device, ()), share)
+            found = self._known[uid] = by_device
+        return found.get(device, ())
+
+
+def _held(state: ClusterState, cluster: Cluster) -> dict[int, list[tuple[PodUID, int]]]:
+    """Who holds how much of each device of the arrays."""
+    number = {node.name: n for n, node in enumerate(cluster.nodes)}
+    found: dict[int, list[tuple[PodUID, int]]] = {}
+    for uid, charge in state.ledger.charges.items():
+        n = number.get(charge.node)
+        if n is None or not charge.grants:
+            continue
+        at = {cluster.dev_id[d]: d for d in range(cluster.first[n], cluster.first[n + 1])}
+        for grant in state.ledger.resolved(charge.node, charge.grants):
+            if grant.device in at:
+                found.setdefault(at[grant.device], []).append((uid, grant.milli))
+    return found
+
+
+def _parts(uses: tuple[ShareUse, ...], milli: int, idle_seconds: float) -> Counter[GpuState]:
+    """What a held part does; several containers of a pod share it."""
+    busy = [use.busy for use in uses]
+    idle = [use.idle_seconds for use in uses]
+    if not uses or None in busy or None in idle:
+        return Counter({GpuState.UNKNOWN: milli})
+    if min(each or 0 for each in idle) >= idle_seconds:
+        return Counter({GpuState.IDLE: milli})
+    used = min(round(DEVICE_MILLI * sum(each or 0.0 for each in busy)), milli)
+    return Counter({GpuState.BUSY: used, GpuState.PART_UNUSED: milli - used})
+
+
+def _free(cluster: Cluster, node: int, device: int, milli: int, least_milli: int) -> GpuState:
+    info = cluster.nodes[node]
+    if info.foreign:
+        return GpuState.NEIGHBOURS
+    if info.unschedulable or not cluster.dev_healthy[device]:
+        return GpuState.CLOSED
+    if milli < least_milli:
+        return GpuState.FREE_IN_PIECES
+    return GpuState.FREE

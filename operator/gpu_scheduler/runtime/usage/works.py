@@ -1,0 +1,115 @@
+"""The work that holds GPUs now, each with its pods and what they were seen doing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.runtime.common.work_name import GPUJOB, WorkName, work_of
+from gpu_scheduler.runtime.usage.seen import SeenUse
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.pods.pod import PodRecord
+from gpu_scheduler.usage.advice.work import WorkType
+from gpu_scheduler.usage.answer import ShareUse, Totals
+
+_SERVICES = frozenset({"deployment", "statefulset", "daemonset", "replicaset"})
+
+
+@dataclass(slots=True)
+class LiveWork:
+    """A workload that holds GPUs.
+
+    Attributes:
+        name: by which it is known.
+        job: the GPUJob, or the record of its group.
+        project: that is charged; empty: none.
+        pods: those that hold GPUs, with what each was seen doing; nothing where it was not.
+        milli: that they hold.
+    """
+
+    name: WorkName
+    job: GPUJobRecord
+    project: ProjectName | str
+    pods: list[tuple[PodRecord, tuple[ShareUse, ...]]] = field(default_factory=list)
+    milli: int = 0
+
+    @property
+    def namespace(self) -> str:
+        """Where it is."""
+        return self.job.namespace
+
+    @property
+    def shares(self) -> Iterator[ShareUse]:
+        """Of all its pods."""
+        for _, shares in self.pods:
+            yield from shares
+
+    @property
+    def type(self) -> WorkType:
+        """What it is for."""
+        if self.name.kind in _SERVICES:
+            return WorkType.SERVICE
+        spec = self.job.spec
+        return WorkType(str(spec.type)) if spec is not None else WorkType.TRAINING
+
+    @property
+    def shown(self) -> str:
+        """What it is called: the GPUJob's name, or kind/name."""
+        name = self.name
+        return name.name if name.kind == GPUJOB else f"{name.kind}/{name.name}"
+
+    def totals(self) -> Totals:
+        """Of what runs."""
+        found = Totals()
+        for share in self.shares:
+            found += share.totals
+        return found
+
+    def busy(self) -> float | None:
+        """Share of time with a kernel, mean over its shares; None: not known of one."""
+        known = [(share.share, share.busy) for share in self.shares]
+        whole = sum(share for share, _ in known)
+        if not whole or any(busy is None for _, busy in known):
+            return None
+        return sum(share * (busy or 0.0) for share, busy in known) / whole
+
+    def idle_seconds(self) -> int | None:
+        """Since the last kernel of any of it; None: not known of one."""
+        known = [share.idle_seconds for share in self.shares]
+        return min((each or 0 for each in known), default=None) if None not in known else None
+
+    def summed(self, name: str) -> float | None:
+        """A figure of its shares, in all; None: not known of one."""
+        known = [getattr(share, name) for share in self.shares]
+        return sum(known) if known and None not in known else None
+
+    def of_containers(self, name: str) -> float | None:
+        """A figure of its containers, in all, each once; None: not known of one."""
+        each = {(share.pod_uid, share.container): getattr(share, name) for share in self.shares}
+        return sum(each.values()) if each and None not in each.values() else None
+
+
+def live_works(state: ClusterState, seen: SeenUse, now: float) -> dict[str, LiveWork]:
+    """All of it by key; ``now``: monotonic seconds."""
+    found: dict[str, LiveWork] = {}
+    for uid, charge in state.ledger.charges.items():
+        pod = state.pods.known.get(uid)
+        if not charge.milli or pod is None:
+            continue
+        named = work_of(state, pod)
+        if named is None:
+            continue
+        name, job = named
+        work = found.get(name.key)
+        if work is None:
+            project = state.projects.owner(pod.namespace) or ""
+            work = found[name.key] = LiveWork(name, job, project)
+        work.pods.append((pod, tuple(seen.shares(pod, now))))
+        work.milli += charge.milli
+    return found
+
+
+def gpus(milli: int) -> float:
+    """GPUs of milli-GPU."""
+    return milli / DEVICE_MILLI
