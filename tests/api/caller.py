@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 MERGE_PATCH = "application/merge-patch+json"
+_ANSWER_SECONDS = 70  # the API server gives up a request after 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class Caller:
     def _connection(self) -> HTTPSConnection:
         found: HTTPSConnection | None = getattr(self._of_thread, "connection", None)
         if found is None:
-            found = HTTPSConnection(self._address, timeout=30, context=self._tls)
+            found = HTTPSConnection(self._address, timeout=_ANSWER_SECONDS, context=self._tls)
             weakref.finalize(self, found.close)
             self._of_thread.connection = found
         return found

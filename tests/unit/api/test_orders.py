@@ -18,12 +18,13 @@ from gpu_scheduler.api.orders import (
 )
 
 HELD = OrderedContainer(0, "main", {"GPU-a": 100}, "abc", promised=True)
-POD = OrderedPod("u1", "team-a", "train-0", (HELD,), "train", "a", kill=True)
+POD = OrderedPod("u1", "team-a", "train-0", (HELD,), "train", "job-uid", "a", kill=True)
 TOLD = Orders(
     "node-uid",
     VERSION,
     GPUNodeAt("u2", "17"),
     "18",
+    "d1",
     (POD,),
     (Neighbour("u3", "kube-system", "dcgm", whole_gpus=True),),
 )
@@ -35,9 +36,9 @@ def test_what_is_written_is_read() -> None:
 
 def test_it_says_what_an_agent_needs_and_nothing_else() -> None:
     told = json.loads(dumps(TOLD))
-    assert set(told) == {"nodeUid", "v", "gpuNode", "leaseVersion", "pods", "others"}
+    assert set(told) == {"nodeUid", "v", "gpuNode", "leaseVersion", "usageDigest", "pods", "others"}
     assert set(told["pods"][0]) == {
-        *("uid", "namespace", "name", "containers", "job", "project", "kill"),
+        *("uid", "namespace", "name", "containers", "job", "work", "project", "kill"),
     }
     assert set(told["pods"][0]["containers"][0]) == {"index", "name", "capsMib", "id", "promised"}
 

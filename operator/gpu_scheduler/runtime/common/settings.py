@@ -50,6 +50,9 @@ class OperatorSettings(BaseModel):
         le=65535,
         description="Port of agents that say what their GPUs do; 0 = they are not asked.",
     )
+    usage_seconds: float = Field(
+        60.0, ge=1, description="Between two looks at what work does with its GPUs."
+    )
     idle_seconds: float = Field(
         3600.0, ge=60, description="Work without a kernel for so long counts as idle."
     )

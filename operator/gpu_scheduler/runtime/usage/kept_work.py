@@ -75,13 +75,11 @@ class KeptWork:
         if totals.seconds >= before.seconds:  # else an agent is not heard of
             self.totals = totals
         memory = max((share.memory_mib or 0 for share in work.shares), default=None)
-        self.curve.add(
-            _percent(
-                self.totals.busy_seconds - before.busy_seconds,
-                self.totals.seconds - before.seconds,
-            ),
-            UNKNOWN if memory is None else round(memory),
-        )
+        seconds = self.totals.seconds - before.seconds
+        busy = _percent(self.totals.busy_seconds - before.busy_seconds, seconds)
+        if self.curve.busy and not before.containers:  # the first minute of a new leader
+            busy = _percent(work.busy() or 0.0, 1.0) if work.busy() is not None else UNKNOWN
+        self.curve.add(busy, UNKNOWN if memory is None else round(memory))
         idle = work.idle_seconds()
         self.shown = self.shown.model_copy(
             update={

@@ -1,4 +1,4 @@
-"""Once a minute: what work did, what to change about it, and GPUUsage as it should be."""
+"""Now and then, by default once a minute: what work did, what to change about it, and GPUUsage as it should be."""
 
 import asyncio
 from collections.abc import Mapping
@@ -17,7 +17,6 @@ from gpu_scheduler.runtime.usage.usage_objects import UsageObjects
 from gpu_scheduler.runtime.usage.works import LiveWork, live_works
 from gpu_scheduler.state.jobs.job import job_key
 
-PERIOD_SECONDS = 60.0
 _MOST_ADVICE = 8
 
 
@@ -36,7 +35,7 @@ class Minute:
         """The rule that stands at the head of what is said of work, by its key."""
 
     async def run(self) -> NoReturn:
-        """Look once a minute."""
+        """Look for ever."""
         await self.objects.restore()
         while True:
             try:
@@ -45,7 +44,7 @@ class Minute:
                 raise
             except Exception:
                 unexpected("usage", "all work")
-            await asyncio.sleep(PERIOD_SECONDS)
+            await asyncio.sleep(self._common.settings.usage_seconds)
 
     async def look(self) -> None:
         """Look now.

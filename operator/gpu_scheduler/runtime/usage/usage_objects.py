@@ -81,7 +81,7 @@ class UsageObjects:
             try:
                 async for part in parts(self._client, of_group(GROUP, VERSION, GPUUSAGES)):
                     for raw in part.objects:
-                        self._take(orjson.loads(raw))
+                        self._take(orjson.loads(bytes(raw)))
                 return
             except errors.NotLeader:
                 raise

@@ -1,0 +1,48 @@
+"""A life in at most sixty points."""
+
+from gpu_scheduler.api.gpuusage import POINTS
+from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve
+
+
+def test_a_long_life_has_points_that_stand_for_longer() -> None:
+    curve = LifeCurve()
+    for minute in range(24 * 60):
+        curve.add(minute * 100 // (24 * 60), minute)
+    shown = curve.shown()
+    assert shown is not None
+    assert shown.step_seconds == 60 * 32  # the least power of two that holds a day
+    assert POINTS / 2 <= len(shown.busy_percent) <= POINTS
+    assert shown.busy_percent == sorted(shown.busy_percent)
+    last = len(shown.busy_percent) * 32 - 1
+    assert shown.memory_mib[-1] == last  # the most of each step, up to the last full one
+
+
+def test_a_peak_of_one_minute_stays_the_peak() -> None:
+    curve = LifeCurve()
+    for minute in range(1000):
+        curve.add(50, 30_000 if minute == 3 else 10_000)
+    shown = curve.shown()
+    assert shown is not None
+    assert max(shown.memory_mib) == 30_000
+
+
+def test_what_nobody_knew_is_no_zero() -> None:
+    curve = LifeCurve()
+    for minute in range(POINTS * 2):
+        curve.add(UNKNOWN if minute % 2 else 80, UNKNOWN)
+    shown = curve.shown()
+    assert shown is not None
+    assert set(shown.busy_percent) == {80}
+    assert set(shown.memory_mib) == {UNKNOWN}
+
+
+def test_another_leader_goes_on() -> None:
+    one, other = LifeCurve(), LifeCurve()
+    for minute in range(64):
+        one.add(minute, minute)
+        other.add(minute, minute)
+    other = LifeCurve.of(other.shown())
+    for minute in range(64, 200):
+        one.add(minute % 100, minute)
+        other.add(minute % 100, minute)
+    assert one.shown() == other.shown()

@@ -1,0 +1,201 @@
+"""What a GPUUsage says from minute to minute, and after a change of leader."""
+
+import asyncio
+from typing import Any
+
+import orjson
+from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient
+from tests.unit.runtime.usage.stage import UsageStage
+from tests.unit.state.builders import USABLE_MIB
+
+from gpu_scheduler.api.gpuusage import MOST_BYTES, GPUUsageStatus, Workload
+from gpu_scheduler.runtime.usage.kept_work import KeptWork
+from gpu_scheduler.runtime.usage.usage_objects import status_of
+from gpu_scheduler.usage.answer import Totals
+
+
+def minute(stage: UsageStage) -> None:
+    stage.answers()
+    asyncio.run(stage.minute.look())
+
+
+def test_a_running_job_is_shown_with_what_it_does() -> None:
+    stage = UsageStage()
+    stage.job()
+    pod = stage.runs()
+    for _ in range(3):
+        stage.works(pod, 60)
+        minute(stage)
+    shown = stage.workload()
+    assert (shown["kind"], shown["name"], shown["uid"]) == ("GPUJob", "job", "gpujob-uid")
+    assert (shown["state"], shown["gpus"], shown["pods"]) == ("Running", 0.5, 1)
+    assert shown["busy"] == {"now": 70, "mean": 70, "p50": 80, "p95": 80}
+    assert shown["memoryMiB"] == {"now": 1000, "peak": 1000, "cap": USABLE_MIB // 2}
+    assert shown["gpuSeconds"] == 90
+    assert shown["curve"] == {
+        "stepSeconds": 60,
+        "busyPercent": [70, 70, 70],
+        "memoryMiB": [1000, 1000, 1000],
+    }
+    assert "idleSince" not in shown
+
+
+def test_nothing_is_written_while_nothing_moves() -> None:
+    stage = UsageStage()
+    stage.job()
+    pod = stage.runs()
+    minute(stage)
+    stage.works(pod, 60)
+    minute(stage)
+    before = stage.minute.objects.writes
+    asyncio.run(stage.minute.objects.write())
+    assert stage.minute.objects.writes == before
+
+
+def test_what_is_not_known_is_absent() -> None:
+    stage = UsageStage()
+    stage.job()
+    stage.runs()
+    asyncio.run(stage.minute.look())  # no agent has said anything
+    shown = stage.workload()
+    assert shown["busy"] == {}
+    assert "now" not in shown["memoryMiB"]
+    assert shown["gpus"] == 0.5
+    assert shown["curve"]["busyPercent"] == [-1]
+
+
+def test_pods_that_ended_still_count() -> None:
+    stage = UsageStage()
+    stage.job()
+    first = stage.runs()
+    stage.works(first, 60, busy=1.0, mib=3000)
+    minute(stage)
+    stage.ends(first)
+    second = stage.runs("job-1")
+    stage.works(second, 60, busy=0.0, mib=500)
+    minute(stage)
+    shown = stage.workload()
+    assert shown["busy"]["mean"] == 50
+    assert shown["memoryMiB"]["peak"] == 3000
+    assert shown["gpuSeconds"] == 60
+
+
+def test_a_job_between_two_pods_has_not_ended_and_one_that_is_over_has() -> None:
+    stage = UsageStage()
+    stage.job()
+    pod = stage.runs()
+    stage.works(pod, 60)
+    minute(stage)
+    stage.ends(pod)
+    minute(stage)
+    assert (stage.workload()["state"], stage.workload()["gpus"]) == ("Running", 0)
+    stage.job("Succeeded", version=2)
+    minute(stage)
+    shown = stage.workload()
+    assert shown["state"] == "Ended"
+    assert shown["gpuSeconds"] == 30
+    assert shown["busy"]["mean"] == 70
+    assert "now" not in shown["busy"]
+
+
+def test_an_idle_one_says_since_when() -> None:
+    stage = UsageStage()
+    stage.job()
+    pod = stage.runs()
+    stage.works(pod, 60)
+    minute(stage)
+    stage.works(pod, 120, busy=0.0)
+    minute(stage)
+    assert stage.workload()["idleSince"] == "2023-11-14T22:30:00Z"
+
+
+def test_another_leader_goes_on_from_the_object_and_the_agents() -> None:
+    def history(changes: set[int]) -> dict[str, Any]:
+        stage = UsageStage()
+        stage.job()
+        pod = stage.runs()
+        for number in range(90):
+            stage.works(pod, 60, busy=number % 10 / 10, mib=1000 + number)
+            minute(stage)
+            if number in changes:
+                stage = follow(stage)
+        stage.ends(pod)
+        stage.job("Succeeded", version=2)
+        minute(stage)
+        return stage.workload()
+
+    undisturbed, disturbed = history(set()), history({3, 40, 77})
+    assert disturbed == undisturbed
+
+
+def follow(before: UsageStage) -> UsageStage:
+    """The next leader, that lists what this one wrote."""
+    item = {
+        "apiVersion": "gpu-scheduler.io/v1alpha1",
+        "kind": "GPUUsage",
+        "metadata": {"name": "current", "namespace": "team-a", "uid": "usage-uid"},
+        "status": before.status(),
+    }
+
+    def reply(sent: Any) -> Any:
+        if sent.method == "GET":
+            return {"metadata": {"resourceVersion": "1"}, "items": [item]}
+        return {}
+
+    after = UsageStage(FakeClient(reply))
+    after.seconds = before.seconds
+    after.look = before.look
+    after.gone = before.gone
+    after.job()
+    for uid in before.shares:
+        after.runs(before.state.pods.known[uid].name)
+    after.shares = before.shares
+    asyncio.run(after.minute.objects.restore())
+    return after
+
+
+def test_one_that_somebody_deleted_is_made_again() -> None:
+    gone = False
+
+    def reply(sent: Any) -> Any:
+        if sent.method == "PATCH" and gone:
+            return NOT_FOUND
+        return {"metadata": {"uid": "usage-uid"}}
+
+    stage = UsageStage(FakeClient(reply))
+    stage.job()
+    pod = stage.runs()
+    stage.works(pod, 60)
+    minute(stage)
+    assert len(stage.client.of("POST")) == 1
+    gone = True
+    stage.works(pod, 60)
+    minute(stage)
+    gone = False
+    stage.works(pod, 60)
+    minute(stage)
+    assert len(stage.client.of("POST")) == 2
+
+
+def test_what_does_not_fit_is_counted_and_is_the_least() -> None:
+    def kept(number: int, ended: float) -> KeptWork:
+        shown = Workload.model_validate(
+            {
+                "kind": "GPUJob",
+                "name": f"job-{number}-{'x' * 150}",
+                "state": "Ended" if ended else "Running",
+                "gpus": number,
+            }
+        )
+        return KeptWork(shown, Totals(), ended=ended)
+
+    running = [kept(number, 0.0) for number in range(50)]
+    ended = [kept(number, 1000.0 + number) for number in range(900)]
+    status = status_of([*ended, *running])
+    assert len(orjson.dumps(status.to_json())) < MOST_BYTES + 1024
+    assert status.omitted == 950 - len(status.workloads) > 0
+    assert [each.state for each in status.workloads[:50]] == ["Running"] * 50
+    assert status.workloads[0].gpus == 49
+    assert status.workloads[50].name.startswith("job-899-")  # of those that ended, the last first
+    assert status.gpus == sum(range(50))
+    assert GPUUsageStatus.model_validate(status.to_json()) == status

@@ -1,0 +1,86 @@
+"""Each GPU adds up to exactly one."""
+
+from random import Random
+
+import pytest
+from msgspec.structs import replace
+from tests.unit.state.builders import half, make_node, make_pod
+
+from gpu_scheduler.runtime.usage.seen import SeenUse
+from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.usage.answer import AgentUsage, ShareUse
+from gpu_scheduler.usage.figures import GpuState
+
+IDLE_SECONDS = 3600
+
+
+def states(state: ClusterState, seen: SeenUse) -> dict[GpuState, float]:
+    return gpus_by_state(state, seen, 0.0, idle_seconds=IDLE_SECONDS, least_milli=500)
+
+
+def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:
+    state = ClusterState("gpu-system")
+    seen = SeenUse(state.pods.known)
+    state.nodes.changed(make_node("a", gpus=4))
+    shares = []
+    for number, (busy, idle) in enumerate(((0.9, 0), (0.2, 0), (0.0, IDLE_SECONDS), (None, None))):
+        pod = make_pod(f"p-{number}", node="a", grants=half(str(number), 300), phase="Running")
+        record = state.pod_changed(pod)
+        assert record is not None
+        shares.append(
+            ShareUse(
+                device=str(number), pod_uid=record.uid, container="main", busy=busy,
+                idle_seconds=idle, share=0.3,
+            )
+        )  # fmt: skip
+    seen.take("a", AgentUsage(look=1, shares=tuple(shares)), 0.0)
+    assert states(state, seen) == {
+        GpuState.BUSY: pytest.approx(0.5),  # at most the share of 0.3, and 0.2
+        GpuState.PART_UNUSED: pytest.approx(0.1),
+        GpuState.IDLE: pytest.approx(0.3),
+        GpuState.UNKNOWN: pytest.approx(0.3),
+        GpuState.NEIGHBOURS: 0,
+        GpuState.FREE_IN_PIECES: 0,
+        GpuState.FREE: pytest.approx(2.8),
+        GpuState.CLOSED: 0,
+    }
+
+
+def test_random_clusters_add_up() -> None:
+    random = Random(1)
+    for _ in range(200):
+        state = ClusterState("gpu-system")
+        seen = SeenUse(state.pods.known)
+        gpus = 0
+        for number in range(random.randint(1, 5)):
+            name, count = f"n{number}", random.randint(1, 4)
+            gpus += count
+            state.nodes.changed(
+                make_node(name, count, cordoned=random.random() < 0.2, ready=random.random() < 0.9)
+            )
+            shares = []
+            for pod_number in range(random.randint(0, 6)):
+                milli = random.choice((100, 300, 500, 1000))
+                pod = make_pod(
+                    f"p-{number}-{pod_number}",
+                    node=name,
+                    grants=half(str(random.randrange(count)), milli),
+                    phase="Running",
+                )
+                record = state.pod_changed(pod)
+                assert record is not None and record.allocation is not None
+                share = ShareUse(
+                    device=record.allocation.grants[0].device,
+                    pod_uid=record.uid,
+                    container="main",
+                    busy=random.choice((None, 0.0, 0.4, 1.0)),
+                    idle_seconds=random.choice((None, 0, IDLE_SECONDS)),
+                )
+                shares += [share, replace(share, container="side")][: random.randint(0, 2)]
+            seen.take(name, AgentUsage(look=1, shares=tuple(shares)), 0.0)
+        found = states(state, seen)
+        assert sum(found.values()) == pytest.approx(gpus)
+        assert all(each >= 0 for each in found.values())
+
+
