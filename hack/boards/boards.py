@@ -14,7 +14,7 @@ _M = '{model=~"$model"}'
 MODEL = Variable("model", "model", "gpusched_gpu_allocated_ratio")
 PROJECT = Variable("project", "project", "gpusched_project_quota_gpus")
 NAMESPACE = Variable("namespace", "namespace", f"namespace_project:gpusched_gpujobs:count{_P}")
-GPUJOB = Variable("gpujob", "gpujob", f"gpusched_gpujob_info{_OF}")
+GPUJOB = Variable("gpujob", "gpujob", f"gpusched_gpujob_info{_OF}", all=False)
 _DEVICE = "node, gpu, uuid, model"
 
 
@@ -238,7 +238,11 @@ JOB = Board(
             f"max by (namespace, gpujob, project, type) (gpusched_gpujob_info{_JOB})",
             hides=("Value",),
         ),
-        table("Longest idle", f"topk(20, {_job('idle_seconds')})", "s"),
+        table(
+            "Longest idle",
+            f"topk(20, max by (namespace, gpujob) (gpusched_gpujob_idle_seconds{_OF}))",
+            "s",
+        ),
         lines("GPUs held", "short", (_job("allocated_gpus"), "{{gpujob}}")),
         lines(
             "Use of its GPUs",

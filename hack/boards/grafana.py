@@ -12,6 +12,11 @@ Json = dict[str, Any]
 
 SOURCE: Json = {"type": "prometheus", "uid": "${source}"}
 WIDTH = 24  # of a board, in Grafana's units
+_ALL: Json = {
+    "includeAll": True,
+    "allValue": ".*",
+    "current": {"text": ["All"], "value": ["$__all"]},
+}
 _LINK_TAG = "gpu-scheduler"
 
 # Queries of annotations are asked once a minute.
@@ -53,11 +58,12 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What is chosen above a board, one or several: values of a label of a series."""
+    """What is chosen above a board: values of a label of a series; ``all``: at first all."""
 
     name: str
     label: str
     series: str
+    all: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +163,8 @@ def _variable(each: Variable) -> Json:
         "definition": query,
         "refresh": 2,
         "sort": 1,
-        "includeAll": True,
         "multi": True,
-        "allValue": ".*",
-        "current": {"text": ["All"], "value": ["$__all"]},
+        **(_ALL if each.all else {}),
     }
 
 
