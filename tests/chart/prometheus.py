@@ -9,7 +9,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -95,13 +95,16 @@ def until(
 
 
 @contextmanager
-def running(folder: Path, rules: Json, port: int) -> Iterator[Prometheus]:
-    """A server that scrapes ``tests.chart.made_up`` at a port once a second."""
+def running(folder: Path, rules: Json, honoring: Container[str], port: int) -> Iterator[Prometheus]:
+    """A server that scrapes ``tests.chart.made_up`` at a port once a second.
+
+    ``honoring``: targets whose own labels win.
+    """
     (folder / "rules.yaml").write_text(yaml.safe_dump(rules))
     scrapes: Sequence[Json] = [
         {
             "job_name": name,
-            "honor_labels": name != "dcgm",
+            "honor_labels": name in honoring,
             "metrics_path": f"/{name}",
             "static_configs": [{"targets": [f"127.0.0.1:{port}"], "labels": labels}],
         }

@@ -57,9 +57,21 @@ def recorded(rules: Object) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def server(rules: Object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def server(
+    render: Render, rules: Object, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prometheus]:
+    honoring = {
+        {"ServiceMonitor": "operator", "PodMonitor": "agent"}[each["kind"]]
+        for each in render("metrics.serviceMonitor.enabled=true")
+        if each["kind"] in ("ServiceMonitor", "PodMonitor")
+        for end in each["spec"].get("endpoints") or each["spec"]["podMetricsEndpoints"]
+        if end.get("honorLabels")
+    }
     folder = tmp_path_factory.mktemp("prometheus")
-    with made_up.served() as port, prometheus.running(folder, rules, port) as running:
+    with (
+        made_up.served() as port,
+        prometheus.running(folder, rules, honoring, port) as running,
+    ):
         yield running
 
 
