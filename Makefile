@@ -125,6 +125,10 @@ crds: setup ## Generate crds/ and the chart's copy of it from the pydantic model
 reference: setup ## Write docs/reference from the code: commands, CRDs, values, settings, metrics, reasons
 	@$(PYTHON) -m reference
 
+.PHONY: boards
+boards: setup ## Write the chart's boards for Grafana from hack/boards
+	@$(PYTHON) -m boards
+
 .PHONY: docs
 docs: setup ## Build the docs site into build/site; every defect of it is an error
 	@$(PYTHON) -m docs_site

@@ -9,17 +9,14 @@ import hashlib
 import io
 import json
 import os
-import subprocess
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.cache import cache_folder
+from cluster.debian import unpacked
 from cluster.digest import sha256_of
-from cluster.errors import ClusterError
-from cluster.locks import exclusive
-from cluster.progress import say
 
 PAUSE = "docker.io/gpu-scheduler/pause:1"
 QUICKSTART = "docker.io/gpu-scheduler/quickstart:1"
@@ -154,34 +151,7 @@ def busybox() -> bytes:
     Raises:
         ClusterError: when apt-get cannot fetch it.
     """
-    folder = cache_folder() / "busybox-static"
-    program = folder / "bin" / "busybox"
-    with exclusive(cache_folder() / "busybox-static.lock"):
-        if not program.exists():
-            say("fetching busybox-static (once)")
-            _fetch("busybox-static", folder)
-    return program.read_bytes()
-
-
-def _fetch(package: str, folder: Path) -> None:
-    """Unpack a Debian package below ``folder`` without installing it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    download = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package]
-    done = _run(download, folder)
-    if done.returncode and os.geteuid() == 0:  # a fresh machine has no package lists yet
-        _run(["apt-get", "update", "-qq"], folder)
-        done = _run(download, folder)
-    packages = sorted(folder.glob("*.deb"))
-    if done.returncode or not packages:
-        raise ClusterError(f"apt-get could not fetch {package}: {done.stderr.strip()}")
-    unpacked = _run(["dpkg-deb", "--extract", packages[-1].name, "."], folder)
-    if unpacked.returncode:
-        raise ClusterError(f"{packages[-1].name}: {unpacked.stderr.strip()}")
-    packages[-1].unlink()
-
-
-def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return unpacked("busybox-static", "bin/busybox").read_bytes()
 
 
 def _tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None) -> bytes:

@@ -12,6 +12,7 @@ from prometheus_client.core import Metric
 from gpu_scheduler.agent.metrics import AgentMetrics as OfAgent
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.usage.figures import ClusterUse
 from gpu_scheduler.web.metrics import OperatorMetrics as OfOperator
 from reference.markdown import Undescribed, code, entry
 
@@ -41,6 +42,8 @@ def of_operator() -> list[Metric]:
     """The families of an operator that leads."""
     metrics = OfOperator(cast(Client, MagicMock()))
     metrics.operator = cast(Operator, MagicMock())
+    metrics.operator.common.clock.now.return_value = 0.0  # type: ignore[attr-defined]
+    metrics.use = ClusterUse
     return _sorted(metrics.registry.collect())
 
 

@@ -44,6 +44,18 @@ def render() -> Render:
 
 
 @pytest.fixture(scope="session")
+def rules(render: Render) -> Object:
+    """What the chart's PrometheusRule says."""
+    (found,) = (
+        each
+        for each in render("metrics.prometheusRule.enabled=true")
+        if each["kind"] == "PrometheusRule"
+    )
+    spec: Object = found["spec"]
+    return spec
+
+
+@pytest.fixture(scope="session")
 def objects(render: Render) -> list[Object]:
     """Everything that the chart makes by default."""
     return render()

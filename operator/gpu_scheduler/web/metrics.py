@@ -7,7 +7,7 @@ as ``runtime.common.observations.Observations``.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 
 from prometheus_client import Histogram
@@ -20,7 +20,6 @@ from prometheus_client.core import (
 
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.core.model.decision import EvictReason
-from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.steps import STEPS
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
@@ -31,22 +30,30 @@ from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.reports.token_reviews import RESULTS
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import Stage
+from gpu_scheduler.usage.figures import ClusterUse
+from gpu_scheduler.web import cluster_metrics, pending_metrics, usage_metrics
 from gpu_scheduler.web.collector import Collector, filled, labelled
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _STEP_BUCKETS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _REASON_SECONDS = 2.0
+_PENDING_SECONDS = 10.0  # that figures of what waits may be old: 20 µs for each job that does
 _STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
 class OperatorMetrics(Collector):
-    """One process' metrics. ``operator`` is set once this replica leads."""
+    """One process' metrics. ``operator`` is set once this replica leads.
+
+    ``use`` as well, where what GPUs do is followed: what is known of it, as a value.
+    """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
         """Metrics of this client and process and, later, of the operator."""
         super().__init__(clock)
         self.operator: Operator | None = None
+        self.use: Callable[[], ClusterUse] | None = None
         self._client = client
+        self._pending: tuple[float, pending_metrics.Pending] | None = None
         self._cycle = self._seconds(
             "scheduling_cycle", "Duration of a planning cycle.", _CYCLE_BUCKETS
         )
@@ -111,9 +118,22 @@ class OperatorMetrics(Collector):
         )
         if self.operator is not None:
             yield _watches(self._client.watches)
-            yield from _cluster(self.operator)
+            yield from self._cluster(self.operator)
             yield from _jobs(self.operator)
             yield from _counts(self.operator)
+        if self.use is not None:
+            yield from usage_metrics.figures(self.use())
+
+    def _cluster(self, operator: Operator) -> Iterable[Metric]:
+        state, plan = operator.state, operator.common.plan
+        cluster, now = state.snapshot(), operator.common.clock.now()
+        if self._pending is None or not 0.0 <= now - self._pending[0] < _PENDING_SECONDS:
+            found = pending_metrics.pending(state, plan, cluster.allocated_milli)
+            self._pending = now, found
+        pending = self._pending[1]
+        yield from cluster_metrics.nodes(state, cluster, pending.least_milli)
+        yield from cluster_metrics.projects(state, cluster, plan.shares_milli)
+        yield from pending_metrics.figures(pending, now)
 
 
 def _watches(watches: Watches) -> Metric:
@@ -125,45 +145,6 @@ def _watches(watches: Watches) -> Metric:
         "resource",
         ((path.rpartition("/")[2], each) for path, each in seconds),
     )
-
-
-def _cluster(operator: Operator) -> Iterable[Metric]:
-    state = operator.state
-    cluster = state.snapshot()
-    ratio = GaugeMetricFamily(
-        "gpusched_gpu_allocated_ratio",
-        "Share of a device that is given out.",
-        labels=["node", "gpu", "model"],
-    )
-    used = (
-        ([node.name, cluster.dev_id[d], cluster.dev_model[d]], cluster.free_milli[d])
-        for n, node in enumerate(cluster.nodes)
-        for d in range(cluster.first[n], cluster.first[n + 1])
-    )
-    yield filled(ratio, ((of, (DEVICE_MILLI - free) / DEVICE_MILLI) for of, free in used))
-    strange = sorted(state.ledger.unlisted.items())
-    yield labelled(
-        GaugeMetricFamily,
-        "gpusched_unlisted_device_milli",
-        "Milli-GPU that pods hold on devices that their node does not list; it takes no others.",
-        "node",
-        ((node, sum(held.values())) for node, held in strange),
-    )
-    projects = sorted(state.projects.records.items())
-    shares, held = operator.common.plan.shares_milli, cluster.allocated_milli
-    for name, text, milli in (
-        ("fair_share", "Due.", {name: shares.get(name, 0) for name, _ in projects}),
-        ("quota", "Guaranteed.", {name: record.project.quota_milli for name, record in projects}),
-        ("allocated", "Held.", {name: held.get(name, 0) for name, _ in projects}),
-    ):
-        gpus = ((of, each / DEVICE_MILLI) for of, each in milli.items())
-        yield labelled(
-            GaugeMetricFamily,
-            f"gpusched_project_{name}_gpus",
-            text,
-            "project",
-            gpus,
-        )
 
 
 def _jobs(operator: Operator) -> Iterable[Metric]:
@@ -191,14 +172,6 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "Pods that ask for a share by themselves: waiting, blocked by others, placed or running.",
         "state",
         ((stage.value, stages[stage]) for stage in live),
-    )
-    reasons = Counter(str(reason) for reason, _ in operator.common.plan.verdicts().values())
-    yield labelled(
-        GaugeMetricFamily,
-        "gpusched_pending_jobs",
-        "Waiting GPUJobs, pods that ask by themselves, and gangs of such.",
-        "reason",
-        sorted(reasons.items()),
     )
     yield labelled(
         GaugeMetricFamily,

@@ -18,10 +18,12 @@ from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
 from gpu_scheduler.runtime.informers.our_lists import PATHS
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
+from gpu_scheduler.usage.figures import ClusterUse
 from gpu_scheduler.web.metrics import OperatorMetrics, without_reason
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
 
+UNSATISFIABLE = (("project", "team-a"), ("reason", "Unsatisfiable"), ("type", "training"))
 PAGE = Path(__file__).parents[3] / "docs/reference/metrics.md"
 
 
@@ -73,6 +75,7 @@ def make(leader: bool = True, holders: Literal["off", "devices"] = "off") -> Ope
         assert isinstance(operator.sweeping, Sweeping)
         operator.sweeping.pruning.ended += 1
         metrics.bind_seconds(0.003)
+        metrics.use = ClusterUse
     return metrics
 
 
@@ -131,15 +134,19 @@ def test_a_leader_shows_devices_projects_and_jobs() -> None:
     assert seen["gpusched_leader", ()] == 1
 
     def ratio(gpu: str) -> float:
-        labels = (("gpu", gpu), ("model", "NVIDIA-A100-PCIE-40GB"), ("node", "a"))
+        labels = (("gpu", gpu), ("model", "NVIDIA-A100-PCIE-40GB"), ("node", "a"), ("uuid", ""))
         return seen["gpusched_gpu_allocated_ratio", labels]
 
     assert (ratio("0"), ratio("1")) == (0.0, 0.5)
     project = (("project", "team-a"),)
     assert seen["gpusched_project_quota_gpus", project] == 2.5
     assert seen["gpusched_project_allocated_gpus", project] == 0.5
+    assert seen["gpusched_project_borrowed_gpus", project] == 0
+    assert not any(name == "gpusched_project_limit_gpus" for name, _ in seen)
+    assert seen["gpusched_node_gpus", (("node", "a"),)] == 2
+    assert seen["gpusched_node_gpus_allocated", (("node", "a"),)] == 0.5
     assert seen["gpusched_jobs", (("phase", "Running"),)] == 1
-    assert seen["gpusched_pending_jobs", (("reason", "Unsatisfiable"),)] == 1
+    assert seen["gpusched_pending_jobs", UNSATISFIABLE] == 1
     assert seen["gpusched_waiting_pods", ()] == 1
     assert seen["gpusched_set_aside", (("kind", "node"),)] == 0
 
@@ -159,7 +166,9 @@ def test_pods_that_ask_by_themselves_count_like_those_of_gpujobs() -> None:
     found = {key[0][1]: n for (name, key), n in seen.items() if name == "gpusched_share_pods"}
     assert found == {"waiting": 1, "blocked": 1, "placed": 1, "running": 1}
     assert seen["gpusched_project_allocated_gpus", (("project", "team-a"),)] == 1.25
-    assert seen["gpusched_pending_jobs", (("reason", "Unsatisfiable"),)] == 2
+    assert seen["gpusched_pending_jobs", UNSATISFIABLE] == 1
+    alone = UNSATISFIABLE[:2] + (("type", "interactive"),)
+    assert seen["gpusched_pending_jobs", alone] == 1
     assert seen["gpusched_waiting_pods", ()] == 2
 
 

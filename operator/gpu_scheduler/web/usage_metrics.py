@@ -1,0 +1,112 @@
+"""Metrics of what GPUs and their work do: a pure function of what the leader knows.
+
+What nobody knows is absent, never 0, and no label names a trial or a pod: there are as many series
+as there is work that holds GPUs, however many pods it has. The label is ``gpujob``, as Prometheus
+puts a ``job`` of its own on every series. Samples of 10,000 jobs take most of a second: they are
+made by who walks them, which is the thread that writes the text, and not on the event loop.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, Sample
+
+from gpu_scheduler.core.model.units import MIB
+from gpu_scheduler.usage.figures import ClusterUse, WorkUse
+from gpu_scheduler.web.collector import filled, labelled
+
+_WORK = ("namespace", "gpujob", "project")
+_Figure = Callable[[WorkUse], float | None]
+
+
+def figures(use: ClusterUse) -> Iterator[Metric]:
+    """All of them; ``use`` must not change afterwards."""
+    yield labelled(
+        GaugeMetricFamily,
+        "gpusched_gpus",
+        "Where the GPUs are: each adds up to exactly one over the states.",
+        "state",
+        use.gpus.items(),
+    )
+    for name, text, figure in _FIGURES:
+        yield _of_work(f"gpusched_gpujob_{name}", text, use.work, figure)
+    info = "1 for each workload with GPUs: a GPUJob, or kind/name of who owns pods that ask alone."
+    yield _of_work("gpusched_gpujob_info", info, use.work, lambda each: 1.0, ("type",))
+    yield _account("gpu", "GPU-seconds held since this replica leads.", use.gpu_seconds)
+    yield _account("gpu_idle", "Of these, past the idle threshold.", use.idle_gpu_seconds)
+    yield labelled(
+        GaugeMetricFamily,
+        "gpusched_advice",
+        "Workloads that hold GPUs, by the advice that comes first for them.",
+        "rule",
+        sorted(Counter(each.advice for each in use.work if each.advice).items()),
+    )
+    yield GaugeMetricFamily(
+        "gpusched_silent_agents",
+        "Agents that did not answer when they were last asked what their GPUs do.",
+        value=use.silent_agents,
+    )
+
+
+def _bytes(mib: float | None) -> float | None:
+    return None if mib is None else mib * MIB
+
+
+_FIGURES: tuple[tuple[str, str, _Figure], ...] = (
+    ("allocated_gpus", "GPUs that it holds.", lambda each: each.gpus),
+    (
+        "gpu_utilization_ratio",
+        "Share of time with a kernel of its own: mean of its shares, weighted by them.",
+        lambda each: each.busy,
+    ),
+    (
+        "gpu_memory_used_bytes",
+        "Device memory that it holds.",
+        lambda each: _bytes(each.memory_mib),
+    ),
+    (
+        "gpu_memory_limit_bytes",
+        "Device memory that it may hold.",
+        lambda each: _bytes(each.memory_limit_mib),
+    ),
+    ("cpu_used_cores", "CPU in use.", lambda each: each.cpu_cores),
+    ("ram_used_bytes", "Memory of the machine in use.", lambda each: _bytes(each.ram_mib)),
+    ("idle_seconds", "Since the last kernel of any of it.", lambda each: each.idle_seconds),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """One for each workload of which the figure is known."""
+
+    name: str
+    work: Sequence[WorkUse]
+    figure: _Figure
+    labels: tuple[str, ...]
+
+    def __iter__(self) -> Iterator[Sample]:
+        for each in self.work:
+            value = self.figure(each)
+            if value is not None:
+                values = (each.namespace, each.name, each.project, each.type)
+                yield Sample(self.name, dict(zip(self.labels, values, strict=False)), value)
+
+
+def _of_work(
+    name: str,
+    text: str,
+    work: Sequence[WorkUse],
+    figure: _Figure,
+    more: tuple[str, ...] = (),
+) -> Metric:
+    labels = (*_WORK, *more)
+    family = GaugeMetricFamily(name, text, labels=labels)
+    family.samples = cast(list[Sample], _Samples(name, work, figure, labels))
+    return family
+
+
+def _account(name: str, text: str, seconds: Mapping[tuple[str, str], float]) -> Metric:
+    family = CounterMetricFamily(f"gpusched_{name}_seconds", text, labels=("project", "type"))
+    return filled(family, sorted(seconds.items()))

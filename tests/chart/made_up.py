@@ -1,0 +1,170 @@
+"""What an operator, an agent and NVIDIA's exporter expose, with made-up figures that grow.
+
+Operator and agent are asked by their real collectors: what these do not expose is on no board.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from prometheus_client import generate_latest
+from tests.unit.agent import builders
+from tests.unit.agent.fake_driver import gpu
+from tests.unit.runtime.fake_client import FakeClient
+from tests.unit.runtime.informers.test_custom_resources import project_body
+from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
+
+from gpu_scheduler.agent.driver import Load
+from gpu_scheduler.agent.metrics import AgentMetrics
+from gpu_scheduler.agent.usage import Usage
+from gpu_scheduler.core.steps import STEPS
+from gpu_scheduler.kube.unexpected import counts
+from gpu_scheduler.runtime.common.settings import OperatorSettings
+from gpu_scheduler.runtime.informers.our_lists import PATHS
+from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.state.nodes.devices import NodeDevice
+from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
+from gpu_scheduler.usage.figures import ClusterUse, GpuState, WorkUse
+from gpu_scheduler.web.metrics import OperatorMetrics
+
+NODE, MODEL = "a", "NVIDIA A100-PCIE-40GB"
+TRAIN = WorkUse(
+    namespace="team-a",
+    name="train",
+    project="team-a",
+    gpus=0.75,
+    busy=0.1,
+    memory_mib=1024.0,
+    memory_limit_mib=30720.0,
+    cpu_cores=1.5,
+    ram_mib=2048.0,
+    idle_seconds=4000,
+    advice="GPU_IDLE",
+)
+_ACCOUNT = (TRAIN.project, TRAIN.type)
+_DEVICE = f'gpu="0",model="{MODEL}",node="{NODE}",uuid="{gpu(0)}"'
+
+# Of the agent: on boards and in alerts, and exposed by agents of a later change than these.
+NOT_YET = f"""\
+# HELP gpusched_gpu_tensor_ratio Share of time in which tensor cores work.
+# TYPE gpusched_gpu_tensor_ratio gauge
+gpusched_gpu_tensor_ratio{{{_DEVICE}}} 0.01
+# HELP gpusched_gpu_throttled 1 while clocks are held back.
+# TYPE gpusched_gpu_throttled gauge
+gpusched_gpu_throttled{{{_DEVICE},reason="thermal"}} 1
+# HELP gpusched_gpu_xid_total XIDs.
+# TYPE gpusched_gpu_xid_total counter
+gpusched_gpu_xid_total{{{_DEVICE},code="79"}} 1
+# HELP gpusched_gpu_ecc_errors_total Uncorrected ECC errors.
+# TYPE gpusched_gpu_ecc_errors_total counter
+gpusched_gpu_ecc_errors_total{{{_DEVICE}}} 2
+"""
+DCGM = f"""\
+# HELP DCGM_FI_DEV_SM_CLOCK SM clock frequency (in MHz).
+# TYPE DCGM_FI_DEV_SM_CLOCK gauge
+DCGM_FI_DEV_SM_CLOCK{{gpu="0",UUID="{gpu(0)}",device="nvidia0",modelName="{MODEL}"}} 1410
+"""
+
+
+class Operated:
+    """An operator that leads one GPU, on which a job waits for what another one holds."""
+
+    def __init__(self) -> None:
+        client: Any = FakeClient()
+        client.requests = {("GET", "200"): 3}
+        self.metrics = OperatorMetrics(client)
+        settings = OperatorSettings(identity="me")
+        made = Operator(client, settings, self.metrics, "me", Sweeping)
+        self.metrics.operator = self.operator = made
+        made.informers.custom_resources.project(project_body(quota=4, limit=8))
+        made.informers.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}))
+        made.state.nodes.changed(make_node(NODE, 1))
+        made.state.nodes.reported(NODE, (NodeDevice(gpu(0), 0, MODEL, 40960),))
+        made.state.job_changed(make_job(parallelism=2))
+        made.state.pod_changed(make_pod(node=NODE, grants=half(gpu(0), 750), phase="Running"))
+        made.state.pod_changed(make_pod("job-1", index=1))
+        for path in PATHS.values():
+            client.watches.followed(path)
+        self._scrapes = 0
+
+    def text(self) -> bytes:
+        """What is scraped; each time something has happened."""
+        self._scrapes += 1
+        made, metrics = self.operator, self.metrics
+        made.planning.cycle()
+        made.binding.binder.results["placed"] += 1
+        made.eviction.preemption.counts["reclaim"] += 1
+        made.eviction.evictor.counts["over_cap"] += 1
+        metrics.cycle_seconds(0.003, [0.0005] * len(STEPS))
+        metrics.bind_seconds(0.004)
+        metrics.stall_seconds(0.001)
+        held = 0.75 * self._scrapes
+        use = ClusterUse(
+            gpus={
+                **dict.fromkeys(GpuState, 0.0),
+                GpuState.IDLE: 0.75,
+                GpuState.FREE_IN_PIECES: 0.25,
+            },
+            work=[TRAIN],
+            gpu_seconds={_ACCOUNT: held},
+            idle_gpu_seconds={_ACCOUNT: held / 2},
+        )
+        metrics.use = lambda: use
+        return generate_latest(metrics.registry)
+
+
+def of_agent() -> bytes:
+    """What an agent exposes whose driver tells everything."""
+    metrics = AgentMetrics(NODE)
+    look = builders.sample(builders.seen(1, 1000))
+    first = replace(look.devices[0], load=Load(0.1, 250.0, 60.0))
+    metrics.sample = replace(look, devices=(first,))
+    metrics.usage = Usage((builders.use(builders.seen(1, 1000)),), {})
+    metrics.last_active = {gpu(0): 1.7e9}
+    text = generate_latest(metrics.registry).decode()
+    missing = [
+        line for line in NOT_YET.splitlines() if f"\n# TYPE {_family(line)} " not in f"\n{text}"
+    ]
+    return "".join([text, *(f"{line}\n" for line in missing)]).encode()
+
+
+def _family(line: str) -> str:
+    return line.split()[2] if line.startswith("#") else line.partition("{")[0]
+
+
+@contextmanager
+def served() -> Iterator[int]:
+    """Them on a port of this machine: /operator, /agent and /dcgm."""
+    operated = Operated()
+    texts: dict[str, Callable[[], bytes]] = {
+        "/operator": operated.text,
+        "/agent": of_agent,
+        "/dcgm": DCGM.encode,
+    }
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = texts[self.path]()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    counts["planning"] += 1  # of the process: what /metrics tells of unexpected errors
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        counts["planning"] -= 1
