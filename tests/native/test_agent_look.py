@@ -110,6 +110,12 @@ class Tenants:
     def bare(self, mib: int) -> int:
         return self._started(self.gpu.start_call("tests.native.test_agent_look:hold", mib))
 
+    def working(self, mib: int, percent: int) -> int:
+        """A program that keeps its devices busy for this part of the time."""
+        return self._started(
+            self.gpu.start_call("tests.native.test_agent_look:hold", mib, FAKEGPU_BUSY=str(percent))
+        )
+
     def root(self, number: int) -> Path:
         return self.folder / f"root-{number}"
 
@@ -148,6 +154,8 @@ def shown(
         "messages": {uid: v.message for (uid, _), v in found.verdicts.items()},
         "over": {uid: over.message for (uid, _), over in found.over.items()},
         "used": {c.container.pod.uid: c.uses[0].used_mib for c in found.usage.containers},
+        "busy": {c.container.pod.uid: c.uses[0].busy_ratio for c in found.usage.containers},
+        "devices_busy": [d.load.busy_ratio for d in found.sample.devices],
         "foreign": {u: [p.pid for p in each] for u, each in found.usage.foreign.items()},
         "killed": list(found.killed),
     }
@@ -228,6 +236,15 @@ def test_the_policy_kill_ends_the_evader_and_nobody_else(gpu: FakeGPU, tenants: 
     assert tenants.children[0].wait(60) == -9
     assert tenants.children[1].poll() is None
     assert gpu.used_mib() == 1300
+
+
+def test_who_is_busy_on_a_device_that_two_share_is_told_and_so_is_the_device(
+    gpu: FakeGPU, tenants: Tenants
+) -> None:
+    busy, idle = tenants.working(100, 70), tenants.working(100, 0)
+    found = look(gpu, {busy: 1, idle: 2}, {1: 4000, 2: 4000})
+    assert found["busy"] == {pod_uid(1): pytest.approx(0.7, abs=0.05), pod_uid(2): 0.0}
+    assert found["devices_busy"] == [pytest.approx(0.7, abs=0.05)]
 
 
 def test_a_process_of_no_pod_is_a_stranger(gpu: FakeGPU, tenants: Tenants) -> None:
