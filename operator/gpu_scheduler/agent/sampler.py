@@ -173,6 +173,8 @@ class Sampler:
         )
 
     def _count(self, event: Xid) -> None:
+        if event.uuid not in self._known:
+            return
         counts = self._xids.setdefault(event.uuid, Counter())
         if event.code in counts or len(counts) < _MOST_CODES:
             counts[event.code] += 1
