@@ -13,7 +13,7 @@
 #include "nvml_abi.h"
 #include "state.h"
 
-enum { XID = UINT32_MAX, MOST_PERCENT = 100, MOST_LOOPS = 2, MOST_SECONDS = 1000000 };
+enum { XID = UINT32_MAX, MOST_PERCENT = 100, MOST_LOOPS = 1000, MOST_SECONDS = 1000000 };
 
 static const struct {
     const char *name;
@@ -133,7 +133,7 @@ void fg_advance(FgDevice *device) {
     FgPlay *play = &device->play;
     uint64_t now = microseconds(), loop = play->loop_ms * UINT64_C(1000);
     if (play->count && loop && now > play->start + MOST_LOOPS * loop) {
-        /* Nobody has looked for long: the last turns are enough. */
+        /* Nobody has looked for very long: the last turn is enough. */
         play->start += (now - play->start) / loop * loop - loop;
         play->next = 0;
     }

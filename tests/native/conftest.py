@@ -21,12 +21,17 @@ def fake_gpu(native: NativeBuild, tmp_path: Path) -> Callable[..., FakeGPU]:
     made = 0
 
     def make(
-        *, devices: int = 1, total_mib: int = 40960, reserved_mib: int = 512, **options: object
+        *,
+        devices: int = 1,
+        total_mib: int = 40960,
+        reserved_mib: int = 512,
+        capability: str = "8.0",
+        **options: object,
     ) -> FakeGPU:
         nonlocal made
         made += 1
         folder = tmp_path / f"gpu-{made}"
-        return FakeGPU(folder, native, devices, total_mib, reserved_mib, options)
+        return FakeGPU(folder, native, devices, total_mib, reserved_mib, options, capability)
 
     return make
 

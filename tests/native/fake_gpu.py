@@ -36,6 +36,7 @@ class FakeGPU:
         devices: how many.
         total_mib, reserved_mib: memory of each device, and what the driver keeps of it.
         options: more lines of the configuration, for example {"memory_limits": 1}.
+        capability: the devices' compute capability.
     """
 
     folder: Path
@@ -44,6 +45,7 @@ class FakeGPU:
     total_mib: int = 40960
     reserved_mib: int = 512
     options: Mapping[str, object] = field(default_factory=dict)
+    capability: str = "8.0"
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +68,7 @@ class FakeGPU:
         text = "".join(f"{key} {value}\n" for key, value in lines.items())
         for index, uuid in enumerate(self.uuids):
             memory = f"{self.total_mib} {self.reserved_mib}"
-            text += f"device {index} {uuid} NVIDIA_A100-PCIE-40GB {memory} 8.0\n"
+            text += f"device {index} {uuid} NVIDIA_A100-PCIE-40GB {memory} {self.capability}\n"
         (self.folder / "config").write_text(text)
 
     @property
@@ -138,6 +140,21 @@ class FakeGPU:
     def set(self, uuid: str, name: str, number: int) -> None:
         """Set a figure of a device: lost, next-error, ecc-uncorrected, gpu-percent, …"""
         self.control("set", uuid, name, number)
+
+    def load(self, device: str | int, **figures: object) -> None:
+        """Set what a device does: ``load(0, util=70, throttle="thermal", sm_clock=1200)``."""
+        words = [
+            word
+            for name, value in figures.items()
+            for word in (f"--{name.replace('_', '-')}", value)
+        ]
+        self.control("load", device, *words)
+
+    def play(self, device: str | int, schedule: str) -> None:
+        """Let a device play a schedule, see native/fakegpu/README.md."""
+        path = self.folder / f"schedule-{device}"
+        path.write_text(schedule)
+        self.control("play", device, path)
 
     def xid(self, uuid: str, code: int) -> None:
         """Let a device have an XID event."""

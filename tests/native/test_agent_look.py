@@ -110,6 +110,12 @@ class Tenants:
     def bare(self, mib: int) -> int:
         return self._started(self.gpu.start_call("tests.native.test_agent_look:hold", mib))
 
+    def working(self, mib: int, percent: int) -> int:
+        """A program that keeps its devices busy for this part of the time."""
+        return self._started(
+            self.gpu.start_call("tests.native.test_agent_look:hold", mib, FAKEGPU_BUSY=str(percent))
+        )
+
     def root(self, number: int) -> Path:
         return self.folder / f"root-{number}"
 
@@ -148,6 +154,8 @@ def shown(
         "messages": {uid: v.message for (uid, _), v in found.verdicts.items()},
         "over": {uid: over.message for (uid, _), over in found.over.items()},
         "used": {c.container.pod.uid: c.uses[0].used_mib for c in found.usage.containers},
+        "busy": {c.container.pod.uid: c.uses[0].busy_ratio for c in found.usage.containers},
+        "devices_busy": [d.load.busy_ratio for d in found.sample.devices],
         "foreign": {u: [p.pid for p in each] for u, each in found.usage.foreign.items()},
         "killed": list(found.killed),
     }
@@ -230,6 +238,15 @@ def test_the_policy_kill_ends_the_evader_and_nobody_else(gpu: FakeGPU, tenants: 
     assert gpu.used_mib() == 1300
 
 
+def test_who_is_busy_on_a_device_that_two_share_is_told_and_so_is_the_device(
+    gpu: FakeGPU, tenants: Tenants
+) -> None:
+    busy, idle = tenants.working(100, 70), tenants.working(100, 0)
+    found = look(gpu, {busy: 1, idle: 2}, {1: 4000, 2: 4000})
+    assert found["busy"] == {pod_uid(1): pytest.approx(0.7, abs=0.05), pod_uid(2): 0.0}
+    assert found["devices_busy"] == [pytest.approx(0.7, abs=0.05)]
+
+
 def test_a_process_of_no_pod_is_a_stranger(gpu: FakeGPU, tenants: Tenants) -> None:
     stranger = tenants.bare(100)
     assert look(gpu, {}, {1: 4000})["foreign"] == {gpu.uuids[0]: [stranger]}
@@ -277,6 +294,11 @@ def test_the_agents_offsets_are_those_of_the_library(native: NativeBuild) -> Non
         "header.version": len(ledger.MAGIC),
         "header.slots_seen": ledger.SLOTS_SEEN_AT,
         "header.device": ledger.DEVICE_TABLE_AT,
+        "header.keeps_marks": ledger.KEEPS_MARKS_AT,
+        "header.mark": ledger.MARKS_AT,
+        "mark.bytes": ledger.MARK_BYTES,
+        "mark.peak_bytes": 0,
+        "mark.refused": 8,
         "device.bytes": ledger.DEVICE_BYTES,
         "device.uuid": 0,
         "device.in_use": 16,

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -66,6 +67,55 @@ def test_devices_are_told_with_total_and_reserved_memory(fake_gpu: FakeGPUs) -> 
     }
     assert (second["index"], second["uuid"]) == (1, gpu.uuids[1])
     assert (second["busy"], second["watts"], second["celsius"]) == (0.97, 250.5, 61.0)
+
+
+def loads(seconds: list[float]) -> list[dict[str, Any]]:
+    """The gauges of the first device, after each of these pauses, and after a new opening."""
+    driver = NvmlDriver()
+    driver.open()
+    found: list[dict[str, Any]] = []
+    for pause in seconds:
+        time.sleep(pause)
+        load = asdict(driver.load(0))
+        reasons = load.pop("throttled")
+        found.append(load | {"throttled": None if reasons is None else sorted(reasons)})
+    driver.close()
+    driver.open()
+    found.append(asdict(driver.load(0)) | {"throttled": None})
+    driver.close()
+    return found
+
+
+def test_gauges_of_a_device_from_hopper_on(fake_gpu: FakeGPUs) -> None:
+    gpu = fake_gpu(capability="9.0")
+    gpu.load(0, util=70, memory_util=30, tensor=40, power=310, temperature=83, sm_clock=1100)
+    gpu.load(0, memory_clock=2619, throttle="hw-thermal,power-cap", pcie_rx=2, pcie_tx=1)
+    gpu.load(0, encoder=10, decoder=20)
+    first, second, anew = gpu.call("tests.native.test_agent_nvml:loads", [0.0, 0.05])
+    assert second == {
+        "busy_ratio": 0.7,
+        "power_watts": 310.0,
+        "temperature_celsius": 83.0,
+        "memory_busy_ratio": 0.3,
+        "tensor_ratio": pytest.approx(0.4),
+        "sm_clock_mhz": 1100,
+        "memory_clock_mhz": 2619,
+        "throttled": ["power-cap", "thermal"],
+        "pcie_rx_bytes_per_second": pytest.approx(2 * MIB),
+        "pcie_tx_bytes_per_second": pytest.approx(MIB),
+        "encoder_ratio": 0.1,
+        "decoder_ratio": 0.2,
+    }
+    means = ("tensor_ratio", "pcie_rx_bytes_per_second", "pcie_tx_bytes_per_second")
+    assert first == second | dict.fromkeys(means), "means need two looks"
+    assert [anew[name] for name in means] == [None] * 3, "a new opening begins anew"
+
+
+def test_an_older_device_does_not_tell_means(gpu: FakeGPU) -> None:
+    gpu.load(0, tensor=40, pcie_rx=2)
+    *_, second, _ = gpu.call("tests.native.test_agent_nvml:loads", [0.0, 0.05])
+    assert second["tensor_ratio"] is second["pcie_rx_bytes_per_second"] is None
+    assert (second["throttled"], second["sm_clock_mhz"]) == ([], 1410)
 
 
 def hold(mib: int) -> None:

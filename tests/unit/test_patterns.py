@@ -21,7 +21,10 @@ from gpu_scheduler.api import checkpoint_rules, rules
 
 CHARS, CPU_SECONDS = 200_000, 6
 OTHERS = (rules.SHAPE_NAME, checkpoint_rules._PLAIN, checkpoint_rules._CLAIM)
-_ELSEWHERE = ("gpu_scheduler.sweeps.search.tpe", "gpu_scheduler.agent.nvml")  # optional packages
+_ELSEWHERE = (  # optional packages
+    "gpu_scheduler.sweeps.search.tpe",
+    *(f"gpu_scheduler.agent.nvml{part}" for part in ("", "_calls", "_means")),
+)
 PIECES = ("a", "A", "0", ".", "-", "_", "/", " ", ":", "a.", "a-", "0.", "-0", "/a")
 
 

@@ -22,6 +22,11 @@ int main(void) {
     SHOW("header.slots_seen", offsetof(struct ledger_header, slots_seen));
     SHOW("header.mutex", offsetof(struct ledger_header, mutex));
     SHOW("header.device", offsetof(struct ledger_header, device));
+    SHOW("header.keeps_marks", offsetof(struct ledger_header, keeps_marks));
+    SHOW("header.mark", offsetof(struct ledger_header, mark));
+    SHOW("mark.bytes", sizeof(struct ledger_mark));
+    SHOW("mark.peak_bytes", offsetof(struct ledger_mark, peak_bytes));
+    SHOW("mark.refused", offsetof(struct ledger_mark, refused));
     SHOW("device.bytes", sizeof(struct ledger_device));
     SHOW("device.uuid", offsetof(struct ledger_device, uuid));
     SHOW("device.in_use", offsetof(struct ledger_device, in_use));

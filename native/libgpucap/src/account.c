@@ -154,6 +154,26 @@ static void note(enum footing footing, int device, enum account what, uint64_t m
     *word = sum > less ? sum - less : 0;
 }
 
+/* So that the dead are not counted any more. It looks at each process: not at every call of a busy
+ * program. */
+static void reap_now_and_then(void) {
+    uint64_t now = os_milliseconds();
+    if (now < state.next_reap)
+        return;
+    slots_reap(state.ledger.file, &state.self);
+    state.next_reap = now + CHECK_MILLISECONDS;
+}
+
+static void mark_peak(enum footing footing, int device) {
+    if (footing != SHARED || state.index[device] < 0)
+        return;
+    unsigned index = (unsigned)state.index[device];
+    if (!slots_is_peak(state.ledger.file, index))
+        return;
+    reap_now_and_then();
+    slots_mark_peak(state.ledger.file, index);
+}
+
 int account_device(const uint8_t uuid[16]) {
     lock_take(&state.lock);
     int device = 0;
@@ -182,11 +202,26 @@ bool account_take(int device, enum account what, uint64_t bytes) {
         slots_reap(state.ledger.file, &state.self);
         fit = fits(footing, device, bytes, cap);
     }
-    if (fit)
+    if (fit) {
         note(footing, device, what, bytes, 0);
+        mark_peak(footing, device);
+    }
     leave(footing);
     lock_free(&state.lock);
     return fit;
+}
+
+void account_refused(int device) {
+    if (device == ACCOUNT_BEYOND)
+        return;
+    lock_take(&state.lock);
+    /* Who has just waited for the ledger in vain does not wait once more for the sake of a count.
+     */
+    enum footing footing = state.impatient ? AWAY : enter();
+    if (footing == SHARED && state.index[device] >= 0)
+        slots_mark_refused(state.ledger.file, (unsigned)state.index[device]);
+    leave(footing);
+    lock_free(&state.lock);
 }
 
 static void change(int device, enum account what, uint64_t more, uint64_t less) {
@@ -196,6 +231,8 @@ static void change(int device, enum account what, uint64_t more, uint64_t less) 
     FAULT(give);
     enum footing footing = enter();
     note(footing, device, what, more, less);
+    if (more > less)
+        mark_peak(footing, device);
     leave(footing);
     lock_free(&state.lock);
 }
@@ -213,12 +250,8 @@ uint64_t account_held(int device) {
         return UINT64_MAX;
     lock_take(&state.lock);
     enum footing footing = enter();
-    if (footing == SHARED && os_milliseconds() >= state.next_reap) {
-        /* So that what a view shows does not include the dead; not at every call of a busy program.
-         */
-        slots_reap(state.ledger.file, &state.self);
-        state.next_reap = os_milliseconds() + CHECK_MILLISECONDS;
-    }
+    if (footing == SHARED)
+        reap_now_and_then();
     uint64_t bytes = held(footing, device);
     leave(footing);
     lock_free(&state.lock);

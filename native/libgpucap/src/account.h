@@ -27,6 +27,9 @@ int account_device(const uint8_t uuid[16]);
 /* Takes bytes of the device if the container stays within its cap; false: it would not. */
 bool account_take(int device, enum account what, uint64_t bytes);
 
+/* The program is told that there is not enough memory: for who asks how often that was. */
+void account_refused(int device);
+
 /* Gives bytes back. More than there is (the agent rewrites context_bytes) leaves none. */
 void account_give(int device, enum account what, uint64_t bytes);
 

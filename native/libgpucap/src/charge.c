@@ -127,12 +127,22 @@ static bool reserve(const struct place *place, uint64_t bytes, bool (*take_some)
     return more && take_some(place->device, bytes);
 }
 
-bool charge_reserve(const struct place *place, uint64_t bytes) {
+static bool or_refused(bool reserved, const struct place *place) {
+    if (!reserved)
+        account_refused(place->device);
+    return reserved;
+}
+
+bool charge_try(const struct place *place, uint64_t bytes) {
     return reserve(place, bytes, take);
 }
 
+bool charge_reserve(const struct place *place, uint64_t bytes) {
+    return or_refused(charge_try(place, bytes), place);
+}
+
 bool charge_reserve_linear(const struct place *place, uint64_t bytes) {
-    return reserve(place, bytes, take_linear);
+    return or_refused(reserve(place, bytes, take_linear), place);
 }
 
 static void return_small(int device, uint64_t bytes) {

@@ -64,8 +64,12 @@ uint64_t charge_rounded(uint64_t bytes);
 uint64_t charge_whole(uint64_t bytes, uint64_t step);
 
 /* Takes the bytes, after giving idle pool memory back to the device if need be; false: over the
- * cap. */
+ * cap, and the program is told so. */
 bool charge_reserve(const struct place *place, uint64_t bytes);
+
+/* The same for who may try again before the program is told: account_refused() is theirs to call.
+ */
+bool charge_try(const struct place *place, uint64_t bytes);
 
 void charge_return(int device, uint64_t bytes);
 

@@ -60,7 +60,10 @@ static bool begin(CUdevice ordinal, struct reserve *reserve) {
     if (!charge_ordinal(ordinal, &place))
         return true;
     *reserve = (struct reserve){.place = place, .bytes = limit_context_bytes()};
-    return take(place.device, reserve->bytes);
+    bool taken = take(place.device, reserve->bytes);
+    if (!taken)
+        account_refused(place.device);
+    return taken;
 }
 
 /* The context is gone, and with it all that was allocated in it. By then its number may be that of

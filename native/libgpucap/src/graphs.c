@@ -159,7 +159,10 @@ static void recall(CUgraphExec exec, struct need need[ACCOUNT_DEVICES]) {
 /* A node that could not fit even into an empty container is refused at once. */
 static bool can_fit(const CUDA_MEM_ALLOC_NODE_PARAMS *params) {
     struct place place;
-    return !params || !place_of(params, &place) || params->bytesize <= limit_bytes();
+    if (!params || !place_of(params, &place) || params->bytesize <= limit_bytes())
+        return true;
+    account_refused(place.device);
+    return false;
 }
 
 CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,

@@ -11,7 +11,9 @@
  *
  * Native byte order and no pointers. Sizes and offsets are part of the contract with the agent
  * (docs/adr/0016): `make offsets` prints them, a test compares them with the agent's constants, and
- * a change of any of them is a change of LEDGER_VERSION.
+ * a change of any of them is a change of LEDGER_VERSION. A container keeps the library it started
+ * with, whatever becomes of the agent: so what is new goes where earlier libraries leave noughts,
+ * with a word that says that it is kept, and the version stays.
  */
 #ifndef GPUCAP_LEDGER_H
 #define GPUCAP_LEDGER_H
@@ -46,6 +48,13 @@ struct ledger_held {
         context_bytes; /* 8: contexts, modules, libraries: what NVML shows for the process above
                         *    used_bytes. The library writes an estimate at the process's first
                         *    context and 0 after its last; in between THE AGENT WRITES IT. */
+};
+
+/* What the container has had of one device since the ledger was made; nothing that anybody decides
+ * by. 16 bytes. */
+struct ledger_mark {
+    uint64_t peak_bytes; /* 0: the most of (used_bytes + context_bytes) at once, over all slots */
+    uint64_t refused;    /* 8: allocations that the library refused */
 };
 
 /* One process. Free when pid is 0. Key: pid + start_time; a slot whose process is gone is free for
@@ -84,7 +93,9 @@ struct ledger_header {
     struct ledger_held total[LEDGER_DEVICES];    /* 640: sums over the slots, 16 × 16 bytes */
     uint64_t summed_until; /* 896: CLOCK_MONOTONIC ms; from then on they are summed anew */
     uint32_t unsummed;     /* 904: 1 = they are to be summed anew now */
-    uint8_t spare1[3188];  /* 908 */
+    uint32_t keeps_marks;  /* 908: 1 = who made the file keeps the marks, from the beginning on */
+    struct ledger_mark mark[LEDGER_DEVICES]; /* 912: 16 × 16 bytes */
+    uint8_t spare1[2928];                    /* 1168 */
 };
 
 struct ledger_file {
@@ -104,6 +115,9 @@ static_assert(offsetof(struct ledger_header, mutex) == 64, "ledger layout");
 static_assert(offsetof(struct ledger_header, device) == 128, "ledger layout");
 static_assert(offsetof(struct ledger_header, total) == 640, "ledger layout");
 static_assert(offsetof(struct ledger_header, unsummed) == 904, "ledger layout");
+static_assert(offsetof(struct ledger_header, keeps_marks) == 908, "ledger layout");
+static_assert(offsetof(struct ledger_header, mark) == 912, "ledger layout");
+static_assert(sizeof(struct ledger_mark) == 16, "ledger layout");
 static_assert(offsetof(struct ledger_file, slot) == 4096, "ledger layout");
 static_assert(sizeof(struct ledger_file) == 659456, "ledger layout");
 

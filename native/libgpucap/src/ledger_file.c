@@ -136,6 +136,7 @@ static bool fill(int fd) {
     header->slot_count = LEDGER_SLOTS;
     header->device_count = LEDGER_DEVICES;
     header->mutex_bytes = sizeof(pthread_mutex_t);
+    header->keeps_marks = 1;
     munmap(file, sizeof *file);
     FAULT(make_header);
     return true;

@@ -7,18 +7,21 @@
 #include "limit.h"
 #include "pools.h"
 
-static bool is_full(void) {
+static bool is_refused(void) {
     struct place place;
     if (!charge_current(&place) || account_held(place.device) < limit_bytes())
         return false;
     pools_trim(&place);
-    return account_held(place.device) >= limit_bytes();
+    if (account_held(place.device) < limit_bytes())
+        return false;
+    account_refused(place.device);
+    return true;
 }
 
 #define LOAD(symbol, parameters, ...)                                                              \
     CUresult symbol parameters {                                                                   \
         ENTER(symbol, __VA_ARGS__);                                                                \
-        if (out && is_full())                                                                      \
+        if (out && is_refused())                                                                   \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
         return CALL_DRIVER(symbol, __VA_ARGS__);                                                   \
     }

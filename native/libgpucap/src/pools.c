@@ -162,7 +162,7 @@ static bool take(struct growth *growth, bool *others) {
     lock_free(&state.lock);
     if (!pool)
         return false; /* nobody would count what it takes */
-    if (!missing || charge_reserve(&growth->place, growth->reserved))
+    if (!missing || charge_try(&growth->place, growth->reserved))
         return true;
     lock_take(&state.lock);
     if ((pool = find(growth->pool)))
@@ -180,9 +180,10 @@ bool pools_begin(struct growth *growth, CUmemoryPool handle, const struct place 
         if (take(growth, &others))
             return true;
         if (!others)
-            return false;
+            break;
         nanosleep(&pause, NULL); /* what they did not need is idle again */
     }
+    account_refused(place->device);
     return false;
 }
 

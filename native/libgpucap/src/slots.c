@@ -240,6 +240,28 @@ uint64_t slots_sum(struct ledger_file *file, unsigned device) {
     return of_both(&file->header.total[device]);
 }
 
+/* As last summed; anew where that is known to be wrong. */
+static uint64_t present(struct ledger_file *file, unsigned device) {
+    return __atomic_load_n(&file->header.unsummed, __ATOMIC_ACQUIRE)
+               ? slots_sum(file, device)
+               : of_both(&file->header.total[device]);
+}
+
+bool slots_is_peak(struct ledger_file *file, unsigned device) {
+    return present(file, device) > file->header.mark[device].peak_bytes;
+}
+
+void slots_mark_peak(struct ledger_file *file, unsigned device) {
+    uint64_t bytes = present(file, device), *peak = &file->header.mark[device].peak_bytes;
+    if (bytes > *peak)
+        store(peak, bytes);
+}
+
+void slots_mark_refused(struct ledger_file *file, unsigned device) {
+    uint64_t *refused = &file->header.mark[device].refused;
+    store(refused, *refused + 1);
+}
+
 void slots_change(struct ledger_file *file, struct ledger_slot *slot, unsigned device,
                   enum account what, uint64_t more, uint64_t less, bool locked) {
     struct ledger_held *both = &slot->device[device];

@@ -40,6 +40,12 @@ uint64_t slots_sum(struct ledger_file *file, unsigned device);
 /* The same without the lock, and without the sums that it guards. */
 uint64_t slots_sum_unlocked(const struct ledger_file *file, unsigned device);
 
+/* Whether the container has more of the device than ever before; and notes that it has, or that it
+ * was refused some. */
+bool slots_is_peak(struct ledger_file *file, unsigned device);
+void slots_mark_peak(struct ledger_file *file, unsigned device);
+void slots_mark_refused(struct ledger_file *file, unsigned device);
+
 /* Adds `more` and takes off `less`, but no more than there is, of a word in a slot of ours. Without
  * the lock (`locked` is false) as well: nobody else writes there but the agent. */
 void slots_change(struct ledger_file *file, struct ledger_slot *slot, unsigned device,

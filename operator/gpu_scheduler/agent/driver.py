@@ -54,15 +54,31 @@ class GpuProcess:
     used_bytes: int | None
 
 
+THERMAL, POWER_BRAKE, POWER_CAP = "thermal", "power-brake", "power-cap"
+THROTTLE_REASONS = frozenset({THERMAL, POWER_BRAKE, POWER_CAP})
+"""Why a device runs below its clocks: heat; power that the board or the rack cannot give; a limit
+that its owner set. That it idles, or was told to run slower, is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Gauges of a device; ``busy_ratio`` is 0 to 1."""
+    """Gauges of a device; ratios are 0 to 1.
+
+    ``tensor_ratio`` and PCIe are means since the call before: only devices from Hopper on can tell.
+    """
 
     busy_ratio: float | None = None
     power_watts: float | None = None
     temperature_celsius: float | None = None
+    memory_busy_ratio: float | None = None  # of the memory controller
     tensor_ratio: float | None = None
-    throttled: frozenset[str] | None = None
+    sm_clock_mhz: int | None = None
+    memory_clock_mhz: int | None = None
+    throttled: frozenset[str] | None = None  # of THROTTLE_REASONS
+    pcie_rx_bytes_per_second: float | None = None  # to the device
+    pcie_tx_bytes_per_second: float | None = None  # from it
+    encoder_ratio: float | None = None
+    decoder_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

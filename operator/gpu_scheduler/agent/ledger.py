@@ -3,7 +3,8 @@
 The file belongs to the tenant, who may truncate, replace or fill it with anything: it is opened
 without following a link anywhere on the way, checked to be a regular file with one name, and
 touched with pread and pwrite alone. The layout is that of ``native/libgpucap/src/ledger.h``, whose
-program ``make offsets`` a test compares with the constants here.
+program ``make offsets`` a test compares with the constants here. A container keeps the library it
+started with: what an earlier one did not keep is unknown.
 """
 
 import os
@@ -11,8 +12,12 @@ import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
+
+from gpu_scheduler.agent.plausible import whole
+from gpu_scheduler.core.model.units import MIB
 
 MAGIC = b"GPUCAPL\0"
 VERSION = 1
@@ -25,6 +30,9 @@ DEVICE_TABLE_AT = 128
 DEVICE_BYTES = 32
 SLOT_START_TIME_AT = 8
 SLOT_DEVICES_AT = 32
+KEEPS_MARKS_AT = 908
+MARKS_AT = 912
+MARK_BYTES = 16
 HELD_BYTES = 16
 HELD_CONTEXT_AT = 8
 FILE_BYTES = HEADER_BYTES + SLOTS * SLOT_BYTES
@@ -33,6 +41,8 @@ _HEADER = struct.Struct("=8sIIIII")  # magic, version, header, slot, slots, devi
 _U32 = struct.Struct("=I")
 _U64 = struct.Struct("=Q")
 _DEVICE = struct.Struct("=16sI")
+_MARK = struct.Struct("=QQ")  # the most bytes at once, and refusals
+_MOST_REFUSED = 1 << 53
 
 FOLDER = ("opt", "gpu-scheduler", "state")
 FILE = "ledger"
@@ -40,6 +50,19 @@ FILE = "ledger"
 
 class LedgerError(Exception):
     """The file is not a ledger that can be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMarks:
+    """What a container has had of one device since its start; None: its library does not keep it.
+
+    ``peak_mib`` is the most that it was charged at once, contexts included, in whole MiB upwards: a
+    cap of so much would have done. ``refused`` counts how often a program of it was told that there
+    is not enough memory.
+    """
+
+    peak_mib: int | None = None
+    refused: int | None = None
 
 
 class LedgerFile:
@@ -68,6 +91,19 @@ class LedgerFile:
             raw, in_use = _DEVICE.unpack_from(table, number * DEVICE_BYTES)
             if in_use == 1:
                 found[f"GPU-{UUID(bytes=raw)}"] = number
+        return found
+
+    def marks(self) -> dict[str, MemoryMarks]:
+        """The marks of each device, by UUID; what cannot be is None."""
+        keeps = _U32.unpack(self._read(KEEPS_MARKS_AT, 4))[0] == 1
+        table = self._read(MARKS_AT, DEVICES * MARK_BYTES)
+        found = {}
+        for uuid, number in self.devices().items():
+            peak, refused = _MARK.unpack_from(table, number * MARK_BYTES)
+            found[uuid] = MemoryMarks(
+                -(-peak // MIB) if keeps and whole(peak) is not None else None,
+                refused if keeps and whole(refused, _MOST_REFUSED) is not None else None,
+            )
         return found
 
     def find(self, pid: int, started: int) -> int | None:
@@ -108,6 +144,19 @@ class LedgerFile:
 
 def _held_at(slot: int, device: int) -> int:
     return HEADER_BYTES + slot * SLOT_BYTES + SLOT_DEVICES_AT + device * HELD_BYTES
+
+
+def memory_marks(root: Path) -> dict[str, MemoryMarks]:
+    """The marks of a container, by device; empty where there is no ledger that can be read.
+
+    Args:
+        root: Its root directory, ``/proc/<pid>/root`` of any process of it.
+    """
+    try:
+        with open_inside(root) as opened:
+            return opened.marks()
+    except (LedgerError, OSError):
+        return {}
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from gpu_scheduler.agent.driver import THROTTLE_REASONS
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import Usage
 from gpu_scheduler.core.model.units import MIB
@@ -16,6 +17,8 @@ from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.web.collector import Collector, filled
 
 _DEVICE = ("node", "gpu", "uuid", "model")
+_BY_REASON = (*_DEVICE, "reason")
+_BY_CODE = (*_DEVICE, "code")
 Job = tuple[str, str, str]
 _JOB = ("namespace", "job", "project")
 
@@ -44,6 +47,7 @@ class AgentMetrics(Collector):
     def figures(self) -> Iterable[Metric]:
         """Of the devices, of the jobs on them, and of the agent itself."""
         yield from self._devices()
+        yield from self._troubles()
         yield from self._jobs()
         for name, text, value in (
             (
@@ -74,20 +78,104 @@ class AgentMetrics(Collector):
             ("gpu_power_watts", "Power drawn.", self._each(lambda d: d.load.power_watts)),
             ("gpu_temperature_celsius", "Heat.", self._each(lambda d: d.load.temperature_celsius)),
             (
+                "gpu_memory_busy_ratio",
+                "Share of time with device memory read or written.",
+                self._each(lambda d: d.load.memory_busy_ratio),
+            ),
+            (
+                "gpu_tensor_ratio",
+                "Share of time with tensor cores at work; from Hopper on.",
+                self._each(lambda d: d.load.tensor_ratio),
+            ),
+            (
+                "gpu_sm_clock_hertz",
+                "Clock of the multiprocessors.",
+                self._each(lambda d: _hertz(d.load.sm_clock_mhz)),
+            ),
+            (
+                "gpu_memory_clock_hertz",
+                "Clock of device memory.",
+                self._each(lambda d: _hertz(d.load.memory_clock_mhz)),
+            ),
+            (
+                "gpu_pcie_received_bytes_per_second",
+                "Over PCIe to the device; from Hopper on.",
+                self._each(lambda d: d.load.pcie_rx_bytes_per_second),
+            ),
+            (
+                "gpu_pcie_sent_bytes_per_second",
+                "Over PCIe from the device; from Hopper on.",
+                self._each(lambda d: d.load.pcie_tx_bytes_per_second),
+            ),
+            (
+                "gpu_encoder_ratio",
+                "Share of time with video encoded.",
+                self._each(lambda d: d.load.encoder_ratio),
+            ),
+            (
+                "gpu_decoder_ratio",
+                "Share of time with video decoded.",
+                self._each(lambda d: d.load.decoder_ratio),
+            ),
+            (
                 "gpu_foreign_processes",
                 "Processes of nobody's allocation.",
                 self._each(self._foreign),
             ),
             ("gpu_last_active_timestamp_seconds", "Last seen busy.", dict(self.last_active)),
         )
-        names = {d.facts.uuid: d.facts for d in self.sample.devices}
+        names = {d.facts.uuid: self._labels(d) for d in self.sample.devices}
         for name, text, values in figures:
             known = (
-                ([self._node, str(names[uuid].index), uuid, names[uuid].model], value)
+                (names[uuid], value)
                 for uuid, value in values.items()
                 if value is not None and uuid in names
             )
             yield filled(GaugeMetricFamily(f"gpusched_{name}", text, labels=_DEVICE), known)
+
+    def _troubles(self) -> Iterable[Metric]:
+        """What slows devices down or breaks them."""
+        devices = [(self._labels(device), device) for device in self.sample.devices]
+        throttled = GaugeMetricFamily(
+            "gpusched_gpu_throttled", "1 while it is held below its clocks.", labels=_BY_REASON
+        )
+        yield filled(
+            throttled,
+            (
+                ([*labels, reason], float(reason in device.load.throttled))
+                for labels, device in devices
+                if device.load.throttled is not None
+                for reason in sorted(THROTTLE_REASONS)
+            ),
+        )
+        xids = CounterMetricFamily(
+            "gpusched_gpu_xid", "XIDs since the agent's start, by number.", labels=_BY_CODE
+        )
+        yield filled(
+            xids,
+            (
+                ([*labels, str(code)], float(times))
+                for labels, device in devices
+                for code, times in sorted(device.xids.items())
+            ),
+        )
+        ecc = CounterMetricFamily(
+            "gpusched_gpu_ecc_errors",
+            "Uncorrectable errors of device memory since the last reset.",
+            labels=_DEVICE,
+        )
+        yield filled(
+            ecc,
+            (
+                (labels, float(device.uncorrected_ecc))
+                for labels, device in devices
+                if device.uncorrected_ecc is not None
+            ),
+        )
+
+    def _labels(self, device: DeviceSample) -> list[str]:
+        facts = device.facts
+        return [self._node, str(facts.index), facts.uuid, facts.model]
 
     def _each(self, figure: Callable[[DeviceSample], float | None]) -> dict[str, float | None]:
         return {d.facts.uuid: figure(d) for d in self.sample.devices}
@@ -117,6 +205,10 @@ class AgentMetrics(Collector):
         ):
             gauge = GaugeMetricFamily(f"gpusched_{name}", text, labels=_JOB)
             yield filled(gauge, sorted(totals.items()))
+
+
+def _hertz(mhz: int | None) -> float | None:
+    return None if mhz is None else mhz * 1e6
 
 
 def _total(device: DeviceSample) -> float | None:

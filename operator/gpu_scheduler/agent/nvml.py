@@ -1,18 +1,22 @@
-"""``Driver`` over NVML: the one module that imports pynvml.
+"""``Driver`` over NVML: it and the two modules beside it are the only ones that import pynvml.
 
 Handles and the event set live from ``open`` to ``close``; a second ``open`` starts afresh, which is
-how devices come back after a reset. Every NVML error becomes one of three of ours. Values that NVML
-marks as not available, or a device does not support, are None.
+how devices come back after a reset. Values that NVML marks as not available, or a device does not
+support, are None. What takes long is not asked at all: nvmlDeviceGetPcieThroughput counts for 20 ms
+while its caller waits.
 """
 
 import contextlib
 import ctypes
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import pynvml
 
 from gpu_scheduler.agent.driver import (
+    POWER_BRAKE,
+    POWER_CAP,
+    THERMAL,
     DeviceLostError,
     DeviceMemory,
     DeviceProperties,
@@ -20,65 +24,23 @@ from gpu_scheduler.agent.driver import (
     GpuProcess,
     Load,
     NothingFoundError,
-    UnsupportedError,
     Vitals,
     Xid,
 )
+from gpu_scheduler.agent.nvml_calls import call, optional, told
+from gpu_scheduler.agent.nvml_means import NvmlMeans
+from gpu_scheduler.core.model.units import MIB
 
-T = TypeVar("T")
-
-_LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
-_UNSUPPORTED = frozenset(
-    {
-        pynvml.NVML_ERROR_NOT_SUPPORTED,
-        pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
-        pynvml.NVML_ERROR_NO_PERMISSION,
-        pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
-        pynvml.NVML_ERROR_DEPRECATED,
-    }
-)
 _EVENT_WAIT_MS = 1  # events are queued; this only asks for those that are there
 _MOST_PERCENT = 100
 _MOST_EVENTS = 256  # taken at once; the rest comes with the next sample
-
-
-def call(function: Callable[..., T], *arguments: Any) -> T:
-    """Call NVML.
-
-    Raises:
-        DeviceLostError: the device is gone.
-        UnsupportedError: not on this driver or device.
-        NothingFoundError: there is nothing of what was asked for.
-        DriverError: anything else.
-    """
-    try:
-        return function(*arguments)
-    except pynvml.NVMLError as error:
-        code = error.value
-        kind = DeviceLostError if code in _LOST else DriverError
-        kind = NothingFoundError if code == pynvml.NVML_ERROR_NOT_FOUND else kind
-        kind = UnsupportedError if code in _UNSUPPORTED else kind
-        raise kind(str(error)) from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise DriverError(f"NVML's answer cannot be read: {error}") from None
-
-
-def optional(function: Callable[..., T], *arguments: Any) -> T | None:
-    """Call NVML; None when that is not supported.
-
-    Raises:
-        DriverError: it is supported and failed.
-    """
-    try:
-        return call(function, *arguments)
-    except UnsupportedError:
-        return None
 
 
 class NvmlDriver:
     """NVML of this node."""
 
     def __init__(self) -> None:
+        self._means: dict[int, NvmlMeans] = {}
         self._handles: list[Any] = []
         self._uuids: list[str] = []
         self._events: Any = None
@@ -111,6 +73,9 @@ class NvmlDriver:
         with contextlib.suppress(DriverError):
             if self._events is not None:
                 call(pynvml.nvmlEventSetFree, self._events)
+        for means in self._means.values():
+            means.close()
+        self._means = {}
         with contextlib.suppress(DriverError):
             call(pynvml.nvmlShutdown)
         self._handles = []
@@ -168,10 +133,22 @@ class NvmlDriver:
         rates = optional(pynvml.nvmlDeviceGetUtilizationRates, handle)
         power = optional(pynvml.nvmlDeviceGetPowerUsage, handle)
         heat = optional(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU)
+        if index not in self._means:
+            self._means[index] = NvmlMeans(handle)
+        means = self._means[index].since_before()
         return Load(
             busy_ratio=None if rates is None else rates.gpu / 100,
             power_watts=None if power is None else power / 1000,
             temperature_celsius=None if heat is None else float(heat),
+            memory_busy_ratio=None if rates is None else rates.memory / 100,
+            tensor_ratio=_times(means.get(pynvml.NVML_GPM_METRIC_ANY_TENSOR_UTIL), 0.01),
+            sm_clock_mhz=told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_SM),
+            memory_clock_mhz=told(pynvml.nvmlDeviceGetClockInfo, handle, pynvml.NVML_CLOCK_MEM),
+            throttled=_throttled(handle),
+            pcie_rx_bytes_per_second=_times(means.get(pynvml.NVML_GPM_METRIC_PCIE_RX_PER_SEC), MIB),
+            pcie_tx_bytes_per_second=_times(means.get(pynvml.NVML_GPM_METRIC_PCIE_TX_PER_SEC), MIB),
+            encoder_ratio=_coder(pynvml.nvmlDeviceGetEncoderUtilization, handle),
+            decoder_ratio=_coder(pynvml.nvmlDeviceGetDecoderUtilization, handle),
         )
 
     def busy_by_pid(
@@ -252,6 +229,41 @@ class NvmlDriver:
             return str(call(pynvml.nvmlDeviceGetUUID, handle))
         except DriverError:
             return ""
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _coder(function: Callable[[Any], Any], handle: Any) -> float | None:
+    found = told(function, handle)  # per cent, and over how many microseconds
+    return None if found is None else found[0] / 100
+
+
+def _throttled(handle: Any) -> frozenset[str] | None:
+    """Source: nvmlClocksEventReasons in NVIDIA's NVML reference.
+
+    The hardware's slowdown is one of heat or of power: it is told as the second, where the first is
+    not said beside it.
+    """
+    reasons = told(pynvml.nvmlDeviceGetCurrentClocksEventReasons, handle)
+    if reasons is None:  # before r535
+        reasons = told(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle)
+    if reasons is None:
+        return None
+    hot = reasons & (
+        pynvml.nvmlClocksEventReasonSwThermalSlowdown
+        | pynvml.nvmlClocksEventReasonHwThermalSlowdown
+    )
+    slow = reasons & pynvml.nvmlClocksEventReasonHwSlowdown
+    hot_hardware = reasons & pynvml.nvmlClocksEventReasonHwThermalSlowdown
+    braked = reasons & pynvml.nvmlClocksEventReasonHwPowerBrakeSlowdown
+    found = {
+        THERMAL: hot,
+        POWER_BRAKE: braked or (slow and not hot_hardware),
+        POWER_CAP: reasons & pynvml.nvmlClocksEventReasonSwPowerCap,
+    }
+    return frozenset(word for word, said in found.items() if said)
 
 
 _PROCESS_LISTS = (

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from gpu_scheduler.agent.driver import (
+    THROTTLE_REASONS,
     DeviceMemory,
     DeviceProperties,
     DriverError,
@@ -21,6 +22,7 @@ from gpu_scheduler.agent.driver import (
 
 MOST_BYTES = 1 << 50  # a petabyte; the largest device of 2026 has a third of a terabyte
 MOST_DEVICES = 1024
+MOST_MHZ = 20_000  # the fastest memory clock of 2026 is told as 14,001
 _MOST_PID = (1 << 32) - 1
 _COMPUTE = re.compile(r"[0-9]{1,2}\.[0-9]{1,2}", re.ASCII)
 _UUID = re.compile(r"[!-~]{1,128}", re.ASCII)
@@ -96,7 +98,20 @@ def load(found: Load) -> Load:
         busy_ratio=gauge(found.busy_ratio, 1.0),
         power_watts=gauge(found.power_watts, 1e5),
         temperature_celsius=gauge(found.temperature_celsius, 1e3),
+        memory_busy_ratio=gauge(found.memory_busy_ratio, 1.0),
+        tensor_ratio=gauge(found.tensor_ratio, 1.0),
+        sm_clock_mhz=whole(found.sm_clock_mhz, MOST_MHZ),
+        memory_clock_mhz=whole(found.memory_clock_mhz, MOST_MHZ),
+        throttled=_reasons(found.throttled),
+        pcie_rx_bytes_per_second=gauge(found.pcie_rx_bytes_per_second, MOST_BYTES),
+        pcie_tx_bytes_per_second=gauge(found.pcie_tx_bytes_per_second, MOST_BYTES),
+        encoder_ratio=gauge(found.encoder_ratio, 1.0),
+        decoder_ratio=gauge(found.decoder_ratio, 1.0),
     )
+
+
+def _reasons(found: object) -> frozenset[str] | None:
+    return found if isinstance(found, frozenset) and found <= THROTTLE_REASONS else None
 
 
 def busy(found: Mapping[int, float | None]) -> dict[int, float | None]:

@@ -7,7 +7,9 @@ reset.
 """
 
 import logging
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.agent import plausible
 from gpu_scheduler.agent.driver import (
@@ -17,6 +19,7 @@ from gpu_scheduler.agent.driver import (
     DriverError,
     Load,
     Vitals,
+    Xid,
 )
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.procfs import Process, ProcFS
@@ -28,6 +31,7 @@ log = logging.getLogger(__name__)
 REOPEN_SECONDS = 30.0
 _VERSION_LENGTH = 64  # as GPUNode holds it
 _MOST_US = (1 << 63) - 1  # NVML's clock
+_MOST_CODES = 64  # of XIDs that are counted by number, per device; NVIDIA's catalogue has fewer
 SLOW_SECONDS = 10.0  # between looks at what changes slowly: vitals, load, use per process
 
 
@@ -51,6 +55,8 @@ class DeviceSample:
     load: Load = Load()
     processes: tuple[DeviceProcess, ...] = ()
     readable: bool = True
+    uncorrected_ecc: int | None = None  # since the last reset
+    xids: Mapping[int, int] = field(default_factory=dict)  # how often, by code, since the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,7 @@ class Sampler:
         self._version = ""
         self._known: dict[str, _Known] = {}
         self._numbers: dict[str, int] = {}  # index by UUID, as of the last opening
+        self._xids: dict[str, Counter[int]] = {}  # by UUID and code
 
     def sample(self, now: float) -> Sample:
         """Look once; never raises for what the driver does."""
@@ -103,6 +110,7 @@ class Sampler:
             self._reopen_at = now
             return Sample(now, problem=f"NVML: {_said('driver', error)}")
         for event in events:
+            self._count(event)
             reason = self._health.xid(event)
             log.warning("XID %d on %s: %s", event.code, event.uuid, reason or "not a reason")
         devices = tuple(self._device(uuid, known, now) for uuid, known in self._known.items())
@@ -153,10 +161,26 @@ class Sampler:
         except Exception as error:
             known.slow_at = float("-inf")
             message = self._health.unreadable(uuid, _said(uuid, error))
-            return DeviceSample(known.facts, message, readable=False)
+            return DeviceSample(known.facts, message, readable=False, xids=self._counted(uuid))
         return DeviceSample(
-            known.facts, self._health.message(uuid, known.vitals), memory, known.load, processes
+            known.facts,
+            self._health.message(uuid, known.vitals),
+            memory,
+            known.load,
+            processes,
+            uncorrected_ecc=known.vitals.uncorrected_ecc,
+            xids=self._counted(uuid),
         )
+
+    def _count(self, event: Xid) -> None:
+        if event.uuid not in self._known:
+            return
+        counts = self._xids.setdefault(event.uuid, Counter())
+        if event.code in counts or len(counts) < _MOST_CODES:
+            counts[event.code] += 1
+
+    def _counted(self, uuid: str) -> Mapping[int, int]:
+        return dict(self._xids.get(uuid, ()))
 
     def _look_closer(self, index: int, known: _Known) -> None:
         known.facts = self._facts(index)

@@ -34,6 +34,15 @@ def make(root: Path, device: str, *, slot: int = 3, pid: int = 1005, started: in
     return path
 
 
+def mark(path: Path, peak_bytes: int, refused: int, *, keeps: int = 1, device: int = 0) -> None:
+    """What the library noted of a device; ``keeps`` is 0 in ledgers of earlier libraries."""
+    with path.open("r+b") as file:
+        file.seek(ledger.KEEPS_MARKS_AT)
+        file.write(struct.pack("=I", keeps))
+        file.seek(ledger.MARKS_AT + device * ledger.MARK_BYTES)
+        file.write(struct.pack("=QQ", peak_bytes, refused))
+
+
 def charge(path: Path, used: int, *, slot: int = 3) -> None:
     _poke(path, slot, 0, used)
 

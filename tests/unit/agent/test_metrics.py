@@ -1,9 +1,11 @@
 from dataclasses import replace
+from typing import Any
 
 from prometheus_client import generate_latest
 from tests.unit.agent.builders import container, sample, seen, use
 from tests.unit.agent.fake_driver import MIB, gpu
 
+from gpu_scheduler.agent.driver import Load
 from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.usage import ContainerUse, Usage
 
@@ -30,6 +32,67 @@ def test_what_the_driver_does_not_know_is_absent() -> None:
         line
         for line in shown(use(seen(mib=None)))
         if line.startswith("gpusched_job_gpu_memory_used_bytes{")
+    ]
+
+
+DEVICE = f'gpu="0",model="NVIDIA A100-PCIE-40GB",node="n1",uuid="{gpu(0)}"'
+
+
+def shown_of(**of_first: Any) -> list[str]:
+    """What is shown where the first device's sample has these fields."""
+    metrics = AgentMetrics("n1")
+    found = sample()
+    first = replace(found.devices[0], **of_first)
+    metrics.sample = replace(found, devices=(first, *found.devices[1:]))
+    return generate_latest(metrics.registry).decode().splitlines()
+
+
+def test_gauges_of_a_device_are_in_base_units() -> None:
+    lines = shown_of(
+        load=Load(
+            memory_busy_ratio=0.25,
+            tensor_ratio=0.5,
+            sm_clock_mhz=1410,
+            memory_clock_mhz=1215,
+            pcie_rx_bytes_per_second=3.0,
+            pcie_tx_bytes_per_second=4.0,
+            encoder_ratio=0.125,
+            decoder_ratio=0.0,
+        )
+    )
+    for name, value in {
+        "memory_busy_ratio": "0.25",
+        "tensor_ratio": "0.5",
+        "sm_clock_hertz": "1.41e+09",
+        "memory_clock_hertz": "1.215e+09",
+        "pcie_received_bytes_per_second": "3.0",
+        "pcie_sent_bytes_per_second": "4.0",
+        "encoder_ratio": "0.125",
+        "decoder_ratio": "0.0",
+    }.items():
+        assert f"gpusched_gpu_{name}{{{DEVICE}}} {value}" in lines
+
+
+def test_every_reason_is_told_where_the_driver_knows_them() -> None:
+    lines = shown_of(load=Load(throttled=frozenset({"thermal"})))
+    before, after = DEVICE.split(",uuid=")
+    assert with_reason(lines) == [
+        f'gpusched_gpu_throttled{{{before},reason="{reason}",uuid={after}}} {value}'
+        for reason, value in (("power-brake", 0.0), ("power-cap", 0.0), ("thermal", 1.0))
+    ]
+    assert not with_reason(shown_of(load=Load()))
+
+
+def with_reason(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.startswith("gpusched_gpu_throttled{")]
+
+
+def test_xids_and_ecc_errors_are_counters() -> None:
+    lines = shown_of(xids={31: 2, 79: 1}, uncorrected_ecc=3)
+    assert f'gpusched_gpu_xid_total{{code="31",{DEVICE}}} 2.0' in lines
+    assert f'gpusched_gpu_xid_total{{code="79",{DEVICE}}} 1.0' in lines
+    assert [line for line in lines if line.startswith("gpusched_gpu_ecc_errors_total{")] == [
+        f"gpusched_gpu_ecc_errors_total{{{DEVICE}}} 3.0"
     ]
 
 

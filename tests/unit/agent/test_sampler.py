@@ -63,6 +63,27 @@ def test_an_xid_makes_its_device_unhealthy_at_the_next_look(stage: Stage) -> Non
     assert stage.messages(6) == [None, "XID 79: the GPU has fallen off the bus"]
 
 
+def test_xids_are_counted_by_device_and_number_for_good(stage: Stage) -> None:
+    stage.driver.events = [Xid(gpu(0), 31), Xid(gpu(0), 31), Xid(gpu(1), 79)]
+    stage.messages(0)
+    stage.driver.events = [Xid(gpu(0), 13)]
+    stage.driver.errors = {gpu(0): DeviceLostError("GPU is lost")}
+    first, second = stage.sampler.sample(3).devices
+    assert (first.xids, second.xids) == ({31: 2, 13: 1}, {79: 1})
+
+
+def test_numbers_of_xids_are_not_kept_without_end(stage: Stage) -> None:
+    stage.driver.events = [Xid(gpu(0), code) for code in range(1000)]
+    first, _ = stage.sampler.sample(0).devices
+    assert len(first.xids) == 64
+
+
+def test_ecc_errors_are_passed_on(stage: Stage) -> None:
+    stage.driver.vital = {gpu(0): Vitals(uncorrected_ecc=3)}
+    first, second = stage.sampler.sample(0).devices
+    assert (first.uncorrected_ecc, second.uncorrected_ecc) == (3, None)
+
+
 def test_a_lost_device_costs_itself_alone_and_comes_back(stage: Stage) -> None:
     stage.messages(0)
     stage.driver.errors = {gpu(0): DeviceLostError("GPU is lost")}
