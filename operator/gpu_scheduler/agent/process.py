@@ -23,6 +23,7 @@ from gpu_scheduler.agent.heartbeat import Heartbeat
 from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import rings
+from gpu_scheduler.agent.history.marks import Marks
 from gpu_scheduler.agent.history.recorder import FILE, Recorder
 from gpu_scheduler.agent.history.slot import LOOK_SECONDS
 from gpu_scheduler.agent.history.summary import rows
@@ -67,7 +68,7 @@ class AgentProcess:
 
     def __init__(self, settings: AgentSettings, client: Client, driver: Driver) -> None:
         """Build them; nothing runs yet."""
-        procfs = ProcFS()
+        procfs = self._procfs = ProcFS()
         self._settings = settings
         self._client = client
         self._driver = driver
@@ -136,7 +137,7 @@ class AgentProcess:
                 await self.agent.in_thread(lambda: self._kernel(start()))
             group.create_task(self.agent.run())
             await self._ordered.wait()
-            self._poller.recorder = _recorder(self._settings)
+            self._poller.recorder = _recorder(self._settings, self._procfs)
             log.info("%s: %d pods with GPUs", self._settings.node, len(self.pods.containers))
             self.agent.status = await self.publisher.last()
             self.clock.begin(self._client.heard)  # only to say it where they differ
@@ -195,7 +196,7 @@ def _verdict(path: Path) -> selftest.SelftestVerdict | None:
         return None
 
 
-def _recorder(settings: AgentSettings) -> Recorder | None:
+def _recorder(settings: AgentSettings, procfs: ProcFS) -> Recorder | None:
     if not settings.history_folder:
         return None
     return Recorder(
@@ -203,6 +204,7 @@ def _recorder(settings: AgentSettings) -> Recorder | None:
         settings.history_megabytes,
         HistoryClock(_boot_id()),
         ContainerHost(Path(settings.cgroup_root)).read,
+        Marks(procfs).read,
     )
 
 

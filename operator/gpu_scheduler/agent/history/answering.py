@@ -14,7 +14,7 @@ from gpu_scheduler.agent.driver import DeviceProperties
 from gpu_scheduler.agent.history.columns import Kind, Values
 from gpu_scheduler.agent.history.history_file import HistoryFile
 from gpu_scheduler.agent.history.rows import container_owner, device_mib, share_owner
-from gpu_scheduler.agent.history.slot import LOOK_SECONDS, Owner, Slot
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, Owner, Slot
 from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.usage import ContainerUse
 from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, EndedUse, ShareUse, Totals
@@ -136,6 +136,8 @@ class Answering:
         cut = list(known.last)
         for number in range(max(known.count, count - MOST_WINDOWS), count):
             since = begin + number * _WINDOW
+            if since < look - LOOKS:
+                continue  # the agent was not there when it was full, and half of it is gone
             until = since + _WINDOW
             device = dict(
                 _looks(slots, Owner(kind=Kind.DEVICE, device=slot.owner.device), since, until)

@@ -14,6 +14,7 @@ from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import HistoryError, HistoryFile
 from gpu_scheduler.agent.history.rows import Row, of_containers, of_devices
 from gpu_scheduler.agent.history.slot import LOOKS, LOOKS_OF_STEP, Owner
+from gpu_scheduler.agent.ledger import MemoryMarks
 from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.usage import ContainerUse
 
@@ -23,12 +24,20 @@ FILE = "history"
 _TRY_AGAIN_SECONDS = 60.0
 _WHOLE_STEPS = LOOKS // LOOKS_OF_STEP - 1  # whose looks are all there still
 HostOf = Callable[[Collection[str], float], Mapping[str, HostUse]]
+MarksOf = Callable[[Collection[ContainerUse]], Mapping[Owner, MemoryMarks]]
 
 
 class Recorder:
     """Opens the history when it is first needed; not to be called from two threads."""
 
-    def __init__(self, folder: Path, megabytes: int, clock: HistoryClock, host_of: HostOf) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        megabytes: int,
+        clock: HistoryClock,
+        host_of: HostOf,
+        marks_of: MarksOf = lambda uses: {},
+    ) -> None:
         """Prepare.
 
         Args:
@@ -36,11 +45,14 @@ class Recorder:
             megabytes: that the file takes.
             clock: of the history.
             host_of: what containers, by their ids, use of the node.
+            marks_of: what ledgers say of shares.
         """
         self._path = folder / FILE
         self._megabytes = megabytes
         self._clock = clock
         self._host_of = host_of
+        self._marks_of = marks_of
+        self._refused: dict[Owner, int] = {}  # as the ledgers said last
         self.file: HistoryFile | None = None
         self.without_ring = 0
         """Containers at the last look for which there was no ring left."""
@@ -79,8 +91,24 @@ class Recorder:
         if look == self._look:
             return
         hosts = self._host_of([each.container.own.id for each in uses], now)
+        self._note_marks(self._marks_of(uses), rows)
         self._write(self.file, look, rows | of_containers(uses, hosts))
         self.answering.update(self.file, sample, uses, hosts)
+
+    def _note_marks(self, marks: Mapping[Owner, MemoryMarks], rows: dict[Owner, Row]) -> None:
+        """Put what the ledgers say to what was seen."""
+        refused: dict[Owner, int] = {}
+        for owner, mark in marks.items():
+            row = rows.get(owner)
+            if row is None:
+                continue
+            values = dict(row.values)
+            if mark.refused is not None:
+                refused[owner] = mark.refused
+                more = mark.refused - self._refused.get(owner, mark.refused)
+                values["refused"] = max(more, 0)
+            rows[owner] = Row(values, row.share, mark.peak_mib or 0)
+        self._refused = refused
 
     def _write(self, file: HistoryFile, look: int, rows: Mapping[Owner, Row]) -> None:
         self._close_steps(file, look)
@@ -94,6 +122,7 @@ class Recorder:
                 self.without_ring += 1
                 continue
             slot.sums.share = row.share
+            slot.sums.peak_mib = max(slot.sums.peak_mib, row.peak_mib)
             if row.values:
                 slot.add(look, {**row.values, **self._peak(owner, row)})
         file.mark()

@@ -15,10 +15,17 @@ _HELD_BACK = frozenset({"thermal", "power-brake"})  # a power cap that its owner
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What is kept of a look; empty: a gap. ``share``: of the device, 0 to 1."""
+    """What is kept of a look; empty: a gap.
+
+    Attributes:
+        values: by column.
+        share: of the device, 0 to 1.
+        peak_mib: most memory since the container began, as its library has noted; 0: not known.
+    """
 
     values: Values
     share: float = 0.0
+    peak_mib: int = 0
 
 
 def of_devices(sample: Sample, uses: Collection[ContainerUse]) -> dict[Owner, Row]:

@@ -1,4 +1,4 @@
-"""Now and then, by default once a minute: what work did, what to change about it, and GPUUsage as it should be."""
+"""By default once a minute: what work did, what to change about it, and GPUUsage as it is then."""
 
 import asyncio
 from collections.abc import Mapping

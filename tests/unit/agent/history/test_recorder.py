@@ -77,7 +77,12 @@ def test_two_containers_on_a_device_have_their_own_figures(node: Node) -> None:
 
 def test_what_nobody_knows_is_unknown(node: Node) -> None:
     node.look(15, use(seen(100, None)), of=on_first(Load()))
-    assert node.last(Kind.SHARE) == dict.fromkeys(("busy", "memoryMiB", "neighboursAbove", "refused"))
+    assert node.last(Kind.SHARE) == {
+        "busy": None,
+        "memoryMiB": None,
+        "neighboursAbove": 0.0,
+        "refused": None,
+    }
     device = node.last(Kind.DEVICE)
     assert device["busy"] is device["used"] is device["powerWatts"] is None
     assert set(node.last(Kind.CONTAINER).values()) == {None}

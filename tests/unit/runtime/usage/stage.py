@@ -16,7 +16,7 @@ from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.answer import BUCKETS, AgentUsage, EndedUse, ShareUse, Totals
 
 
-NODE, DEVICE = "a", "GPU-a-0"
+NODE = "a"
 
 
 class UsageStage:

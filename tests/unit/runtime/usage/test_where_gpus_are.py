@@ -82,5 +82,3 @@ def test_random_clusters_add_up() -> None:
         found = states(state, seen)
         assert sum(found.values()) == pytest.approx(gpus)
         assert all(each >= 0 for each in found.values())
-
-
