@@ -1,0 +1,136 @@
+"""The screen of ``report``: one run, or two side by side. Pure but for the glyphs of the output."""
+
+from collections.abc import Iterator, Sequence
+
+from gpu_scheduler.cli.holders.bars import curve_glyphs
+from gpu_scheduler.cli.printed_table import PrintedTable
+from gpu_scheduler.cli.use.amounts import (
+    UNKNOWN,
+    between,
+    cores,
+    duration,
+    gib,
+    hours,
+    percent,
+    sparkline,
+)
+from gpu_scheduler.cli.use.run_report import RunReport
+from gpu_scheduler.cli.use.saving import saving
+
+FORMULA = "GPU-hours used ÷ held: the mean of busy, weighted by share"
+
+
+def rows(report: RunReport) -> list[tuple[str, str]]:
+    """Label and text of each figure."""
+    return [*_of_object(report), *_of_use(report), *_of_pods(report)]
+
+
+def curves(report: RunReport) -> Iterator[tuple[str, str]]:
+    """Label and text of its use and its memory over its life."""
+    curve = None if report.use is None else report.use.curve
+    if curve is None:
+        return
+    step, glyphs = duration(curve.step_seconds), curve_glyphs()
+    busy = sparkline(curve.busy_percent, 100, glyphs=glyphs)
+    yield "Busy curve", f"|{busy}| 0 to 100 %, {step} a point"
+    most = report.cap_mib or max((mib or 0 for mib in curve.memory_mib), default=0)
+    memory = sparkline(curve.memory_mib, most, glyphs=glyphs)
+    if memory:
+        what = "the cap" if report.cap_mib else "the most"
+        yield "Memory curve", f"|{memory}| 0 to {gib(most)}, {what}"
+
+
+def advice(report: RunReport) -> Iterator[str]:
+    """What to change, the first matters most; each with its command and what it would save."""
+    use = report.use
+    if use is None:
+        return
+    if not use.advice:
+        yield "No advice."
+    for number, each in enumerate(use.advice):
+        said = saving(use, each)
+        yield f"{'Advice' if number == 0 else 'Also'}: {each.rule}. {each.message}"
+        if each.command:
+            yield f"  {each.command}"
+        if said:
+            yield f"  {said}"
+
+
+def side_by_side(one: RunReport, other: RunReport) -> PrintedTable:
+    """Two runs, a figure a row."""
+    first, second = dict(rows(one)), dict(rows(other))
+    labels = list(dict.fromkeys([*first, *second]))
+    table = PrintedTable(["", one.name, other.name])
+    for label in labels:
+        table.rows.append([label, first.get(label, UNKNOWN), second.get(label, UNKNOWN)])
+    heads = [_headline(one), _headline(other)]
+    table.rows.append(["Advice", *heads])
+    return table
+
+
+def _of_object(report: RunReport) -> Iterator[tuple[str, str]]:
+    taken = report.taken
+    yield "State", report.state
+    yield "Asked", report.asked.gpus or UNKNOWN
+    if taken is not None:
+        queued = duration(taken.queued_seconds)
+        yield "Queued", f"{queued}, and waits still" if taken.waits else queued
+    yield "Run", duration(report.run_seconds)
+
+
+def _of_use(report: RunReport) -> Iterator[tuple[str, str]]:
+    use, asked = report.use, report.asked
+    yield "GPU-hours held", hours(report.held_gpu_hours)
+    if use is None:
+        if report.taken is not None:
+            yield "Memory cap", f"{gib(report.cap_mib)} per GPU"
+            yield "Busy now", percent(report.taken.percent)
+        return
+    busy, memory, host = use.busy, use.memory, use.host
+    yield "GPU-hours used", hours(use.used_gpu_hours)
+    yield "Efficiency", percent(use.efficiency_percent)
+    now = f"now {percent(busy.now)}, " if use.runs else ""
+    yield (
+        "Busy",
+        f"{now}mean {percent(busy.mean)}, p50 {percent(busy.p50)}, p95 {percent(busy.p95)}",
+    )
+    yield "Peak memory", f"{gib(memory.peak)} of {gib(report.cap_mib)}{_part(report)}"
+    yield "CPU", _host(cores(host.cpu_milli), cores(host.cpu_limit_milli), cores(asked.cpu_milli))
+    yield "RAM", _host(gib(host.ram_mib), gib(host.ram_limit_mib), gib(asked.ram_mib))
+    yield "Idle", _idle(report)
+
+
+def _of_pods(report: RunReport) -> Iterator[tuple[str, str]]:
+    taken = report.taken
+    if taken is None:
+        return
+    yield "Pods", f"{taken.pods} there, {taken.failed} failed, {taken.restarts} restarts"
+    lost = taken.lost_gpu_seconds or 0
+    yield "Evictions", f"{taken.evictions or 0}, {lost / 3600:.2f} GPU-hours lost"
+
+
+def _part(report: RunReport) -> str:
+    use, cap = report.use, report.cap_mib
+    if use is None or use.memory.peak is None or not cap:
+        return ""
+    return f" ({round(100 * use.memory.peak / cap)} %)"
+
+
+def _host(used: str, limit: str, asked: str) -> str:
+    if limit == UNKNOWN:
+        return f"{used} used, asked {asked}, no limit" if used != UNKNOWN else f"asked {asked}"
+    return f"{used} used, asked {asked}, limit {limit}"
+
+
+def _idle(report: RunReport) -> str:
+    use = report.use
+    if use is not None and use.idle_since is not None:
+        return f"for {duration(between(use.idle_since, report.now))}"
+    if use is not None and use.idle_seconds:
+        return f"{duration(use.idle_seconds)} in all"
+    return "no"
+
+
+def _headline(report: RunReport) -> str:
+    found: Sequence[object] = () if report.use is None else report.use.advice
+    return report.use.advice[0].rule if report.use is not None and found else UNKNOWN
