@@ -59,7 +59,7 @@ def busy_job(**more: Any) -> Workload:
         "started_at": ago(hours=2, minutes=5),
         "gpu_seconds": 7500,
         "busy": Busy(now=88, mean=85, p50=90, p95=98),
-        "memory_mib": Memory(now=32000, peak=34816, cap=40448),
+        "memory_mib": Memory(now=32000, peak=34816, cap=40000),
         "host": HostUse(cpu_milli=6400, cpu_limit_milli=8000, ram_mib=24576, ram_limit_mib=32768),
         "curve": Curve(
             step_seconds=130,
@@ -83,7 +83,7 @@ def idle_notebook(**more: Any) -> Workload:
         "started_at": ago(hours=6),
         "gpu_seconds": 10800,
         "busy": Busy(now=0, mean=4, p50=0, p95=31),
-        "memory_mib": Memory(now=2048, peak=6144, cap=20224),
+        "memory_mib": Memory(now=2048, peak=6144, cap=20000),
         "host": HostUse(cpu_milli=100, ram_mib=3072, ram_limit_mib=16384),
         "idle_since": ago(hours=4, minutes=30),
         "advice": [
@@ -110,7 +110,7 @@ def oversized_job(**more: Any) -> Workload:
         "started_at": ago(hours=3),
         "gpu_seconds": 10800,
         "busy": Busy(now=33, mean=30, p50=32, p95=36),
-        "memory_mib": Memory(now=12000, peak=13312, cap=40448),
+        "memory_mib": Memory(now=12000, peak=13312, cap=40000),
         "host": HostUse(cpu_milli=2000, cpu_limit_milli=4000, ram_mib=8192, ram_limit_mib=16384),
         "advice": [
             Advice(
@@ -138,7 +138,7 @@ def job(name: str, phase: str = "Running", **spec: Any) -> Body:
             "name": name,
             "namespace": "team-a",
             "uid": f"uid-{name}",
-            "creationTimestamp": ago(hours=3),
+            "creationTimestamp": ago(hours=3, minutes=4),
             "labels": {"team": "a", "gpu-scheduler.io/moved": "yes"},
             "ownerReferences": [{"kind": "CronJob", "name": "nightly", "uid": "u"}],
         },
@@ -151,13 +151,16 @@ def pods() -> list[Body]:
     """Of the three: train and finetune have a GPU each, the notebook half of a third."""
     owner = {"kind": "StatefulSet", "name": "notebook", "controller": True}
     notebook = pod("notebook-0", "a", ("0", 500), ownerReferences=[owner])
+    notebook["metadata"]["labels"]["gpu-scheduler.io/gpu"] = "0.5"
     found = [
         pod("train-0-x", "a", (UUIDS[1], 1000), job="train"),
         pod("finetune-0-x", "b", (UUIDS[0], 1000), job="finetune"),
         notebook,
     ]
     for each in found:
-        each["metadata"]["creationTimestamp"] = ago(hours=3)
+        each["metadata"]["creationTimestamp"] = ago(hours=3, minutes=4)
+        placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": ago(hours=3)}
+        each["status"]["conditions"] = [placed]
         each["metadata"]["labels"]["gpu-scheduler.io/project"] = "vision"
     return found
 

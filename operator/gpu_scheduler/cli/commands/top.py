@@ -34,8 +34,8 @@ def command() -> None:
     """Who holds the GPUs, and what of it is used.
 
     Utilisation is the share of time in which kernels of the holders ran: a mean of five minutes, as
-    the agents measure it, or where you may not read GPUNodes that of the last ten seconds. Used is
-    that time, at most the share.
+    GPUNodes tell it, or else that of the last ten seconds, as GPUUsage does. Used is that time, at
+    most the share.
     """
 
 

@@ -47,12 +47,14 @@ def show(what: str, view: HoldersView, output: str, now: datetime) -> None:
     if what == "gpus":
         print_lines(of_gpus(view.devices, wide=wide, partial=partial))
     elif what == "nodes":
-        print_lines(of_nodes(view.devices, wide=wide, partial=partial))
+        print_lines(of_nodes(view, wide=wide))
     elif what == "projects":
         print_lines(of_projects(view))
     elif rows := job_rows(by_holder(view.devices), view.use, view.only):
         print_table(job_table(rows, now), wide=wide)
-    if what != "jobs" and is_used(view.devices):
+    if is_used(view.devices) and (
+        what in ("gpus", "nodes") or (what == "projects" and view.projects)
+    ):
         print_text(legend())
     for text in footer(what, view):
         print_text(text)
@@ -91,21 +93,24 @@ def of_gpus(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False)
     return lines
 
 
-def of_nodes(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False) -> list[Line]:
-    """A line for each node; ``partial``: what others hold cannot be seen."""
+def of_nodes(view: HoldersView, *, wide: bool) -> list[Line]:
+    """A line for each node."""
+    devices = view.devices
+    partial = bool(view.only) or view.blind  # what else there is, and who holds it
     nodes = by_node(devices)
     names, told = _padded(nodes), is_used(devices)
     lines: list[Line] = []
     for name, there in zip(names, nodes.values(), strict=True):
         models = sorted({d.model if wide else short_model(d.model) for d in there})
         parts = [Part(device.milli, _used(device.shares)) for device in there]
+        count = "?" if view.blind else str(len(there))
         whole = sum(not d.milli and not d.trouble for d in there)
         bad = sum(bool(d.trouble) for d in there)
         line = [
             [Piece(name)],
             [
                 *_bar(parts, WHOLE_MILLI * len(there), told=told, partial=partial),
-                Piece(f" {gpus(sum(part.held for part in parts))} of {len(there)}"),
+                Piece(f" {gpus(sum(part.held for part in parts))} of {count}"),
             ],
             [Piece(", ".join(models))],
         ]

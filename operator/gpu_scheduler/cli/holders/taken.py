@@ -125,7 +125,9 @@ def taken(job: Body | None, pods: Sequence[Body], now: datetime) -> Taken:
     words = [str(status.get(key)) for key in ("phase", "reason") if status.get(key)]
     phases = [str(part(pod, "status").get("phase", "")) for pod in pods]
     return Taken(
-        state=", ".join(words) or ", ".join(dict.fromkeys(filter(None, phases))) or "-",
+        state=", ".join(dict.fromkeys(words))
+        or ", ".join(dict.fromkeys(filter(None, phases)))
+        or "-",
         queued_seconds=queued,
         waits=waits,
         run_seconds=run,

@@ -45,15 +45,16 @@ def hours(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """``2 h 10 min``: the two largest units."""
+    """``2 h 10 min``: the largest unit and the next smaller one."""
     if seconds is None:
         return UNKNOWN
     minutes, rest = divmod(round(seconds), 60)
     hour, minutes = divmod(minutes, 60)
     days, hour = divmod(hour, 24)
     parts = [(days, "d"), (hour, "h"), (minutes, "min"), (rest, "s")]
-    shown = [f"{amount} {unit}" for amount, unit in parts if amount]
-    return " ".join(shown[:2]) or "0 s"
+    first = next((number for number, (amount, _) in enumerate(parts) if amount), len(parts) - 1)
+    shown = [f"{amount} {unit}" for amount, unit in parts[first : first + 2] if amount]
+    return " ".join(shown) or "0 s"
 
 
 def between(start: datetime | None, end: datetime | None) -> float | None:

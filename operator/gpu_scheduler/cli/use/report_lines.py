@@ -1,6 +1,6 @@
 """The screen of ``report``: one run, or two side by side. Pure but for the glyphs of the output."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from gpu_scheduler.cli.holders.bars import curve_glyphs
 from gpu_scheduler.cli.printed_table import PrintedTable
@@ -17,6 +17,7 @@ from gpu_scheduler.cli.use.amounts import (
 from gpu_scheduler.cli.use.run_report import RunReport
 from gpu_scheduler.cli.use.saving import saving
 
+_ADVICE = 2  # told in full: the report is one screen
 FORMULA = "GPU-hours used ÷ held: the mean of busy, weighted by share"
 
 
@@ -30,30 +31,29 @@ def curves(report: RunReport) -> Iterator[tuple[str, str]]:
     curve = None if report.use is None else report.use.curve
     if curve is None:
         return
-    step, glyphs = duration(curve.step_seconds), curve_glyphs()
-    busy = sparkline(curve.busy_percent, 100, glyphs=glyphs)
-    yield "Busy curve", f"|{busy}| 0 to 100 %, {step} a point"
-    most = report.cap_mib or max((mib or 0 for mib in curve.memory_mib), default=0)
-    memory = sparkline(curve.memory_mib, most, glyphs=glyphs)
-    if memory:
-        what = "the cap" if report.cap_mib else "the most"
-        yield "Memory curve", f"|{memory}| 0 to {gib(most)}, {what}"
+    glyphs, most = curve_glyphs(), report.cap_mib
+    yield "Busy curve", f"|{sparkline(curve.busy_percent, 100, glyphs=glyphs)}| 0 to 100 %"
+    if most is None:
+        most = max((mib or 0 for mib in curve.memory_mib), default=0)
+    yield "Memory curve", f"|{sparkline(curve.memory_mib, most, glyphs=glyphs)}| 0 to {gib(most)}"
+    yield "Each point", f"{duration(curve.step_seconds)}; a blank is not known"
 
 
 def advice(report: RunReport) -> Iterator[str]:
-    """What to change, the first matters most; each with its command and what it would save."""
+    """What to change, the first matters most; of two each the command and what it would save."""
     use = report.use
     if use is None:
         return
     if not use.advice:
         yield "No advice."
-    for number, each in enumerate(use.advice):
-        said = saving(use, each)
-        yield f"{'Advice' if number == 0 else 'Also'}: {each.rule}. {each.message}"
+    for number, each in enumerate(use.advice[:_ADVICE]):
+        yield f"{'Also' if number else 'Advice'}: {each.rule}: {each.message}"
         if each.command:
             yield f"  {each.command}"
-        if said:
+        if said := saving(use, each):
             yield f"  {said}"
+    if rest := use.advice[_ADVICE:]:
+        yield f"Also: {', '.join(each.rule for each in rest)} (kubectl gpu advise)"
 
 
 def side_by_side(one: RunReport, other: RunReport) -> PrintedTable:
@@ -95,7 +95,8 @@ def _of_use(report: RunReport) -> Iterator[tuple[str, str]]:
         f"{now}mean {percent(busy.mean)}, p50 {percent(busy.p50)}, p95 {percent(busy.p95)}",
     )
     yield "Peak memory", f"{gib(memory.peak)} of {gib(report.cap_mib)}{_part(report)}"
-    yield "CPU", _host(cores(host.cpu_milli), cores(host.cpu_limit_milli), cores(asked.cpu_milli))
+    cpu = (cores(host.cpu_milli), cores(host.cpu_limit_milli), cores(asked.cpu_milli))
+    yield "CPU cores", _host(*cpu)
     yield "RAM", _host(gib(host.ram_mib), gib(host.ram_limit_mib), gib(asked.ram_mib))
     yield "Idle", _idle(report)
 
@@ -117,9 +118,7 @@ def _part(report: RunReport) -> str:
 
 
 def _host(used: str, limit: str, asked: str) -> str:
-    if limit == UNKNOWN:
-        return f"{used} used, asked {asked}, no limit" if used != UNKNOWN else f"asked {asked}"
-    return f"{used} used, asked {asked}, limit {limit}"
+    return f"{used} of {limit}, asked {asked}" if limit != UNKNOWN else f"{used}, asked {asked}"
 
 
 def _idle(report: RunReport) -> str:
@@ -128,9 +127,10 @@ def _idle(report: RunReport) -> str:
         return f"for {duration(between(use.idle_since, report.now))}"
     if use is not None and use.idle_seconds:
         return f"{duration(use.idle_seconds)} in all"
-    return "no"
+    known = use is not None and (use.busy.now is not None or use.idle_seconds == 0)
+    return "no" if known else UNKNOWN
 
 
 def _headline(report: RunReport) -> str:
-    found: Sequence[object] = () if report.use is None else report.use.advice
-    return report.use.advice[0].rule if report.use is not None and found else UNKNOWN
+    use = report.use
+    return use.advice[0].rule if use is not None and use.advice else UNKNOWN

@@ -3,6 +3,7 @@
 import re
 import shlex
 
+from gpu_scheduler.cli.use.amounts import between
 from gpu_scheduler.cli.use.workload import AdviceFigures, UsedWorkload
 
 GIVES_ALL_BACK = ("GPU_IDLE", "GPU_NEVER_USED")
@@ -42,8 +43,9 @@ def share_of(command: str) -> int | None:
     except ValueError:
         return None
     flags = words[: words.index("--")] if "--" in words else words
-    for flag, value in zip(flags, [*flags[1:], ""], strict=True):
+    for number, flag in enumerate(flags):
         name, _, joined = flag.partition("=")
+        value = flags[number + 1] if number + 1 < len(flags) else ""
         if name in ("-g", "--gpu") and re.fullmatch(r"\d+(\.\d+)?", joined or value):
             return round(1000 * float(joined or value))
     return None
@@ -55,8 +57,17 @@ def saving(workload: UsedWorkload, advice: AdviceFigures) -> str:
     if milli is None:
         return ""
     said = f"{milli / 1000:.2f} of {workload.milli / 1000:.2f} GPUs"
-    said = f"saves {said}" if workload.runs else f"would have saved {said}"
-    if workload.held_gpu_hours is None:
-        return said
-    hours = workload.held_gpu_hours * milli / workload.milli
-    return f"{said}, {hours:.2f} of the GPU-hours{' until now' if workload.runs else ''}"
+    hours = _saved_hours(workload, advice, milli)
+    until = "" if hours is None else f"{hours:.2f} GPU-hours"
+    if workload.runs:
+        return f"saves {said}" + (f"; {until} would be saved by now" if until else "")
+    return f"would have saved {said}" + (f", {until}" if until else "")
+
+
+def _saved_hours(workload: UsedWorkload, advice: AdviceFigures, milli: int) -> float | None:
+    """GPU-hours that it would have held less until now; of an idle one since it is idle."""
+    if advice.rule in GIVES_ALL_BACK and workload.idle_since is not None:
+        seconds = between(workload.idle_since, workload.observed_at)
+        return None if seconds is None else milli / 1000 * seconds / 3600
+    held = workload.held_gpu_hours
+    return None if held is None else held * milli / workload.milli
