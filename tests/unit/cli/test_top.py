@@ -160,6 +160,13 @@ def test_who_may_read_no_nodes_sees_what_pods_hold(top: Any, objects: Objects) -
     assert alone.startswith("No pod that you may see holds a GPU; you may read neither")
 
 
+def test_who_may_read_nothing_gets_one_line(top: Any, objects: Objects) -> None:
+    objects.forbidden |= {NODES, GPUNODES, PODS, "/api/v1/namespaces/team-a/pods"}
+    result = top("gpus")
+    assert (result.exit_code, result.stderr.count("\n"), result.stdout) == (1, 1, "")
+    assert "you may read neither gpunodes.gpu-scheduler.io nor nodes" in result.stderr
+
+
 def test_who_may_read_no_projects_gets_one_line(top: Any, objects: Objects) -> None:
     objects.lists[PROJECTS] = []
     objects.forbidden.add(PROJECTS)
@@ -273,6 +280,20 @@ def test_a_bar_is_as_long_as_what_is_held(
 ) -> None:
     monkeypatch.setattr(bars, "_knows", lambda text: False)
     assert "".join(piece.text for piece in bars.bar(parts, 1000)) == drawn
+
+
+def test_a_command_is_not_folded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    bars.print_text("kubectl gpu suspend -n team-a train", indent="  ")
+    bars.print_text("words that are folded", indent="  ")
+    assert capsys.readouterr().out.splitlines() == [
+        "  kubectl gpu suspend -n team-a train",
+        "  words that are",
+        "  folded",
+    ]
 
 
 def test_a_line_is_folded_between_groups_and_nothing_is_lost() -> None:

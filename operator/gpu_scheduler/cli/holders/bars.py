@@ -112,8 +112,11 @@ def print_lines(lines: Iterable[Line], *, indent: int = 4) -> None:
 
 
 def print_text(text: str, *, indent: str = "") -> None:
-    """Print a sentence, folded between words on a terminal; all its lines begin with the indent."""
-    if not sys.stdout.isatty():
+    """Print a sentence, folded between words on a terminal; all its lines begin with the indent.
+
+    A command is not folded: it is there to be copied.
+    """
+    if not sys.stdout.isatty() or text.startswith("kubectl "):
         say(f"{indent}{text}")
         return
     from textwrap import wrap

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.api.names import GROUP, LABEL_PATH, VERSION
 from gpu_scheduler.api.unstructured import Body
+from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.holders.held import HeldDevice, HeldFraction, held
 from gpu_scheduler.cli.use.read import UseView
 from gpu_scheduler.cli.use.read import read as read_use
@@ -39,6 +40,7 @@ def read(cluster: ClusterAccess, *, projects: bool = False) -> HoldersView:
     """Look once.
 
     Raises:
+        Failed: nothing of it may be read.
         errors.ApiError: the cluster does not answer, or does not let us read pods at all.
     """
     nodes = items(cluster, paths.NODES)
@@ -48,7 +50,7 @@ def read(cluster: ClusterAccess, *, projects: bool = False) -> HoldersView:
     pods = items(cluster, paths.PODS, LABEL_PATH)
     if pods is None:
         only = cluster.namespace
-        pods = list(cluster.client.items(paths.core("pods", only), LABEL_PATH))
+        pods = _own_pods(cluster, blind=blind)
     there: list[Body] | None = []
     if projects or only:
         there = items(cluster, paths.of_group(GROUP, VERSION, "gpuprojects"))
@@ -66,6 +68,20 @@ def read(cluster: ClusterAccess, *, projects: bool = False) -> HoldersView:
         blind=blind,
         without_projects=there is None,
     )
+
+
+def _own_pods(cluster: ClusterAccess, *, blind: bool) -> list[Body]:
+    """Pods of one namespace, where those of all may not be read."""
+    try:
+        return list(cluster.client.items(paths.core("pods", cluster.namespace), LABEL_PATH))
+    except errors.Forbidden:
+        if not blind:
+            raise
+        raise Failed(
+            "you may read neither gpunodes.gpu-scheduler.io nor nodes: an administrator lets you "
+            f"with rbac.inventoryReaders of the chart; nor pods of namespace {cluster.namespace}: "
+            "-n says another one"
+        ) from None
 
 
 def with_use(devices: list[HeldDevice], use: UseView) -> list[HeldDevice]:
