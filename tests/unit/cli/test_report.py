@@ -31,6 +31,7 @@ TRAIN = f"""\
 Name            gpujob team-a/train
 State           Running
 Asked           1 GPU
+Held            1.00 GPUs by 1 pod
 Queued          4 min
 Run             2 h 5 min
 GPU-hours held  2.08
@@ -98,14 +99,15 @@ def test_a_job_that_is_deleted_is_found_in_the_record(call: Call, objects: Objec
     objects.lists[GPUUSAGES] = [usage(gone)]
     for word in ("old", "gj/old"):
         lines = call("report", word).output.splitlines()
-        assert lines[:8] == [
+        assert lines[:9] == [
             "Name            gpujob team-a/old",
             "State           Ended, and deleted since",
             "Asked           -",
+            "Held            at most 1.00 GPUs by 1 pod",
             "Run             2 h",
             "GPU-hours held  2.08",
             "GPU-hours used  1.77",
-            TRAIN.splitlines()[7],
+            TRAIN.splitlines()[8],
             "Busy            mean 85 %, p50 90 %, p95 98 %",
         ]
     assert json.loads(call("report", "old", "-o", "json").output)["use"]["state"] == "Ended"
@@ -119,8 +121,19 @@ def test_a_job_that_ended_keeps_its_sums_in_its_status(call: Call, objects: Obje
     objects.lists[GPUJOBS], objects.lists[PODS], objects.lists[GPUUSAGES] = [ended], [], []
     lines = call("report", "train").output.splitlines()
     assert "GPU-hours held  2.00" in lines and "GPU-hours used  1.00" in lines
-    assert TRAIN.splitlines()[7].replace("85", "50") in lines
+    assert TRAIN.splitlines()[8].replace("85", "50") in lines
     assert "Busy            mean -, p50 -, p95 70 %" in lines
+    assert not any(line.startswith("Held ") for line in lines)
+
+
+def test_the_queue_time_of_one_whose_pods_are_gone_is_that_to_its_first_gpu(
+    call: Call, objects: Objects
+) -> None:
+    objects.lists[GPUJOBS], objects.lists[PODS] = [job("train", "Succeeded")], []
+    ended = busy_job(state="Ended", started_at=ago(hours=2), ended_at=ago(hours=1))
+    objects.lists[GPUUSAGES] = [usage(ended)]
+    lines = call("report", "train").output.splitlines()
+    assert lines[4:6] == ["Queued          1 h 4 min", "Run             1 h"]
 
 
 def test_what_is_nowhere_is_said_in_one_line(call: Call, objects: Objects) -> None:

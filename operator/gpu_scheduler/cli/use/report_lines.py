@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from gpu_scheduler.cli.holders.bars import curve_glyphs
+from gpu_scheduler.cli.holders.held import gpus
 from gpu_scheduler.cli.printed_table import PrintedTable
 from gpu_scheduler.cli.use.amounts import (
     UNKNOWN,
@@ -16,6 +17,7 @@ from gpu_scheduler.cli.use.amounts import (
 )
 from gpu_scheduler.cli.use.run_report import RunReport
 from gpu_scheduler.cli.use.saving import saving
+from gpu_scheduler.cli.use.workload import UsedWorkload
 
 _ADVICE = 2  # told in full: the report is one screen
 FORMULA = "GPU-hours used ÷ held: the mean of busy, weighted by share"
@@ -72,6 +74,8 @@ def _of_object(report: RunReport) -> Iterator[tuple[str, str]]:
     taken = report.taken
     yield "State", report.state
     yield "Asked", report.asked.gpus or UNKNOWN
+    if report.use is not None and report.use.milli:
+        yield "Held", _held(report.use)
     if taken is not None:
         queued = duration(taken.queued_seconds)
         yield "Queued", f"{queued}, and waits still" if taken.waits else queued
@@ -108,6 +112,11 @@ def _of_pods(report: RunReport) -> Iterator[tuple[str, str]]:
     yield "Pods", f"{taken.pods} there, {taken.failed} failed, {taken.restarts} restarts"
     lost = taken.lost_gpu_seconds or 0
     yield "Evictions", f"{taken.evictions or 0}, {lost / 3600:.2f} GPU-hours lost"
+
+
+def _held(use: UsedWorkload) -> str:
+    most = "" if use.runs else "at most "
+    return f"{most}{gpus(use.milli)} GPUs by {use.pods} pod{'s' * (use.pods != 1)}"
 
 
 def _part(report: RunReport) -> str:

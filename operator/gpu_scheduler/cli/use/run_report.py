@@ -1,10 +1,11 @@
 """What one workload asked for, held and used: what ``report`` shows, as a value. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from gpu_scheduler.api.unstructured import part
 from gpu_scheduler.cli.finding import ResolvedTarget
 from gpu_scheduler.cli.holders.held import holder_of, kind_of_holder
 from gpu_scheduler.cli.holders.taken import Taken, taken
@@ -13,7 +14,7 @@ from gpu_scheduler.cli.use.amounts import between
 from gpu_scheduler.cli.use.asked import AskedAmounts, asked
 from gpu_scheduler.cli.use.read import UseView
 from gpu_scheduler.cli.use.values import curve_json, rounded, use_json
-from gpu_scheduler.cli.use.workload import UsedWorkload
+from gpu_scheduler.cli.use.workload import UsedWorkload, moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def report_of(found: ResolvedTarget, use: UseView, now: datetime) -> RunReport:
     return RunReport(
         title=title,
         name=f"{found.namespace}/{found.name}",
-        taken=taken(found.job, found.pods, now),
+        taken=_with_queue(taken(found.job, found.pods, now), found, recorded),
         use=recorded,
         asked=asked(found.job, found.pods),
         missing="" if recorded is not None else _missing(use, str(found)),
@@ -126,6 +127,14 @@ def report_of_gone(use: UsedWorkload, now: datetime) -> RunReport:
         missing="",
         now=now,
     )
+
+
+def _with_queue(figures: Taken, found: ResolvedTarget, use: UsedWorkload | None) -> Taken:
+    """With how long it waited for its first GPU, where its pods are gone and that is recorded."""
+    if found.job is None or use is None or figures.queued_seconds is not None:
+        return figures
+    created = moment(part(found.job, "metadata").get("creationTimestamp"))
+    return replace(figures, queued_seconds=between(created, use.started_at))
 
 
 def _owner(found: ResolvedTarget) -> tuple[str, str]:
