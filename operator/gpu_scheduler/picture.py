@@ -1,7 +1,7 @@
 """Whether a picture can be written, asked before the work that it is to show.
 
 Pictures need matplotlib, which the extra ``plot`` installs; whoever draws imports it only then.
-Of the package only ``sweeps.commands`` draws; so do the benchmarks.
+Of the package ``sweeps.commands`` and ``cli.use`` draw; so do the benchmarks.
 """
 
 from pathlib import Path

@@ -65,8 +65,7 @@ def find(cluster: ClusterAccess, word: str) -> ResolvedTarget:
         Failed: there is none.
         errors.ApiError: it may not be read.
     """
-    kind, _, name = checked_word(word).rpartition("/")
-    kind = _SHORT.get(kind.lower(), kind.lower().partition(".")[0])
+    kind, name = kind_and_name(word)
     if kind in ("", "gpujob"):
         job = get(cluster, gpujob_path(cluster.namespace, name))
         if job is not None:
@@ -89,6 +88,16 @@ def find(cluster: ClusterAccess, word: str) -> ResolvedTarget:
         f"there is {what} called {name} in namespace {cluster.namespace}; "
         "kubectl gpu list shows what there is, -n NAMESPACE looks elsewhere"
     )
+
+
+def kind_and_name(word: str) -> tuple[str, str]:
+    """The kind, lower case and in full, or empty where it is not said; and the name.
+
+    Raises:
+        ValueError: nothing can be called so.
+    """
+    kind, _, name = checked_word(word).rpartition("/")
+    return _SHORT.get(kind.lower(), kind.lower().partition(".")[0]), name
 
 
 def no_job(cluster: ClusterAccess, name: str) -> Failed:

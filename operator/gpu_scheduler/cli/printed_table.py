@@ -13,7 +13,7 @@ from itertools import chain, repeat
 _GAP = 2  # between columns
 _PART = re.compile(r"[^-/. ]*[-/. ]|[A-Z][a-z]+(?=[A-Z])|.+?(?=[-/. ]|(?<=[a-z])[A-Z]|$)")
 _SPARED = ("TYPE", "PROJECT")  # in this order
-_BROKEN = ("NODE", "PROJECT", "NAMESPACE", "NAME")
+_BROKEN = ("NODE", "PROJECT", "NAMESPACE", "NAME", "NAMESPACE/NAME")
 
 
 @dataclass(slots=True)

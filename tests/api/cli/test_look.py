@@ -156,8 +156,12 @@ def test_the_installation_is_looked_at(scheduled: Running, tenant: Tenant) -> No
 
 
 def test_who_may_look_at_one_namespace(scheduled: Running, busy: Tenant, somebody: Path) -> None:
-    said = refused(gpu_here(somebody, "top", "gpus", "-n", busy.name))
-    assert "you may read neither gpunodes.gpu-scheduler.io nor nodes" in said
+    for what in ("gpus", "jobs"):
+        done = gpu_here(somebody, "top", what, "-n", busy.name)
+        assert done.returncode == 0, done.stderr
+        assert "frac05" in done.stdout and "0.50" in done.stdout
+        assert f"0.80 GPUs held: namespace {busy.name} alone is shown, as you may" in done.stdout
+    assert "gpuprojects" in gpu_here(somebody, "top", "projects", "-n", busy.name).stdout
     assert "gpuprojects" in refused(gpu_here(somebody, "projects"))
     done = gpu_here(somebody, "check", "-o", "json")
     checks = json.loads(done.stdout)["checks"]

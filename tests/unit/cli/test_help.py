@@ -8,7 +8,7 @@ from pathlib import Path
 COMMANDS = [
     *(["simulate"], ["top", "gpus"], ["projects"], ["check"]),
     *(["project", "create"], ["project", "describe"], ["report"], ["idle"], ["usage"]),
-    *(["advise"], ["sweep", "trials"], ["sweep", "export"]),
+    *(["top", "jobs"], ["submit"], ["advise"], ["sweep", "trials"], ["sweep", "export"]),
 ]
 HEAVY = ["kubernetes", "rich", "numpy", "yaml", "msgspec", "orjson", "pydantic", "matplotlib"]
 

@@ -1,4 +1,4 @@
-"""What a job took, and what cannot be said without a usage series."""
+"""What a job took, and what is said where its use is not recorded."""
 
 import json
 from collections.abc import Iterator
@@ -114,26 +114,35 @@ def run(objects: Objects, tmp_path: Path) -> Iterator[Any]:
         yield call
 
 
+MISSING = "What work does with its GPUs is not recorded in this cluster: the chart value "
+
+
 def test_a_report_says_what_is_not_recorded(run: Any, objects: Objects) -> None:
     objects.lists[PODS] = [ran("train-0-x", 6, 12, 42)]
     result = run("report", "train")
     assert result.exit_code == 0, result.output
-    assert "GPU-hours held   0.30\n" in result.output
-    assert "Not known, as no usage series is recorded yet: GPU-hours used" in result.output
+    assert "GPU-hours held  0.30\n" in result.output
+    assert f"\n{MISSING}agent.history.enabled turns it on.\n" in result.output
     found = json.loads(run("report", "train", "-o", "json").output)
     assert (found["name"], found["gpuHoursHeld"], found["gpuHoursUsed"]) == (
         "team-a/train",
         0.3,
         None,
     )
+    assert found["notShown"].startswith(MISSING)
 
 
-@pytest.mark.parametrize("arguments", [["advise"], ["advise", "train"], ["usage", "--by", "job"]])
-def test_what_needs_a_series_says_so_in_one_line(arguments: list[str]) -> None:
-    result = CliRunner().invoke(app, arguments)
+def test_advice_that_is_not_recorded_is_missed_in_one_line(run: Any) -> None:
+    result = run("advise")
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
-    assert "no usage series is recorded yet" in result.stderr
-    assert "kubectl gpu report" in result.stderr
+    assert MISSING in result.stderr
+
+
+def test_usage_says_that_accounts_come_later() -> None:
+    result = CliRunner().invoke(app, ["usage", "--by", "job"])
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+    assert "come with a later version" in result.stderr
+    assert "kubectl gpu report JOB" in result.stderr
 
 
 def test_idle_is_what_is_held_and_at_0_now(run: Any, objects: Objects) -> None:
@@ -148,7 +157,7 @@ def test_idle_is_what_is_held_and_at_0_now(run: Any, objects: Objects) -> None:
     assert "busy" not in result.output
     assert "kubectl gpu suspend -n team-a lazy" in result.output
     assert "Of 1 more it is not known." in rows
-    assert rows[-1].startswith("A mean of five minutes; since when: no usage series")
+    assert rows[-1].startswith("A mean of five minutes; since when is not known. What work does")
     found = json.loads(run("idle", "-o", "json").output)
     assert [each["name"] for each in found["idleNow"]] == ["lazy"]
     assert found["notKnown"] == ["team-a/unknown"]

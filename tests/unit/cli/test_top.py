@@ -97,9 +97,11 @@ def test_nodes_jobs_and_projects(top: Any, objects: Objects) -> None:
         "r7525-0  ████░░░░░░ 0.80 of 2  A100  1 entirely free  util -",
         "r7525-1  ░░░░░░░░░░ 0.00 of 2  A100  2 entirely free  util -",
     ]
-    assert top("jobs").output.splitlines()[:2] == [
-        "team-a/frac05  ██████████ 0.50  1 pod  util -  project team-a  r7525-0",
-        "team-a/frac03  ██████░░░░ 0.30  1 pod  util -  project team-a  r7525-0",
+    rows = [line.split() for line in top("jobs").output.splitlines()[:3]]
+    assert rows[0][:3] == ["NAMESPACE/NAME", "PROJECT", "GPU"]
+    assert [row[:4] for row in rows[1:]] == [
+        ["team-a/frac05", "team-a", "0.50", "-"],
+        ["team-a/frac03", "team-a", "0.30", "-"],
     ]
     assert top("projects").output.splitlines()[0] == (
         "team-a  ██████▓▓▓▓ 0.80 of 0.50  0.30 borrowed  2.00 pending"
@@ -143,11 +145,35 @@ def test_who_may_see_one_namespace_is_told_so(top: Any, objects: Objects) -> Non
     assert "team-b" not in result.output
 
 
-def test_who_may_see_no_gpus_gets_one_line(top: Any, objects: Objects) -> None:
+def test_who_may_read_no_nodes_sees_what_pods_hold(top: Any, objects: Objects) -> None:
     objects.forbidden |= {NODES, GPUNODES}
     result = top("gpus")
+    assert result.exit_code == 0
+    lines = result.output.splitlines()
+    assert lines[0] == "r7525-0/0  █████▓▓▓░░ 0.80  frac05 0.50  frac03 0.30  util -"
+    assert lines[1].startswith("0.80 GPUs held: pods that you may see are shown, as you may read")
+    assert "rbac.inventoryReaders" in lines[1]
+    assert lines[2] == "util -: what agents measure stands in GPUNodes, which you may not read"
+    assert top("nodes").output.splitlines()[0] == "r7525-0  ████████?? 0.80 of ?"
+    objects.lists[PODS] = []
+    (alone, *_) = top("jobs").output.splitlines()
+    assert alone.startswith("No pod that you may see holds a GPU; you may read neither")
+
+
+def test_who_may_read_nothing_gets_one_line(top: Any, objects: Objects) -> None:
+    objects.forbidden |= {NODES, GPUNODES, PODS, "/api/v1/namespaces/team-a/pods"}
+    result = top("gpus")
     assert (result.exit_code, result.stderr.count("\n"), result.stdout) == (1, 1, "")
-    assert "gpunodes.gpu-scheduler.io" in result.stderr
+    assert "you may read neither gpunodes.gpu-scheduler.io nor nodes" in result.stderr
+
+
+def test_who_may_read_no_projects_gets_one_line(top: Any, objects: Objects) -> None:
+    objects.lists[PROJECTS] = []
+    objects.forbidden.add(PROJECTS)
+    assert top("projects").output == (
+        "You may not read gpuprojects.gpu-scheduler.io: an administrator lets you with "
+        "rbac.inventoryReaders of the chart.\n"
+    )
 
 
 def test_a_cluster_without_gpus_says_what_to_look_at(top: Any, objects: Objects) -> None:
@@ -222,6 +248,24 @@ def test_models_have_short_names(model: str, short: str) -> None:
 @pytest.mark.parametrize(
     ("parts", "drawn"),
     [
+        ([(500, 200), (300, 300)], "##+++###--"),
+        ([(1000, 0)], "++++++++++"),
+        ([(500, None), (500, 500)], "=====#####"),
+        ([(10, 5)], "+---------"),
+        ([], "----------"),
+    ],
+)
+def test_a_bar_of_use_shows_what_is_used_within_what_is_held(
+    parts: list[tuple[int, int | None]], drawn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bars, "_knows", lambda text: False)
+    pieces = bars.use_bar([bars.Part(*part) for part in parts], 1000)
+    assert "".join(piece.text for piece in pieces) == drawn
+
+
+@pytest.mark.parametrize(
+    ("parts", "drawn"),
+    [
         ([], "----------"),
         ([1000], "##########"),
         ([10], "#---------"),
@@ -236,6 +280,20 @@ def test_a_bar_is_as_long_as_what_is_held(
 ) -> None:
     monkeypatch.setattr(bars, "_knows", lambda text: False)
     assert "".join(piece.text for piece in bars.bar(parts, 1000)) == drawn
+
+
+def test_a_command_is_not_folded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+    bars.print_text("kubectl gpu suspend -n team-a train", indent="  ")
+    bars.print_text("words that are folded", indent="  ")
+    assert capsys.readouterr().out.splitlines() == [
+        "  kubectl gpu suspend -n team-a train",
+        "  words that are",
+        "  folded",
+    ]
 
 
 def test_a_line_is_folded_between_groups_and_nothing_is_lost() -> None:

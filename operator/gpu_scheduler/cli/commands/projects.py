@@ -20,7 +20,7 @@ from gpu_scheduler.cli.shown import (
 from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster, of_whole_cluster
 
 if TYPE_CHECKING:
-    from gpu_scheduler.cli.holders.values import Holder
+    from gpu_scheduler.cli.holders.holder import Holder
 
 
 @click.command("projects")
@@ -166,8 +166,8 @@ def _work(
     """What holds GPUs in the project's namespaces, and the jobs that wait; None: not readable."""
     from gpu_scheduler.api.names import GROUP, LABEL_PATH, LABEL_SHARE, VERSION
     from gpu_scheduler.cli.holders.held import held
+    from gpu_scheduler.cli.holders.holder import by_holder
     from gpu_scheduler.cli.holders.read import items
-    from gpu_scheduler.cli.holders.values import by_holder
     from gpu_scheduler.cli.project.lines import waiting_alone
     from gpu_scheduler.kube import paths
 

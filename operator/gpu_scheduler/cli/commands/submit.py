@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gpu_scheduler.cli.commands.completion import complete_job
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.project.names import namespaces_of, project_option
 from gpu_scheduler.cli.shown import say
@@ -125,6 +126,13 @@ _OPTIONS = (
         metavar="FILE",
         help="A GPUJob, - is standard input; flags beat it.",
     ),
+    click.option(
+        "--from",
+        "source",
+        metavar="JOB",
+        shell_complete=complete_job,
+        help="A GPUJob of the namespace, running or ended, as a beginning; flags beat it.",
+    ),
     click.option("--attach", is_flag=True, help="Wait for the first pod and follow its output."),
     click.option(
         "--dry-run",
@@ -153,10 +161,10 @@ def _options(command: F) -> F:
 def command(
     where: ClusterOptions,
     file: str | None,
+    source: str | None,
     project: str | None,
     dry_run: str,
     output: str | None,
-    attach: bool,
     **flags: Any,
 ) -> None:
     """Create a GPUJob, or print it. What follows -- is the program's, whatever it looks like.
@@ -165,6 +173,7 @@ def command(
     kubectl gpu submit train -i trainer:1 -g 0.5 -- --epochs 10
     kubectl gpu submit lr -i trainer:1 -g 0.25 --param lr=0.1,0.01 --parallelism 2
     kubectl gpu submit big -f job.yaml -g 2 --dry-run=client -o yaml
+    kubectl gpu submit train-2 --from train -g 0.4
     """  # noqa: D301 - click takes a backspace for: leave these lines as they are
     from gpu_scheduler.cli.submission.job import job_of
 
@@ -172,11 +181,15 @@ def command(
         raise ValueError(
             f"{flags['more'][0]!r} is one name too many; what the program gets stands behind --"
         )
+    attach = flags.pop("attach")
     if attach and dry_run != "none":
         raise ValueError("--attach follows a pod, and with --dry-run there will be none")
     behind = click.get_current_context().meta.get(BEHIND)
     options = _submit_options(flags, where.namespace, behind)
-    body = job_of(options, None if file is None else _read(file))
+    if source is not None:
+        body = _from(where, source, file, options)
+    else:
+        body = job_of(options, None if file is None else _read(file))
     if dry_run == "client":
         if project is not None and not where.namespace:
             raise ValueError(
@@ -230,6 +243,43 @@ def _submit_options(
     return SubmitOptions(
         name=name or flag or "", namespace=namespace or "", arguments=behind, **said
     )
+
+
+def _from(
+    where: ClusterOptions, source: str, file: str | None, options: "SubmitOptions"
+) -> dict[str, Any]:
+    """A job of the cluster as the flags change it; which fields that are goes to stderr.
+
+    Raises:
+        ValueError: there is a file as well, or the new one is to have the same name.
+        Failed: there is no such job.
+    """
+    from gpu_scheduler.cli.finding import get, gpujob_path
+    from gpu_scheduler.cli.job_names import job_name
+    from gpu_scheduler.cli.shown import note
+    from gpu_scheduler.cli.submission.copied import copied, what_changed
+    from gpu_scheduler.cli.submission.job import job_of
+
+    name, kind = job_name(source)
+    if kind:
+        raise ValueError(f"--from {source}: a GPUJob is copied, and this is none")
+    if file is not None:
+        raise ValueError("--from and -f both say what to begin with; say one of them")
+    if name == options.name:
+        raise ValueError(
+            f"--from {name}: the new job needs another NAME; kubectl gpu retry {name} runs the "
+            "same one once more"
+        )
+    with where.cluster() as cluster:
+        job = get(cluster, gpujob_path(cluster.namespace, name))
+        if job is None:
+            raise Failed(
+                f"there is no GPUJob called {name} in namespace {cluster.namespace}, and of a "
+                "deleted one no spec is kept; kubectl gpu list shows what there is"
+            )
+    body = job_of(options, copied(job))
+    note(what_changed(job, body))
+    return body
 
 
 def _read(file: str) -> dict[str, Any]:

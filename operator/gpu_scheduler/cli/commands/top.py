@@ -31,17 +31,18 @@ def _shown(command: F) -> F:
 
 @click.group("top", no_args_is_help=True)
 def command() -> None:
-    """Who holds the GPUs.
+    """Who holds the GPUs, and what of it is used.
 
-    Utilisation is the share of time in which kernels of the holders ran, as the agents measure it:
-    a mean of five minutes.
+    Utilisation is the share of time in which kernels of the holders ran: a mean of five minutes, as
+    GPUNodes tell it, or else that of the last ten seconds, as GPUUsage does. Used is that time, at
+    most the share.
     """
 
 
 @command.command("gpus")
 @_shown
 def gpus(where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
-    """A bar for each GPU: how much of it is held, and by whom."""
+    """A bar for each GPU: how much of it is held, by whom, and what of that is used."""
     _look("gpus", where, output, watch, interval)
 
 
@@ -55,20 +56,25 @@ def nodes(where: ClusterOptions, output: str, watch: bool, interval: float) -> N
 @command.command("jobs")
 @_shown
 def jobs(where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
-    """Who holds most: GPUJobs, and other workloads with a share."""
+    """Who holds most, and what of it is used: GPUJobs, and other workloads with a share.
+
+    BUSY is the share of time in which its kernels ran, now and since it began; IDLE how long none
+    has; ADVICE the rule that kubectl gpu advise explains.
+    """
     _look("jobs", where, output, watch, interval)
 
 
 @command.command("projects")
 @_shown
 def projects(where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
-    """A bar for each project: what it holds of its quota."""
+    """A bar for each project: what it holds of its quota, and uses."""
     _look("projects", where, output, watch, interval)
 
 
 def _look(what: str, where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
     import sys
     import time
+    from datetime import UTC, datetime
 
     from gpu_scheduler.cli.holders import lines as top_lines
     from gpu_scheduler.cli.holders import read as top_read
@@ -78,7 +84,7 @@ def _look(what: str, where: ClusterOptions, output: str, watch: bool, interval: 
             view = top_read.read(cluster, projects=what == "projects")
             if watch and sys.stdout.isatty():
                 click.clear()
-            top_lines.show(what, view, output)
+            top_lines.show(what, view, output, datetime.now(UTC))
             if not watch:
                 return
             try:

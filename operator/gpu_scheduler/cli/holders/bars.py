@@ -1,7 +1,8 @@
 """Bars and lines of ``top``: text with styles, which is folded to the width of a terminal.
 
 A bar has a segment for each holder; segments differ in glyph as well as in colour, so that they
-can be told apart without. Where the output knows no such glyphs there are others.
+can be told apart without. Where it is known what is used of what is held, glyphs tell that, and
+colours tell holders apart. Where the output knows no such glyphs there are others.
 """
 
 import shutil
@@ -15,6 +16,7 @@ WIDTH = 10  # glyphs of a whole GPU
 _COLOURS = ("cyan", "yellow", "magenta", "green", "blue")
 _GLYPHS, _FREE = ("█", "▓", "▒"), "░"
 _PLAIN, _PLAIN_FREE = ("#", "=", "+"), "-"
+_CURVE, _PLAIN_CURVE = "▁▂▃▄▅▆▇█", "012345678"
 
 
 class Piece(NamedTuple):
@@ -22,6 +24,13 @@ class Piece(NamedTuple):
 
     text: str
     style: str = ""
+
+
+class Part(NamedTuple):
+    """What one holds, milli-GPU, and what of it is used; None: not known."""
+
+    held: int
+    used: int | None
 
 
 Line = Sequence[Sequence[Piece]]  # groups with two spaces between; a group stays on one line
@@ -34,7 +43,7 @@ def bar(
 
     ``partial``: others may hold of the rest, and it cannot be seen how much.
     """
-    glyphs, free = (_GLYPHS, _FREE) if _knows("".join((*_GLYPHS, _FREE))) else (_PLAIN, _PLAIN_FREE)
+    glyphs, free = _alphabet()
     pieces, drawn, total = [], 0, 0
     for number, part in enumerate(parts):
         total += part
@@ -44,6 +53,42 @@ def bar(
             drawn = end
     rest = ("?" if partial else free) * (width - drawn)
     return [*pieces, Piece(rest, "dim")] if rest else pieces
+
+
+def use_bar(
+    parts: Sequence[Part], whole: int, *, width: int = WIDTH, partial: bool = False
+) -> list[Piece]:
+    """What is used within what is held, in the glyphs that ``legend`` explains; then what is free.
+
+    ``partial``: others may hold of the rest, and it cannot be seen how much.
+    """
+    glyphs, free = _alphabet()
+    used, unknown, unused = glyphs
+    pieces, drawn, total = list[Piece](), 0, 0
+    for number, part in enumerate(parts):
+        total += part.held
+        end = min(width, max(round(width * total / whole) if whole else 0, drawn + (part.held > 0)))
+        length = max(0, end - drawn)
+        drawn += length
+        if part.used is None:
+            pieces.append(Piece(unknown * length, colour(number)))
+            continue
+        full = round(length * part.used / part.held) if part.held else 0
+        pieces.append(Piece(used * full, colour(number)))
+        pieces.append(Piece(unused * (length - full), colour(number)))
+    pieces.append(Piece(("?" if partial else free) * (width - drawn), "dim"))
+    return [piece for piece in pieces if piece.text]
+
+
+def legend() -> str:
+    """What the glyphs of ``use_bar`` mean."""
+    (used, unknown, unused), free = _alphabet()
+    return f"{used} used  {unused} held, not used  {unknown} held, use not known  {free} free"
+
+
+def curve_glyphs() -> str:
+    """From the least to the most, as the output knows them."""
+    return _CURVE if _knows(_CURVE) else _PLAIN_CURVE
 
 
 def colour(number: int) -> str:
@@ -67,8 +112,11 @@ def print_lines(lines: Iterable[Line], *, indent: int = 4) -> None:
 
 
 def print_text(text: str, *, indent: str = "") -> None:
-    """Print a sentence, folded between words on a terminal; all its lines begin with the indent."""
-    if not sys.stdout.isatty():
+    """Print a sentence, folded between words on a terminal; all its lines begin with the indent.
+
+    A command is not folded: it is there to be copied.
+    """
+    if not sys.stdout.isatty() or text.startswith("kubectl "):
         say(f"{indent}{text}")
         return
     from textwrap import wrap
@@ -93,6 +141,11 @@ def fold(line: Line, width: int, indent: int) -> list[list[Piece]]:
         rows[-1] += group
         used += length
     return rows
+
+
+def _alphabet() -> tuple[tuple[str, str, str], str]:
+    """Glyphs of holders, and of what is free."""
+    return (_GLYPHS, _FREE) if _knows("".join((*_GLYPHS, _FREE))) else (_PLAIN, _PLAIN_FREE)
 
 
 def _knows(text: str) -> bool:

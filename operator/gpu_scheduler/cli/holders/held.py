@@ -32,6 +32,7 @@ class HeldFraction:
         milli: milli-GPU.
         mib: memory cap.
         percent: share of time in which its kernels run on its GPUs; None: not known.
+        kind: of what it is called by, such as GPUJob or Deployment.
     """
 
     namespace: str
@@ -41,6 +42,12 @@ class HeldFraction:
     milli: int
     mib: int
     percent: int | None = None
+    kind: str = ""
+
+    @property
+    def used(self) -> int | None:
+        """Milli-GPU that is used of it, at most all of it; None: not known."""
+        return None if self.percent is None else min(self.milli, 10 * self.percent)
 
     @property
     def key(self) -> str:
@@ -54,7 +61,7 @@ class HeldDevice:
 
     node: str
     id: str
-    index: int
+    index: int  # less than 0: not known
     model: str
     usable_mib: int
     trouble: str = ""  # why it takes no new pods
@@ -62,8 +69,8 @@ class HeldDevice:
 
     @property
     def name(self) -> str:
-        """As people say it: node and number."""
-        return f"{self.node}/{self.index}"
+        """As people say it: node and number, or what is known instead of a number."""
+        return f"{self.node}/{self.id[:8] if self.index < 0 else self.index}"
 
     @property
     def milli(self) -> int:
@@ -82,7 +89,7 @@ class HeldDevice:
         """For programs."""
         return {
             "node": self.node,
-            "index": self.index,
+            "index": None if self.index < 0 else self.index,
             "device": self.id,
             "model": self.model,
             "usableMiB": self.usable_mib,
@@ -153,6 +160,7 @@ def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) 
                     grant.milli,
                     grant.mib,
                     percents.get(grant.container),
+                    kind_of_holder(pod),
                 )
             )
     for there in devices.values():
@@ -172,6 +180,17 @@ def holder_of(pod: Body) -> str:
     name = str(owner.get("name", ""))
     template = labels.get("pod-template-hash")
     return name.removesuffix(f"-{template}") if template else name
+
+
+def kind_of_holder(pod: Body) -> str:
+    """The kind of what ``holder_of`` names."""
+    labels = labels_of(pod)
+    if labels.get(LABEL_JOB):
+        return "GPUJob"
+    owners = listed(pod, "metadata", "ownerReferences")
+    owner = next((o for o in owners if o.get("controller")), None)
+    kind = "Pod" if owner is None else str(owner.get("kind", ""))
+    return "Deployment" if kind == "ReplicaSet" and "pod-template-hash" in labels else kind
 
 
 def short_model(model: str) -> str:
@@ -206,4 +225,4 @@ def naturally(name: str) -> list[tuple[int, int, str]]:
 
 
 def _number(digits: str) -> int:
-    return int(digits) if digits.isdecimal() else 0
+    return int(digits) if digits.isdecimal() else -1

@@ -1,8 +1,20 @@
 """The lines of ``top``. Pure but for the printing in ``show``."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
-from gpu_scheduler.cli.holders.bars import Line, Piece, bar, colour, print_lines, print_text
+from gpu_scheduler.cli.holders.bars import (
+    Line,
+    Part,
+    Piece,
+    bar,
+    colour,
+    legend,
+    print_lines,
+    print_text,
+    use_bar,
+)
 from gpu_scheduler.cli.holders.held import (
     WHOLE_MILLI,
     HeldDevice,
@@ -11,45 +23,61 @@ from gpu_scheduler.cli.holders.held import (
     one_namespace,
     short_model,
 )
+from gpu_scheduler.cli.holders.holder import (
+    by_holder,
+    by_node,
+    by_project,
+    mean_percent,
+    milli_of,
+    used_parts,
+)
+from gpu_scheduler.cli.holders.notes import footer
 from gpu_scheduler.cli.holders.read import HoldersView
-from gpu_scheduler.cli.holders.values import by_holder, by_node, mean_percent, milli_of, values
-from gpu_scheduler.cli.shown import print_value
+from gpu_scheduler.cli.holders.values import values
+from gpu_scheduler.cli.shown import print_table, print_value
+from gpu_scheduler.cli.use.job_rows import job_rows, job_table
 
-_HIDDEN = "(not yours)"
 
-
-def show(what: str, view: HoldersView, output: str) -> None:
-    """Print what is asked for: gpus, nodes, jobs or projects."""
+def show(what: str, view: HoldersView, output: str, now: datetime) -> None:
+    """Print what is asked for: gpus, nodes, jobs or projects; ``now``: until when it is idle."""
     if output in ("json", "yaml"):
         print_value(values(what, view), output)
         return
-    wide = output == "wide"
-    lines: Iterable[Line]
+    wide, partial = output == "wide", bool(view.only)
     if what == "gpus":
-        lines = of_gpus(view.devices, wide=wide, partial=bool(view.only))
+        print_lines(of_gpus(view.devices, wide=wide, partial=partial))
     elif what == "nodes":
-        lines = of_nodes(view.devices, wide=wide, partial=bool(view.only))
-    elif what == "jobs":
-        lines = of_jobs(view.devices, wide=wide)
-    else:
-        lines = of_projects(view)
-    print_lines(lines)
-    for text in footer(view, utilisation=what != "projects"):
+        print_lines(of_nodes(view, wide=wide))
+    elif what == "projects":
+        print_lines(of_projects(view))
+    elif rows := job_rows(by_holder(view.devices), view.use, view.only):
+        print_table(job_table(rows, now), wide=wide)
+    if is_used(view.devices) and (
+        what in ("gpus", "nodes") or (what == "projects" and view.projects)
+    ):
+        print_text(legend())
+    for text in footer(what, view):
         print_text(text)
+
+
+def is_used(devices: Iterable[HeldDevice]) -> bool:
+    """Whether of anything that is held it is known what of it is used."""
+    return any(share.percent is not None for device in devices for share in device.shares)
 
 
 def of_gpus(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False) -> list[Line]:
     """A line for each GPU; ``partial``: what others hold cannot be seen."""
     names = _padded(device.name for device in devices)
     models = _padded((device.model if wide else short_model(device.model)) for device in devices)
-    bare = one_namespace(devices)
+    bare, told = one_namespace(devices), is_used(devices)
     lines: list[Line] = []
     for name, model, device in zip(names, models, devices, strict=True):
         together = _by_holder(device.shares)
+        parts = [Part(milli, _used(device.shares, share.key)) for share, milli, _ in together]
         line: list[Sequence[Piece]] = [
-            [Piece(f"{name} {model}")],
+            [Piece(f"{name} {model}" if model.strip() else name)],
             [
-                *bar([milli for _, milli, _ in together], WHOLE_MILLI, partial=partial),
+                *_bar(parts, WHOLE_MILLI, told=told, partial=partial),
                 Piece(f" {gpus(device.milli)}"),
             ],
         ]
@@ -65,21 +93,24 @@ def of_gpus(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False)
     return lines
 
 
-def of_nodes(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False) -> list[Line]:
-    """A line for each node; ``partial``: what others hold cannot be seen."""
+def of_nodes(view: HoldersView, *, wide: bool) -> list[Line]:
+    """A line for each node."""
+    devices = view.devices
+    partial = bool(view.only) or view.blind  # what else there is, and who holds it
     nodes = by_node(devices)
-    names = _padded(nodes)
+    names, told = _padded(nodes), is_used(devices)
     lines: list[Line] = []
     for name, there in zip(names, nodes.values(), strict=True):
         models = sorted({d.model if wide else short_model(d.model) for d in there})
-        milli = [device.milli for device in there]
+        parts = [Part(device.milli, _used(device.shares)) for device in there]
+        count = "?" if view.blind else str(len(there))
         whole = sum(not d.milli and not d.trouble for d in there)
         bad = sum(bool(d.trouble) for d in there)
         line = [
             [Piece(name)],
             [
-                *bar(milli, WHOLE_MILLI * len(there), partial=partial),
-                Piece(f" {gpus(sum(milli))} of {len(there)}"),
+                *_bar(parts, WHOLE_MILLI * len(there), told=told, partial=partial),
+                Piece(f" {gpus(sum(part.held for part in parts))} of {count}"),
             ],
             [Piece(", ".join(models))],
         ]
@@ -92,77 +123,51 @@ def of_nodes(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False
     return lines
 
 
-def of_jobs(devices: Sequence[HeldDevice], *, wide: bool) -> list[Line]:
-    """A line for each holder, those that hold most first."""
-    found = by_holder(devices)
-    names = _padded(holder.key for holder in found)
-    most = max((holder.milli for holder in found), default=0)
-    lines: list[Line] = []
-    for name, holder in zip(names, found, strict=True):
-        count = len(holder.pods)
-        line = [
-            [Piece(name)],
-            [*bar([holder.milli], most), Piece(f" {gpus(holder.milli)}")],
-            [Piece(f"{count} pod{'s' * (count != 1)}")],
-            [Piece(f"util {_percent(holder.percent)}")],
-            [Piece(f"project {holder.project}")] if holder.project else [],
-            [Piece(", ".join(holder.nodes) if wide else _some(holder.nodes))],
-        ]
-        lines.append([group for group in line if group])
-    return lines
-
-
 def of_projects(view: HoldersView) -> list[Line]:
     """A line for each project."""
     names = _padded(str(body["metadata"]["name"]) for body in view.projects)
-    lines: list[Line] = []
-    for name, body in zip(names, view.projects, strict=True):
-        spec, status = body.get("spec") or {}, body.get("status") or {}
-        quota, has = milli_of(spec.get("quota")), milli_of(status.get("allocatedGPU"))
-        inside, above = min(quota, has), max(0, has - quota)
-        line = [
-            [Piece(name)],
-            [*bar([inside, above], max(quota, has)), Piece(f" {gpus(has)} of {gpus(quota)}")],
-        ]
-        if above:
-            line.append([Piece(f"{gpus(above)} borrowed", "yellow")])
-        if pending := milli_of(status.get("pendingGPU")):
-            line.append([Piece(f"{gpus(pending)} pending", "yellow")])
-        lines.append(line)
-    return lines
+    shares, told = by_project(view.devices), is_used(view.devices)
+    return [
+        _project(name, body, shares.get(name.rstrip(), ()) if told else None)
+        for name, body in zip(names, view.projects, strict=True)
+    ]
 
 
-def footer(view: HoldersView, *, utilisation: bool = True) -> list[str]:
-    """What all of it comes to, and what could not be seen."""
-    devices = view.devices
-    if not devices:
-        return ["no node has a GPU that the scheduler knows: kubectl gpu check"]
-    total, has = len(devices), sum(device.milli for device in devices)
-    free = sum(not d.milli and not d.trouble for d in devices)
-    said = []
-    if not view.only:
-        bad = sum(bool(device.trouble) for device in devices)
-        said.append(
-            f"{gpus(has)} of {total} GPUs allocated ({round(100 * has / WHOLE_MILLI / total)} %), "
-            f"{free} entirely free" + (f", {bad} take{'s' * (bad == 1)} no new pods" if bad else "")
-        )
+def _project(name: str, body: Mapping[str, Any], shares: Sequence[HeldFraction] | None) -> Line:
+    """The line of one; ``shares``: its own, None where nothing is known of use."""
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    quota, has = milli_of(spec.get("quota")), milli_of(status.get("allocatedGPU"))
+    above = max(0, has - quota)
+    used = 0
+    if shares is None:
+        drawn = bar([min(quota, has), above], max(quota, has))
     else:
-        known = [milli_of((body.get("status") or {}).get("allocatedGPU")) for body in view.projects]
-        if known:
-            said.append(
-                f"{gpus(sum(known))} of {total} GPUs allocated, as the projects' status says"
-            )
-        said.append(
-            f"shares of other namespaces than {view.only} {_HIDDEN}: you may not list their pods"
-        )
-    if utilisation and any(share.percent is None for device in devices for share in device.shares):
-        why = (
-            "the agents have not measured it yet (it takes a minute), or the driver cannot tell"
-            if view.gpunodes
-            else "no agent has reported: kubectl gpu check"
-        )
-        said.append(f"util -: {why}")
-    return said
+        used, unused, _ = used_parts(shares)
+        known = min(has, used + unused)
+        parts = [Part(known, min(used, known)), Part(has - known, None)]
+        drawn = use_bar(parts, max(quota, has))
+    line = [[Piece(name)], [*drawn, Piece(f" {gpus(has)} of {gpus(quota)}")]]
+    if shares:
+        line.append([Piece(f"{gpus(used)} used")])
+    if above:
+        line.append([Piece(f"{gpus(above)} borrowed", "yellow")])
+    if pending := milli_of(status.get("pendingGPU")):
+        line.append([Piece(f"{gpus(pending)} pending", "yellow")])
+    return line
+
+
+def _bar(parts: Sequence[Part], whole: int, *, told: bool, partial: bool) -> list[Piece]:
+    """Of what is used within what is held, where that is known of anything."""
+    if told:
+        return use_bar(parts, whole, partial=partial)
+    return bar([part.held for part in parts], whole, partial=partial)
+
+
+def _used(shares: Iterable[HeldFraction], key: str = "") -> int | None:
+    """Milli-GPU that is used of shares, with ``key`` of one holder's; None: not known of one."""
+    each = [share.used for share in shares if key in ("", share.key)]
+    known = [used for used in each if used is not None]
+    return sum(known) if len(known) == len(each) else None
 
 
 def _by_holder(shares: Iterable[HeldFraction]) -> list[tuple[HeldFraction, int, int]]:
@@ -184,7 +189,3 @@ def _padded(texts: Iterable[str]) -> list[str]:
     found = list(texts)
     width = max(map(len, found), default=0)
     return [text.ljust(width) for text in found]
-
-
-def _some(names: Sequence[str]) -> str:
-    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")

@@ -13,6 +13,7 @@ from typing import Any
 from gpu_scheduler.api.names import ASK_GPU
 from gpu_scheduler.api.unstructured import Body, part
 from gpu_scheduler.cli.one_pod.choosing import scheduled
+from gpu_scheduler.cli.use.amounts import duration, hours
 
 _HOUR = 3600.0
 
@@ -53,14 +54,14 @@ class Taken:
 
     def rows(self) -> list[tuple[str, str]]:
         """For people."""
-        queued = _duration(self.queued_seconds)
+        queued = duration(self.queued_seconds)
         lost = self.lost_gpu_seconds
         return [
             ("State", self.state),
             ("Queued", f"{queued}, and waits still" if self.waits else queued),
-            ("Run", _duration(self.run_seconds)),
-            ("GPU-hours held", _hours(self.held_gpu_hours)),
-            ("GPU-hours asked", _hours(self.asked_gpu_hours)),
+            ("Run", duration(self.run_seconds)),
+            ("GPU-hours held", hours(self.held_gpu_hours)),
+            ("GPU-hours asked", hours(self.asked_gpu_hours)),
             ("Pods", f"{self.pods} there, {self.failed} failed, {self.restarts} restarts"),
             ("Evictions", "0" if self.evictions is None else str(self.evictions)),
             ("GPU-hours lost", "0" if not lost else f"{lost / _HOUR:.2f}"),
@@ -108,7 +109,7 @@ def taken(job: Body | None, pods: Sequence[Body], now: datetime) -> Taken:
     queued = None
     if created is not None and (placed or waits):
         queued = max(0.0, (min(placed, default=now) - created).total_seconds())
-    held = [hours for pod in pods if (hours := _held_hours(pod, now)) is not None]
+    held = [each for pod in pods if (each := _held_hours(pod, now)) is not None]
     asked = [
         gpu * (end - start).total_seconds() / _HOUR
         for pod in pods
@@ -124,7 +125,9 @@ def taken(job: Body | None, pods: Sequence[Body], now: datetime) -> Taken:
     words = [str(status.get(key)) for key in ("phase", "reason") if status.get(key)]
     phases = [str(part(pod, "status").get("phase", "")) for pod in pods]
     return Taken(
-        state=", ".join(words) or ", ".join(dict.fromkeys(filter(None, phases))) or "-",
+        state=", ".join(dict.fromkeys(words))
+        or ", ".join(dict.fromkeys(filter(None, phases)))
+        or "-",
         queued_seconds=queued,
         waits=waits,
         run_seconds=run,
@@ -201,18 +204,3 @@ def _time(value: object) -> datetime | None:
 
 def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    days, hours = divmod(hours, 24)
-    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
-    shown = [f"{amount} {unit}" for amount, unit in parts if amount]
-    return " ".join(shown[:2]) or "0 s"
-
-
-def _hours(hours: float | None) -> str:
-    return "-" if hours is None else f"{hours:.2f}"

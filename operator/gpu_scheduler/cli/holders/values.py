@@ -1,11 +1,18 @@
-"""What ``top`` shows, as values: for programs, and for the lines that people read. Pure."""
+"""What ``top`` shows, as values for programs. Pure."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
-from gpu_scheduler.cli.holders.held import HeldDevice, HeldFraction, naturally
+from gpu_scheduler.cli.holders.held import HeldFraction
+from gpu_scheduler.cli.holders.holder import (
+    by_holder,
+    by_node,
+    by_project,
+    mean_percent,
+    used_parts,
+)
 from gpu_scheduler.cli.holders.read import HoldersView
+from gpu_scheduler.cli.use.job_rows import job_rows
 
 
 def values(what: str, view: HoldersView) -> Any:
@@ -38,92 +45,18 @@ def values(what: str, view: HoldersView) -> Any:
         }
     if what == "jobs":
         return {
-            "jobs": [
-                {**holder.to_json(), "utilizationPercent": holder.percent}
-                for holder in by_holder(devices)
-            ],
+            "jobs": [row.to_json() for row in job_rows(by_holder(devices), view.use, view.only)],
             "total": total,
+            "notShown": list(view.use.notes()),
         }
-    return {"projects": list(view.projects), "total": total}
+    return {
+        "projects": list(view.projects),
+        "used": {name: parts_json(parts) for name, parts in by_project(devices).items()},
+        "total": total,
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """What one holder has on all devices.
-
-    Attributes:
-        key: its ``namespace/name``.
-        milli: milli-GPU.
-        pods: names of its pods.
-        nodes: on which they are, each once.
-        project: that is charged; empty: not known.
-        percent: mean utilisation over its pods; None: not known of one of them.
-    """
-
-    key: str
-    milli: int
-    pods: set[str]
-    nodes: list[str]
-    project: str
-    percent: int | None
-
-    def to_json(self) -> dict[str, Any]:
-        """For programs."""
-        namespace, _, name = self.key.partition("/")
-        return {
-            "namespace": namespace,
-            "name": name,
-            "project": self.project or None,
-            "milliGPU": self.milli,
-            "pods": sorted(self.pods),
-            "nodes": self.nodes,
-        }
-
-
-def by_node(devices: Iterable[HeldDevice]) -> dict[str, list[HeldDevice]]:
-    """The devices of each node."""
-    nodes: dict[str, list[HeldDevice]] = {}
-    for device in devices:
-        nodes.setdefault(device.node, []).append(device)
-    return nodes
-
-
-def by_holder(devices: Iterable[HeldDevice]) -> list[Holder]:
-    """Who holds anything, who holds most first."""
-    found: dict[str, list[tuple[HeldDevice, HeldFraction]]] = {}
-    for device in devices:
-        for share in device.shares:
-            found.setdefault(share.key, []).append((device, share))
-    return sorted(
-        (_holder(key, held) for key, held in found.items()),
-        key=lambda holder: (-holder.milli, naturally(holder.key)),
-    )
-
-
-def _holder(key: str, held: Sequence[tuple[HeldDevice, HeldFraction]]) -> Holder:
-    by_pod = {share.pod: share.percent for _, share in held}
-    known = [percent for percent in by_pod.values() if percent is not None]
-    return Holder(
-        key,
-        sum(share.milli for _, share in held),
-        set(by_pod),
-        list(dict.fromkeys(device.node for device, _ in held)),
-        held[0][1].project,
-        round(sum(known) / len(known)) if len(known) == len(by_pod) else None,
-    )
-
-
-def mean_percent(devices: Sequence[HeldDevice]) -> int | None:
-    """Mean utilisation; GPUs that nobody holds are at 0. None where one is not known."""
-    known = [device.percent if device.shares else 0 for device in devices]
-    if None in known or not any(device.shares for device in devices):
-        return None
-    return round(sum(percent for percent in known if percent is not None) / len(known))
-
-
-def milli_of(value: object) -> int:
-    """Milli-GPU of what a spec or a status says; 0 where that is no number."""
-    try:
-        return round(1000 * float(str(value)))
-    except (ValueError, OverflowError):
-        return 0
+def parts_json(shares: Iterable[HeldFraction]) -> dict[str, int]:
+    """For programs: milli-GPU that is used, held and not used, and of which nobody knows."""
+    used, unused, unknown = used_parts(shares)
+    return {"usedMilliGPU": used, "unusedMilliGPU": unused, "unknownMilliGPU": unknown}

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gpu_scheduler.api.names import ALLOCATION, ASK_GPU
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.holders.bars import print_text
-from gpu_scheduler.cli.holders.values import Holder
+from gpu_scheduler.cli.holders.holder import Holder
 from gpu_scheduler.cli.one_pod.choosing import scheduled
 from gpu_scheduler.cli.printed_table import PrintedTable
 from gpu_scheduler.cli.shown import print_table, say

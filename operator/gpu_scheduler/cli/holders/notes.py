@@ -1,0 +1,74 @@
+"""What stands below ``top``: sums, and in a sentence each what could not be seen. Pure."""
+
+from collections.abc import Iterator
+
+from gpu_scheduler.cli.holders.held import WHOLE_MILLI, gpus
+from gpu_scheduler.cli.holders.holder import milli_of
+from gpu_scheduler.cli.holders.read import HoldersView
+
+_INVENTORY = "an administrator lets you with rbac.inventoryReaders of the chart"
+
+
+def footer(what: str, view: HoldersView) -> list[str]:
+    """What all of it comes to, and what could not be seen.
+
+    Args:
+        what: gpus, nodes, jobs or projects.
+        view: that was shown.
+    """
+    if view.without_projects and what == "projects":
+        return [f"You may not read gpuprojects.gpu-scheduler.io: {_INVENTORY}."]
+    if not view.devices:
+        return [_nothing(view), *_of_use(what, view)]
+    return [*_sums(view), *_of_use(what, view)]
+
+
+def _nothing(view: HoldersView) -> str:
+    if not view.blind:
+        return "no node has a GPU that the scheduler knows: kubectl gpu check"
+    where = f"in namespace {view.only}" if view.only else "that you may see"
+    return (
+        f"No pod {where} holds a GPU; you may read neither gpunodes.gpu-scheduler.io nor nodes: "
+        f"{_INVENTORY}."
+    )
+
+
+def _sums(view: HoldersView) -> Iterator[str]:
+    devices = view.devices
+    total, has = len(devices), sum(device.milli for device in devices)
+    free = sum(not d.milli and not d.trouble for d in devices)
+    if view.blind:
+        where = f"namespace {view.only} alone is" if view.only else "pods that you may see are"
+        yield (
+            f"{gpus(has)} GPUs held: {where} shown, as you may read neither "
+            f"gpunodes.gpu-scheduler.io nor nodes: {_INVENTORY}."
+        )
+    elif not view.only:
+        bad = sum(bool(device.trouble) for device in devices)
+        yield (
+            f"{gpus(has)} of {total} GPUs allocated ({round(100 * has / WHOLE_MILLI / total)} %), "
+            f"{free} entirely free" + (f", {bad} take{'s' * (bad == 1)} no new pods" if bad else "")
+        )
+    else:
+        known = [milli_of((body.get("status") or {}).get("allocatedGPU")) for body in view.projects]
+        if known:
+            yield f"{gpus(sum(known))} of {total} GPUs allocated, as the projects' status says"
+        yield (
+            f"shares of other namespaces than {view.only} (not yours): you may not list their pods"
+        )
+
+
+def _of_use(what: str, view: HoldersView) -> Iterator[str]:
+    unknown = any(share.percent is None for device in view.devices for share in device.shares)
+    if unknown and what in ("gpus", "nodes"):
+        yield f"util -: {_why_not(view)}"
+    if what == "jobs" or (unknown and view.blind):  # else agents alone tell it
+        yield from view.use.notes(scope_is_said=bool(view.only) or view.blind)
+
+
+def _why_not(view: HoldersView) -> str:
+    if view.blind:
+        return "what agents measure stands in GPUNodes, which you may not read"
+    if view.gpunodes:
+        return "the agents have not measured it yet (it takes a minute), or the driver cannot tell"
+    return "no agent has reported: kubectl gpu check"

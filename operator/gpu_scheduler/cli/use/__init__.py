@@ -1,0 +1,1 @@
+"""What work does with its GPUs, out of GPUUsage: for ``top``, ``report``, ``advise``, ``idle``."""
