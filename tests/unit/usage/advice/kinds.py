@@ -78,6 +78,7 @@ def watch(rng: Random, share: float = 1.0, **fields: Any) -> Watch:
             "memory": rng.uniform(0.55, 0.96),
             "ram": rng.uniform(0.1, 0.9),
             "noise": rng.uniform(0.0, 0.06),
+            "wander": rng.uniform(0.0, 0.06),
             "blind": rng.choice([0.0, rng.uniform(0, 0.05)]),
             **fields,
         },
@@ -110,6 +111,15 @@ def facts(loop: Loop | None = None, rng: Random | None = None, **other: Any) -> 
     if rng is not None and "gpus" not in other:
         other["gpus"] = rng.choice([1, 1, 2, 4, 8])
     return {"cpu_cores": loop.cores if loop else 8.0, **other}
+
+
+def just_fed(rng: Random) -> Trace:
+    """Its loaders just keep up, or nearly."""
+    seen, limit = watch(rng), cores(rng)
+    workers = rng.randint(2, int(limit))
+    slow = rng.uniform(0.85, 1.2) * workers
+    loop = Loop(1.0, 0.05, slow, 0.0, workers, limit, rng.random() < 0.5)
+    return Trace(start(rng, seen) + seen.steady(loop.steady(), long(rng)), 1.0, facts(loop, rng))
 
 
 def on_step(amount: float) -> float:
@@ -420,6 +430,7 @@ def only(*rules: RuleName) -> frozenset[RuleName]:
 
 KINDS = (
     WorkKind("well fed", well_fed, SILENT),
+    WorkKind("its loaders just keep up", just_fed, SILENT),
     WorkKind("on a share of the right size", on_a_share, SILENT),
     WorkKind("beside a busy neighbour", beside_a_busy_neighbour, SILENT),
     WorkKind("long to load", long_to_load, SILENT),

@@ -76,6 +76,7 @@ class Watch:
         memory: of its cap.
         ram: of its limit.
         noise: standard deviation of use from look to look.
+        wander: of its slow ups and downs, as a part of it: longer sequences, other layers.
         blind: share of looks in which its use is not known.
         neighbours: use of the device by others.
         above: of these, beyond their shares.
@@ -87,10 +88,12 @@ class Watch:
     memory: float = 0.8
     ram: float = 0.3
     noise: float = 0.03
+    wander: float = 0.0
     blind: float = 0.0
     neighbours: float = 0.0
     above: float = 0.0
     always: dict[str, Any] = field(default_factory=dict)
+    level: float = 0.0
 
     @property
     def cap_mib(self) -> float:
@@ -100,7 +103,9 @@ class Watch:
     def look(self, pace: Pace, **fields: Any) -> Look:
         """At a program at this pace."""
         rng = self.rng
-        busy = self._near(pace.busy, self.noise) if pace.busy > 0 else 0.0
+        self.level = 0.95 * self.level + rng.gauss(0.0, 0.31 * self.wander)
+        level = pace.busy * (1.0 + self.level)
+        busy = self._near(level, self.noise) if pace.busy > 0 else 0.0
         others = self._near(self.neighbours, 0.02) if self.neighbours else 0.0
         look = Look(
             busy=None if rng.random() < self.blind else busy,
