@@ -1,7 +1,7 @@
 """The statistics of fifteen minutes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_scheduler.usage.window import Look, Window, percentile, window
@@ -76,6 +76,7 @@ def test_a_percentile_is_one_of_the_values(values: list[float], expected: float 
     assert percentile(values, 95) == expected
 
 
+@settings(max_examples=40)
 @given(LOOKS, st.floats(0.01, 1))
 def test_any_looks_make_a_window_in_order(looks: list[Look], share: float) -> None:
     seen = window(looks, share)

@@ -5,17 +5,18 @@ that nobody outside the program can tell apart, both answers are right; docs/adv
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil
 from random import Random
 from typing import Any
 
 from tests.unit.usage.advice.programs import Loop, Pace, Watch
-from tests.unit.usage.advice.seen import DEVICE_MIB, work_of
+from tests.unit.usage.advice.seen import DEVICE_MIB, STEP, windows_of, work_of
 
 from gpu_scheduler.usage.advice.finding import RuleName
 from gpu_scheduler.usage.advice.work import Member, Work, WorkType
-from gpu_scheduler.usage.window import MOST_WINDOWS, Look
+from gpu_scheduler.usage.window import WARM_UP_SECONDS, WINDOW_SECONDS, Look, Window
 
 MINUTE = 60
 NOTHING = Pace(0.0, 0.01)
@@ -37,21 +38,22 @@ class Trace:
     facts: dict[str, Any]
     members: tuple[float, ...] = ()
 
+    @cached_property
+    def windows(self) -> list[Window]:
+        """All of its life."""
+        return windows_of(self.looks, self.share)
+
     def work(self, looks: int | None = None) -> Work:
         """As it is known after so many of the looks."""
-        work = work_of(self.looks[:looks], self.share, **self.facts)
-        if not self.members:
-            return work
-        means = [each.busy_mean for each in work.windows][-MOST_WINDOWS:]
-        return work_of(
-            self.looks[:looks],
-            self.share,
-            **self.facts,
-            members=[
-                Member(f"train-{at}", tuple(None if m is None else m * factor for m in means))
-                for at, factor in enumerate(self.members)
-            ],
-        )
+        seen = self.looks[:looks]
+        full = max(len(seen) * STEP - WARM_UP_SECONDS, 0) // WINDOW_SECONDS
+        work = work_of(seen, self.share, self.windows[:full], **self.facts)
+        means = [each.busy_mean for each in work.windows]
+        members = [
+            Member(f"train-{at}", tuple(None if mean is None else mean * factor for mean in means))
+            for at, factor in enumerate(self.members)
+        ]
+        return replace(work, members=members)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ bound of one.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
@@ -107,17 +107,17 @@ class Watch:
         level = pace.busy * (1.0 + self.level)
         busy = self._near(level, self.noise) if pace.busy > 0 else 0.0
         others = self._near(self.neighbours, 0.02) if self.neighbours else 0.0
-        look = Look(
-            busy=None if rng.random() < self.blind else busy,
-            memory_mib=self.memory * self.cap_mib,
-            device_busy=min(busy + others, 1.0),
-            neighbours_above=max(self._near(self.above, 0.02), 0.0) if self.neighbours else 0.0,
-            throttled=rng.random() < 0.01,
-            cpu=self._near(pace.cpu, 0.02),
-            ram=self._near(self.ram, 0.01),
-            io_stalled=self._near(pace.io, 0.02) if pace.io else 0.0,
-        )
-        return replace(look, **self.always, **fields)
+        seen: dict[str, Any] = {
+            "busy": None if rng.random() < self.blind else busy,
+            "memory_mib": self.memory * self.cap_mib,
+            "device_busy": min(busy + others, 1.0),
+            "neighbours_above": max(self._near(self.above, 0.02), 0.0) if self.neighbours else 0.0,
+            "throttled": rng.random() < 0.01,
+            "cpu": self._near(pace.cpu, 0.02),
+            "ram": self._near(self.ram, 0.01),
+            "io_stalled": self._near(pace.io, 0.02) if pace.io else 0.0,
+        }
+        return Look(**(seen | self.always | fields))
 
     def steady(self, pace: Pace, seconds: float, **fields: Any) -> list[Look]:
         """For so long."""

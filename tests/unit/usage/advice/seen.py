@@ -28,8 +28,16 @@ def windows_of(looks: Sequence[Look], share: float) -> list[Window]:
     return [window(looks[at : at + each], share) for at in starts]
 
 
-def work_of(looks: Sequence[Look], share: float = 1.0, **facts: Any) -> Work:
-    """What is known of it after these looks, the first of which is ten seconds after Running."""
+def work_of(
+    looks: Sequence[Look],
+    share: float = 1.0,
+    windows: Sequence[Window] | None = None,
+    **facts: Any,
+) -> Work:
+    """What is known of it after these looks, the first of which is ten seconds after Running.
+
+    ``windows``: theirs, where they have been cut before.
+    """
     known = [look for look in looks if look.busy is not None]
     buckets = [0] * BUCKETS
     for look in known:
@@ -53,7 +61,7 @@ def work_of(looks: Sequence[Look], share: float = 1.0, **facts: Any) -> Work:
         peak_mib=max(memory, default=None),
         busy_p95=p95_of(buckets),
         refused=sum(look.refused for look in looks),
-        windows=windows_of(looks, share)[-MOST_WINDOWS:],
+        windows=(windows_of(looks, share) if windows is None else windows)[-MOST_WINDOWS:],
         idle_timeout=1800,
     )
     return replace(base, **facts)
