@@ -24,6 +24,11 @@ def reaches(value: float | None, bound: float) -> Condition:
     return None if value is None else value >= bound
 
 
+def above(value: float | None, bound: float) -> Condition:
+    """Whether it is more."""
+    return None if value is None else value > bound
+
+
 def every(*conditions: Condition) -> Condition:
     """False where one is, and else None where one is."""
     return False if False in conditions else None if None in conditions else True

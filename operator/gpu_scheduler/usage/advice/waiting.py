@@ -7,6 +7,7 @@ between too few loader workers and code that computes on one thread, the text na
 from gpu_scheduler.usage.advice import phrases
 from gpu_scheduler.usage.advice.evidence import (
     Condition,
+    above,
     below,
     every,
     held_computing,
@@ -28,7 +29,7 @@ def data_bound(work: Work, thresholds: Thresholds) -> Finding | None:
         thresholds,
         lambda window: every(
             _waits(window, work, thresholds),
-            opposite(_spare_cpu(window, thresholds)),
+            above(window.cpu_median, thresholds.busy_cpu),
         ),
     )
     if shown is None:
@@ -83,7 +84,7 @@ def stop_and_go(work: Work, thresholds: Thresholds) -> Finding | None:
     def condition(window: Window) -> Condition:
         return every(
             reaches(window.low, thresholds.stalled),
-            reaches(use(window.busy_p95, work), thresholds.stall_peak),
+            above(use(window.busy_p95, work), thresholds.stall_peak),
             window.swings * thresholds.stall_seconds > window.looks * 10,
         )
 
@@ -102,14 +103,10 @@ def _waits(window: Window, work: Work, thresholds: Thresholds) -> Condition:
     return below(use(window.busy_median, work), thresholds.low_use)
 
 
-def _spare_cpu(window: Window, thresholds: Thresholds) -> Condition:
-    return None if window.cpu_median is None else window.cpu_median <= thresholds.busy_cpu
-
-
 def _lacks_workers(window: Window, work: Work, thresholds: Thresholds) -> Condition:
     return every(
         _waits(window, work, thresholds),
-        _spare_cpu(window, thresholds),
+        opposite(above(window.cpu_median, thresholds.busy_cpu)),
         below(window.ram_max, thresholds.spare_ram),
         some(
             reaches(window.io_stalled, thresholds.io_waits),
