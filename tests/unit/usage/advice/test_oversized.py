@@ -83,6 +83,12 @@ def test_no_share_is_below_what_was_needed(
     assert advised(after) is None
 
 
+def test_a_cap_is_less_than_its_part_of_the_device_s_memory() -> None:
+    """0.42 × 1.15 is 0.483; of a device that leaves 80 % to shares, 0.5 is a cap of 0.4."""
+    assert advised(work(1.0, 0.1, 0.42, cap_mib=0.8 * DEVICE_MIB)) == "0.55"
+    assert advised(work(1.0, 0.1, 0.42)) == "0.5"
+
+
 def test_memory_that_peaks_once_for_two_seconds_counts() -> None:
     looks = good(busy=0.3, memory_mib=0.1 * CAP)
     assert advised(work_of(looks)) == "0.4"  # looks every ten seconds do not see it

@@ -136,6 +136,15 @@ def test_windows_with_few_looks_are_no_evidence(rule: RuleName) -> None:
     assert rule not in said(replace(work, windows=windows))
 
 
+@pytest.mark.parametrize("rule", [RuleName.OVERSIZED, RuleName.SMALL_BATCH])
+def test_who_is_crowded_out_or_refused_is_not_told_to_use_less(rule: RuleName) -> None:
+    work = TRACES[rule]()
+    crowded = {"busy_median": 0.6 * work.share, "device_busy_median": 1.0, "neighbours_above": 0.3}
+    for fields, headline in ((crowded, "CONTENDED"), ({"refused": 2}, "MEMORY_TIGHT")):
+        windows = [replace_fields(each, **fields) for each in work.windows]
+        assert said(replace(work, windows=windows)) == [headline]
+
+
 @pytest.mark.parametrize("share", [0.3, 0.7])
 def test_two_busy_programs_on_one_device_are_told_nothing_of_speed(share: float) -> None:
     looks = good(busy=share, device_busy=1.0, memory_mib=0.95 * share * CAP)
