@@ -95,6 +95,12 @@ slips: setup ## One thing wrong anywhere in a GPUJob, on a real API server: SLIP
 policies: setup ## Every list that an admission policy walks, as long as the API server takes it
 	@$(PYTHON) -m pytest -q -n0 tests/api/admission/largest_requests.py
 
+ADVICE ?= 50
+ADVICE_SEED ?= 1
+.PHONY: advice
+advice: setup ## Kinds of work at random, ADVICE=50 of each from ADVICE_SEED=1, and what they are advised
+	@ADVICE=$(ADVICE) ADVICE_SEED=$(ADVICE_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/usage/advice/confusion.py
+
 PLANS ?= 30000
 PLANS_SEED ?= 1
 .PHONY: plans

@@ -46,6 +46,6 @@ def contended(work: Work, thresholds: Thresholds) -> Finding | None:
         RuleName.CONTENDED,
         f"its GPU is busy {phrases.percent(shown.device_busy_median)} of the time and "
         f"neighbours use {phrases.percent(shown.neighbours_above)} of it beyond their shares, "
-        f"so this gets {phrases.percent(use(shown.busy_median, work))} of its own: computing time is "
-        "not divided; take a whole GPU, or other neighbours",
+        f"so it gets {phrases.percent(use(shown.busy_median, work))} of its share: computing "
+        "time is not divided; take a whole GPU, or other neighbours",
     )

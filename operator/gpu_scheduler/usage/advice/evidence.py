@@ -24,6 +24,11 @@ def reaches(value: float | None, bound: float) -> Condition:
     return None if value is None else value >= bound
 
 
+def above(value: float | None, bound: float) -> Condition:
+    """Whether it is more."""
+    return None if value is None else value > bound
+
+
 def every(*conditions: Condition) -> Condition:
     """False where one is, and else None where one is."""
     return False if False in conditions else None if None in conditions else True
@@ -76,17 +81,14 @@ def loads(work: Work, thresholds: Thresholds) -> bool:
     if work.running_seconds >= thresholds.loading_seconds or work.ever_used:
         return False
     if not work.windows:
-        return _cpu_works(work.cpu_now, work, thresholds)
+        return _works(work.cpu_now, work.io_now, work, thresholds)
     last = work.windows[-1]
-    return not last.busy_max and (
-        _cpu_works(last.cpu_median, work, thresholds)
-        or bool(reaches(last.io_stalled, thresholds.io_waits))
-    )
+    return not last.busy_max and _works(last.cpu_median, last.io_stalled, work, thresholds)
 
 
-def _cpu_works(cpu: float | None, work: Work, thresholds: Thresholds) -> bool:
-    if cpu is None:
-        return False
-    if work.cpu_cores is None:
-        return cpu >= thresholds.loading_cpu
+def _works(cpu: float | None, io: float | None, work: Work, thresholds: Thresholds) -> bool:
+    if io is not None and io >= thresholds.io_waits:
+        return True
+    if cpu is None or work.cpu_cores is None:
+        return cpu is not None and cpu >= thresholds.loading_cpu
     return cpu * work.cpu_cores >= thresholds.loading_cores

@@ -3,10 +3,10 @@
 from gpu_scheduler.usage.advice import phrases
 from gpu_scheduler.usage.advice.evidence import (
     Condition,
+    above,
     below,
     every,
     held_computing,
-    opposite,
     reaches,
     use,
 )
@@ -20,10 +20,9 @@ def no_tensor_cores(work: Work, thresholds: Thresholds) -> Finding | None:
     """It computes much, and none of it on the tensor cores that the device has."""
 
     def condition(window: Window) -> Condition:
-        used = use(window.busy_median, work)
         return every(
             reaches(work.capability, thresholds.tensor_capability),
-            None if used is None else used > thresholds.tensor_use,
+            above(use(window.busy_median, work), thresholds.tensor_use),
             below(window.tensor_median, thresholds.tensor_none),
         )
 
@@ -49,7 +48,7 @@ def small_batch(work: Work, thresholds: Thresholds) -> Finding | None:
     def condition(window: Window) -> Condition:
         used = use(window.busy_median, work)
         return every(
-            opposite(below(used, thresholds.small_use_from)),
+            reaches(used, thresholds.small_use_from),
             below(used, thresholds.small_use_below),
         )
 

@@ -41,7 +41,7 @@ def memory_tight(work: Work, thresholds: Thresholds) -> Finding | None:
         return None
     return Finding(
         RuleName.MEMORY_TIGHT,
-        f"{_refusals(work)}{_full(work)}: ask for a bigger share, or use mixed precision, a "
+        f"{_refusals(work)}{_full(work)}: ask for {_more(work)}, or use mixed precision, a "
         "smaller batch or gradient accumulation",
     )
 
@@ -51,6 +51,10 @@ def _refusals(work: Work) -> str:
     count = max(work.refused or 0, recent)
     since = f", {recent} of them in the last half-hour" if 0 < recent < count else ""
     return f"its memory cap refused {count:,} allocation{'' if count == 1 else 's'}{since}"
+
+
+def _more(work: Work) -> str:
+    return "a GPU with more memory" if work.share >= 1 else "a bigger share"
 
 
 def _full(work: Work) -> str:

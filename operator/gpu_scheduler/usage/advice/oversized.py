@@ -38,7 +38,8 @@ def oversized(work: Work, thresholds: Thresholds) -> Finding | None:
     advised = right_share_milli(work, thresholds)
     if advised is None or phrases.milli(work.share) - advised < thresholds.size_gain_milli:
         return None
-    saved = (work.share - advised / 1000) * work.devices * work.pods * 24
+    less = phrases.milli(work.share) - advised
+    saved = less * work.devices * work.pods * 24 / 1000
     share = gpu_from_milli(advised)
     each = " on each GPU" if work.devices > 1 else ""
     return Finding(

@@ -44,6 +44,6 @@ def hours(amount: float) -> str:
 
 
 def saving(amount: float, price: float | None) -> str:
-    """'16.8 GPU-hours a day', and what they cost where that is known."""
+    """'16.8 GPU-hours a day', and their price where that is known."""
     text = f"{hours(amount)} a day"
-    return text if price is None else f"{text}, which cost {amount * price:,.2f}"
+    return text if price is None else f"{text}, worth {amount * price:,.2f}"

@@ -29,7 +29,8 @@ class Thresholds:
         quiet_cpu: CPU, of its limit, below which nothing but one thread works.
         io_waits: share of time in which all of it waits for disks, from which I/O is short.
         io_none: below which it does not wait for them.
-        whole_core: cores beside a whole number that still count as that number.
+        core_below: cores that may lack of a whole number of them, and
+        core_above: that may be used beside it.
         stalled: share of looks with hardly any use.
         stall_peak: use that it reaches between stalls, at the 95th percentile.
         stall_seconds: from one stall to the next, at most.
@@ -63,7 +64,8 @@ class Thresholds:
     quiet_cpu: float = 0.4
     io_waits: float = 0.1
     io_none: float = 0.05
-    whole_core: float = 0.1
+    core_below: float = 0.1
+    core_above: float = 0.3
     stalled: float = 0.2
     stall_peak: float = 0.7
     stall_seconds: int = 300

@@ -17,8 +17,8 @@ def never_used(work: Work, thresholds: Thresholds) -> Finding | None:
         return None
     return Finding(
         RuleName.GPU_NEVER_USED,
-        f"it runs for {phrases.lasting(work.running_seconds)} and no process of it has been on the "
-        "GPU: its code or image does not use CUDA; make it do so, or ask for no GPU",
+        f"it has run for {phrases.lasting(work.running_seconds)} and no process of it was ever on "
+        "the GPU: its code or image does not use CUDA; make it do so, or ask for no GPU",
         saved=_a_day(work),
     )
 

@@ -7,6 +7,7 @@ between too few loader workers and code that computes on one thread, the text na
 from gpu_scheduler.usage.advice import phrases
 from gpu_scheduler.usage.advice.evidence import (
     Condition,
+    above,
     below,
     every,
     held_computing,
@@ -28,7 +29,7 @@ def data_bound(work: Work, thresholds: Thresholds) -> Finding | None:
         thresholds,
         lambda window: every(
             _waits(window, work, thresholds),
-            opposite(_spare_cpu(window, thresholds)),
+            above(window.cpu_median, thresholds.busy_cpu),
         ),
     )
     if shown is None:
@@ -58,8 +59,7 @@ def add_workers(work: Work, thresholds: Thresholds) -> Finding | None:
     return Finding(
         RuleName.ADD_WORKERS,
         f"{_seen(shown, work)} at {_cores(shown, work):.1f} of {work.cpu_cores:g} cores: use more "
-        "loader workers if its loaders are what works there; if it is the program itself, "
-        "parallelise it",
+        "loader workers if it is loading that works there; if it is other code, parallelise that",
     )
 
 
@@ -70,12 +70,11 @@ def code_bound(work: Work, thresholds: Thresholds) -> Finding | None:
     )
     if shown is None:
         return None
-    both = work.cpu_cores is None
     return Finding(
         RuleName.CODE_BOUND,
         f"{_seen(shown, work)} at {phrases.percent(shown.cpu_median)} and it hardly waits for "
-        "disks: its code works between kernels on few threads; parallelise it, or launch larger "
-        f"pieces of work{', or use more loader workers if loading is what works there' if both else ''}",
+        "disks: what runs between its kernels runs on few threads; parallelise that code, or use "
+        "more loader workers if it is loading",
     )
 
 
@@ -85,7 +84,7 @@ def stop_and_go(work: Work, thresholds: Thresholds) -> Finding | None:
     def condition(window: Window) -> Condition:
         return every(
             reaches(window.low, thresholds.stalled),
-            reaches(use(window.busy_p95, work), thresholds.stall_peak),
+            above(use(window.busy_p95, work), thresholds.stall_peak),
             window.swings * thresholds.stall_seconds > window.looks * 10,
         )
 
@@ -104,14 +103,10 @@ def _waits(window: Window, work: Work, thresholds: Thresholds) -> Condition:
     return below(use(window.busy_median, work), thresholds.low_use)
 
 
-def _spare_cpu(window: Window, thresholds: Thresholds) -> Condition:
-    return None if window.cpu_median is None else window.cpu_median <= thresholds.busy_cpu
-
-
 def _lacks_workers(window: Window, work: Work, thresholds: Thresholds) -> Condition:
     return every(
         _waits(window, work, thresholds),
-        _spare_cpu(window, thresholds),
+        opposite(above(window.cpu_median, thresholds.busy_cpu)),
         below(window.ram_max, thresholds.spare_ram),
         some(
             reaches(window.io_stalled, thresholds.io_waits),
@@ -121,16 +116,19 @@ def _lacks_workers(window: Window, work: Work, thresholds: Thresholds) -> Condit
 
 
 def _whole_cores(window: Window, work: Work, thresholds: Thresholds) -> Condition:
-    """One of eight cores, or another whole number of them below the limit."""
+    """One of eight cores, or another whole number of them below the limit.
+
+    So many workers that never wait use so many cores, and the program beside them part of one.
+    """
     if window.cpu_median is None or work.cpu_cores is None:
         return None
     cores = _cores(window, work)
-    whole = round(cores)
-    return 1 <= whole < work.cpu_cores and abs(cores - whole) <= thresholds.whole_core
+    whole = int(cores + thresholds.core_below)
+    return 1 <= whole < work.cpu_cores and cores - whole <= thresholds.core_above
 
 
 def _waits_for_code(window: Window, work: Work, thresholds: Thresholds) -> Condition:
-    # Without a limit of CPU in cores, workers that are too few look the same: the text says so.
+    # Without a limit of CPU in cores, workers that are too few look the same.
     workers = _lacks_workers(window, work, thresholds) if work.cpu_cores else False
     return every(
         _waits(window, work, thresholds),

@@ -46,7 +46,8 @@ class Work:
         capability: compute capability, such as 8.0.
         gpu_model: product name.
         cpu_cores: limit of its container.
-        cpu_now: CPU in use, of its limit, at the last look.
+        cpu_now: CPU in use, of its limit, lately; before its first window nothing else tells it.
+        io_now: share of time in which all of it waited for disks, lately.
         running_seconds: since its first pod ran.
         idle_seconds: since a kernel of it was seen, or since it runs.
         ever_used: whether a kernel of it was ever seen.
@@ -71,6 +72,7 @@ class Work:
     gpu_model: str = ""
     cpu_cores: float | None = None
     cpu_now: float | None = None
+    io_now: float | None = None
     running_seconds: float = 0
     idle_seconds: float | None = None
     ever_used: bool | None = None
