@@ -125,7 +125,8 @@ def test_every_function_of_the_table_is_exported_and_nothing_else(native: Native
     table = (NATIVE / "include" / "cuda_functions.def").read_text().splitlines()
     symbols = {row.split("(")[1].split(",")[0] for row in table if row.startswith("CUDA_FUNCTION(")}
     assert len(symbols) > 150
-    assert set(exported(native.libcuda)) == symbols
+    own = {"fakegpu_busy"}  # for programs that make traces
+    assert set(exported(native.libcuda)) == symbols | own
     assert all(name.startswith("nvml") for name in exported(native.libnvidia_ml))
 
 
