@@ -12,6 +12,8 @@ import logging
 import signal
 import uuid
 from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from gpu_scheduler import __version__
@@ -81,6 +83,8 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
                 log.info("leading")
                 leader = Operator(client, settings, metrics, identity, Sweeping, clock)
                 metrics.operator = leader
+                if settings.agent_port:
+                    metrics.use = leader.usage.cluster.known
                 leads.set()
                 return await _lead(leader, elector, client, stop)
             finally:
@@ -108,7 +112,12 @@ async def _serve(
 
     servers: list[Listener | StallWatch | DumpSocket] = [StallWatch(metrics.stall_seconds)]
     if settings.admin_port:
-        application = admin_app(metrics.registry, ready=metrics.missing, state=state)
+        application = admin_app(
+            metrics.registry,
+            ready=metrics.missing,
+            state=state,
+            token=partial(_token, settings.scrape_token_file),
+        )
         servers.append(await serve(application, settings.admin_host, settings.admin_port))
     if settings.report_port:
         listener = Listener(reports_app(leading))
@@ -119,6 +128,14 @@ async def _serve(
         await dumps.start()
         servers.append(dumps)
     return servers
+
+
+def _token(file: str) -> str:
+    """As it is now: whoever changes it restarts nobody."""
+    try:
+        return Path(file).read_text().strip() if file else ""
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 async def _lead(

@@ -125,7 +125,6 @@ class Agent:
         counts.samples += 1
         counts.sample_seconds += look.seconds
         counts.killed += len(look.killed)
-        counts.violations = self._poller.violations
         for device in look.sample.devices:
             if device.load.busy_ratio:
                 self._metrics.last_active[device.facts.uuid] = time.time()

@@ -1,7 +1,7 @@
 """Prometheus metrics of the agent (prefix ``gpusched_``, base units, ratios 0 to 1).
 
-Computed when they are scraped, from the last sample. Jobs are summed up: no label per trial. What
-the driver does not know is absent, never 0.
+Computed when they are scraped, from the last sample. They say nothing of who uses the devices: that
+is the operator's to show. What the driver does not know is absent, never 0.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,22 +12,18 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from gpu_scheduler.agent.driver import THROTTLE_REASONS
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import Usage
-from gpu_scheduler.core.model.units import MIB
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.web.collector import Collector, filled
 
 _DEVICE = ("node", "gpu", "uuid", "model")
 _BY_REASON = (*_DEVICE, "reason")
 _BY_CODE = (*_DEVICE, "code")
-Job = tuple[str, str, str]
-_JOB = ("namespace", "job", "project")
 
 
 @dataclass(slots=True)
 class Counts:
     """What only ever grows."""
 
-    violations: int = 0
     killed: int = 0
     samples: int = 0
     sample_seconds: float = 0.0
@@ -45,16 +41,10 @@ class AgentMetrics(Collector):
         self._node = node
 
     def figures(self) -> Iterable[Metric]:
-        """Of the devices, of the jobs on them, and of the agent itself."""
+        """Of the devices, and of the agent itself."""
         yield from self._devices()
         yield from self._troubles()
-        yield from self._jobs()
         for name, text, value in (
-            (
-                "memory_limit_violations",
-                "Containers found above their cap.",
-                self.counts.violations,
-            ),
             ("agent_killed_processes", "Processes killed by policy.", self.counts.killed),
             ("agent_samples", "Looks at the devices.", self.counts.samples),
             ("agent_sample_seconds", "Time that they took.", self.counts.sample_seconds),
@@ -182,29 +172,6 @@ class AgentMetrics(Collector):
 
     def _foreign(self, device: DeviceSample) -> float:
         return float(len(self.usage.foreign.get(device.facts.uuid, ())))
-
-    def _jobs(self) -> Iterable[Metric]:
-        used: dict[Job, float] = {}
-        limit: dict[Job, float] = {}
-        busy: dict[Job, list[float]] = {}
-        for use in self.usage.containers:
-            of = use.container
-            key = (of.pod.namespace, of.pod.job, of.pod.project)
-            for each in use.uses:
-                limit[key] = limit.get(key, 0.0) + each.cap_mib * MIB
-                if each.used_mib is not None:
-                    held = sum(p.used_bytes or 0 for p in each.processes)
-                    used[key] = used.get(key, 0.0) + held
-                if each.busy_ratio is not None:
-                    busy.setdefault(key, []).append(each.busy_ratio)
-        mean = {key: sum(values) / len(values) for key, values in busy.items()}
-        for name, text, totals in (
-            ("job_gpu_memory_used_bytes", "Device memory that its pods here hold.", used),
-            ("job_gpu_memory_limit_bytes", "Device memory that they may hold.", limit),
-            ("job_gpu_utilization_ratio", "Busy share of its devices, by its own work.", mean),
-        ):
-            gauge = GaugeMetricFamily(f"gpusched_{name}", text, labels=_JOB)
-            yield filled(gauge, sorted(totals.items()))
 
 
 def _hertz(mhz: int | None) -> float | None:

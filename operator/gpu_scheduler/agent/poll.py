@@ -75,11 +75,6 @@ class Poller:
         self._reported: set[Key] = set()  # above their cap at the last look
         self._loaded: set[tuple[int, int]] = set()  # a library that is mapped stays mapped
 
-    @property
-    def violations(self) -> int:
-        """Containers found above their cap since the start."""
-        return self._watchdog.violations
-
     def poll(self, now: float, wall: str, known: PodSnapshot) -> Poll:
         """Poll once.
 

@@ -1,12 +1,14 @@
 """The admin port: ``/healthz``, ``/readyz`` and ``/metrics``.
 
 Healthy: the event loop turns. Ready: the replica sees all that it looks at, and a stand-by looks at
-nothing. No request changes anything, and nothing here shows a tenant's objects.
+nothing. No request changes anything. What names a tenant's namespace is shown to who has the token
+for scrapes alone, and to nobody where there is none.
 """
 
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from hmac import compare_digest
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
@@ -20,10 +22,22 @@ _PIECE = 64 << 10  # a reader who is slow holds no more than this of an answer
 
 
 def app(
-    registry: CollectorRegistry, *, ready: Callable[[], str], state: Callable[[], str]
+    registry: CollectorRegistry,
+    *,
+    ready: Callable[[], str],
+    state: Callable[[], str],
+    token: Callable[[], str] = lambda: "",
 ) -> web.Application:
-    """The application; ``ready`` says what is missing, empty when nothing is."""
-    exposition, starting = Exposition(registry), asyncio.Semaphore(_A_TURN)
+    """The application.
+
+    Args:
+        registry: what is shown.
+        ready: what is missing; empty when nothing is.
+        state: what this replica is.
+        token: of scrapes that see tenants; empty: there is none.
+    """
+    public, whole = Exposition(registry, of_tenants=False), Exposition(registry)
+    starting = asyncio.Semaphore(_A_TURN)
 
     async def healthz(request: web.Request) -> web.Response:
         return web.Response(text=f"ok {state()}\n")
@@ -33,7 +47,8 @@ def app(
         return web.Response(text=missing or f"ok {state()}\n", status=503 if missing else 200)
 
     async def metrics(request: web.Request) -> web.StreamResponse:
-        text = await exposition.text()
+        shown = _shows(request.headers.get("Authorization", ""), token())
+        text = await (whole if shown else public).text()
         answer = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE_LATEST})
         answer.content_length = len(text)
         with suppress(ConnectionError):  # they went away, which is nothing to us
@@ -48,6 +63,10 @@ def app(
         [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]
     )
     return made
+
+
+def _shows(header: str, token: str) -> bool:
+    return bool(token) and compare_digest(header.encode(), f"Bearer {token}".encode())
 
 
 async def serve(application: web.Application, host: str, port: int) -> Listener:

@@ -16,6 +16,7 @@ from prometheus_client.core import Metric
 from gpu_scheduler.kube.unexpected import unexpected
 
 SECONDS = 1.0  # that a text may be old
+_OF_TENANTS = "namespace"  # the label of whatever says something of a tenant's work
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +24,37 @@ class _Read:
     """Metrics as they were; in the place of a registry."""
 
     metrics: tuple[Metric, ...]
+    of_tenants: bool
 
     def collect(self) -> Iterable[Metric]:
-        return self.metrics
+        return self.metrics if self.of_tenants else filter(None, map(_public, self.metrics))
+
+
+def _public(metric: Metric) -> Metric | None:
+    """What of it names no tenant's namespace; None: nothing."""
+    shown = [sample for sample in metric.samples if _OF_TENANTS not in sample.labels]
+    if len(shown) == len(metric.samples):
+        return metric
+    if not shown:
+        return None
+    found = Metric(metric.name, metric.documentation, metric.type)
+    found.samples = shown
+    return found
 
 
 class Exposition:
     """The text of one registry."""
 
     def __init__(
-        self, registry: CollectorRegistry, clock: Callable[[], float] = time.monotonic
+        self,
+        registry: CollectorRegistry,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        of_tenants: bool = True,
     ) -> None:
-        """Nothing is read before somebody asks."""
+        """Nothing is read before somebody asks; ``of_tenants``: what names a namespace as well."""
         self._registry = registry
+        self._of_tenants = of_tenants
         self._clock = clock
         self._made: asyncio.Task[bytes] | None = None
         self._at = 0.0
@@ -53,7 +72,7 @@ class Exposition:
 
     async def _make(self) -> bytes:
         try:
-            read = _Read(tuple(self._registry.collect()))
+            read = _Read(tuple(self._registry.collect()), self._of_tenants)
             return await asyncio.to_thread(generate_latest, read)
         except Exception:
             unexpected("metrics", "/metrics")

@@ -23,8 +23,8 @@ from tests.api.caller import Caller
 __all__ = ["users"]
 
 BYTES = 3 * 1024 * 1024 - 4096  # what the API server takes, but for what is around the list
-# More of these cost the API server half a minute, and gigabytes, with no policy of the chart as well:
-# it then answers that its own time is up. Seen without policies: 143,746 gates 34 s, 451,617 ports 34 s.
+# More of these cost the API server half a minute, and gigabytes, with no policy of the chart as
+# well; then its own time is up. Seen without policies: 143,746 gates 34 s, 451,617 ports 34 s.
 MOST_OF_A_MAP, MOST_CONTAINERS, MOST_BY_KEY = 30_000, 10_000, 50_000
 BY_KEY = ("schedulingGates", "volumes", "volumeMounts", "ports")  # lists that it merges by a key
 CASES = [

@@ -38,6 +38,9 @@ class OperatorSettings(BaseModel):
     )
     admin_port: int = Field(8080, ge=0, le=65535, description="Health and metrics; 0 = off.")
     admin_host: str = Field("0.0.0.0", description="Address that the admin port listens on.")
+    scrape_token_file: str = Field(
+        "", description="Holds the token of scrapes that see tenants; empty = none does."
+    )
     report_port: int = Field(0, ge=0, le=65535, description="Reports of pods; 0 = off.")
     report_host: str = Field("0.0.0.0", description="Address that the report port listens on.")
     report_url: str = Field("", description="Where pods reach that port, as far as /reports.")

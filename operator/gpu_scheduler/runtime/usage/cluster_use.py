@@ -27,8 +27,11 @@ class ClusterUses:
         self._held: Counter[_Of] = Counter()  # milli-GPU × seconds
         self._idle: Counter[_Of] = Counter()
         self._at = 0.0
-        self.now: ClusterUse | None = None
-        """None: nothing was seen yet."""
+        self._known = ClusterUse()
+
+    def known(self) -> ClusterUse:
+        """As it was seen last."""
+        return self._known
 
     async def run(self) -> NoReturn:
         """Look every ten seconds."""
@@ -53,7 +56,7 @@ class ClusterUses:
             if number % 200 == 0:
                 await asyncio.sleep(0)
         await asyncio.sleep(0)
-        self.now = ClusterUse(
+        self._known = ClusterUse(
             gpus=gpus_by_state(
                 state,
                 self._seen,

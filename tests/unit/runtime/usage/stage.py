@@ -15,7 +15,6 @@ from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.answer import BUCKETS, AgentUsage, EndedUse, ShareUse, Totals
 
-
 NODE = "a"
 
 
