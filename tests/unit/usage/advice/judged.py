@@ -7,9 +7,8 @@ life. Of other work the headline at the end counts.
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from random import Random
 
-from tests.unit.usage.advice.kinds import KINDS, Trace, WorkKind
+from tests.unit.usage.advice.kinds import KINDS, MARKED, Draws, Ranges, Trace, WorkKind
 
 from gpu_scheduler.usage.advice.rules import advise
 
@@ -25,6 +24,7 @@ class Confusion:
     wrong: list[tuple[str, int, str]] = field(default_factory=list)
     traces: Counter[bool] = field(default_factory=Counter)
     false_alarms: int = 0
+    unsaid: int = 0
 
     @property
     def right(self) -> float:
@@ -43,21 +43,28 @@ class Confusion:
         ]
         lines += [f"wrong: {kind}, seed {seed}: {rule}" for kind, seed, rule in self.wrong]
         return "\n".join(
-            [*lines, f"right {self.right:.1%}; silent where that is right {self.silent:.1%}"]
+            [
+                *lines,
+                f"right {self.right:.1%}; silent where that is right {self.silent:.1%}; "
+                f"unsaid {self.unsaid / self.traces.total():.1%}",
+            ]
         )
 
 
-def confusion(seeds: Iterable[int]) -> Confusion:
+def confusion(seeds: Iterable[int], ranges: Ranges = MARKED) -> Confusion:
     """Of every kind with each of these seeds."""
     table, numbers = Confusion(), list(seeds)
     for kind in KINDS:
         for seed in numbers:
-            said = headline(kind, kind.draw(Random(f"{kind.name} {seed}")))
+            rng = Draws(f"{kind.name} {seed}")
+            rng.ranges = ranges
+            said = headline(kind, kind.draw(rng))
             table.said[kind.name][said] += 1
             table.traces[not kind.right] += 1
             if said not in (kind.right or {SILENCE}):
                 table.wrong.append((kind.name, seed, said))
                 table.false_alarms += not kind.right
+                table.unsaid += said == SILENCE
     return table
 
 

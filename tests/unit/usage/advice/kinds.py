@@ -19,6 +19,59 @@ from gpu_scheduler.usage.advice.work import Member, Work, WorkType
 from gpu_scheduler.usage.window import WARM_UP_SECONDS, WINDOW_SECONDS, Look, Window
 
 MINUTE = 60
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """How marked a cause is, from and to.
+
+    Attributes:
+        slow: how much longer a batch takes to come than to be computed.
+        code: the same of code between kernels.
+        still: share of time in stalls.
+        ram: in use, of its limit, by what has too few workers.
+        hot: share of time.
+        behind: use of the slow pod, of that of the others.
+        crowded: share of who has to take turns with one or two others.
+    """
+
+    slow: tuple[float, float]
+    code: tuple[float, float]
+    still: tuple[float, float]
+    ram: tuple[float, float]
+    hot: tuple[float, float]
+    behind: tuple[float, float]
+    crowded: tuple[float, float]
+
+
+MARKED = Ranges(
+    slow=(3, 10),
+    code=(2, 9),
+    still=(0.25, 0.38),
+    ram=(0.05, 0.45),
+    hot=(0.35, 1.0),
+    behind=(0.2, 0.6),
+    crowded=(0.7, 0.9),
+)
+"""Plain cases, that somebody who looked at the curves would name without doubt."""
+FROM_SLIGHT = Ranges(
+    slow=(1.3, 10),
+    code=(0.6, 9),
+    still=(0.1, 0.6),
+    ram=(0.05, 0.95),
+    hot=(0.1, 1.0),
+    behind=(0.2, 0.9),
+    crowded=(0.55, 0.95),
+)
+"""Slight ones too, of which it is open whether anything should be said."""
+
+
+class Draws(Random):
+    """A source of chance for one trace."""
+
+    ranges = MARKED
+
+
 NOTHING = Pace(0.0, 0.01)
 
 
@@ -67,11 +120,11 @@ class WorkKind:
     """
 
     name: str
-    draw: Callable[[Random], Trace]
+    draw: Callable[[Draws], Trace]
     right: frozenset[RuleName]
 
 
-def watch(rng: Random, share: float = 1.0, **fields: Any) -> Watch:
+def watch(rng: Draws, share: float = 1.0, **fields: Any) -> Watch:
     """With what differs from one container to the next, whatever it does."""
     return Watch(
         rng,
@@ -87,21 +140,21 @@ def watch(rng: Random, share: float = 1.0, **fields: Any) -> Watch:
     )
 
 
-def long(rng: Random) -> float:
+def long(rng: Draws) -> float:
     """Seconds of a run that lasts."""
     return rng.uniform(45, 150) * MINUTE
 
 
-def start(rng: Random, seen: Watch) -> list[Look]:
+def start(rng: Draws, seen: Watch) -> list[Look]:
     """Imports, downloads, compilation."""
     return seen.steady(Pace(0.0, rng.uniform(0.05, 0.6)), rng.uniform(20, 280), memory_mib=0.0)
 
 
-def cores(rng: Random) -> float:
+def cores(rng: Draws) -> float:
     return float(rng.choice([4, 6, 8, 12, 16]))
 
 
-def fed(rng: Random) -> Loop:
+def fed(rng: Draws) -> Loop:
     """A loop whose GPU is what takes the time."""
     code = rng.uniform(0.02, 0.12)
     workers, limit = rng.randint(2, 8), cores(rng)
@@ -109,13 +162,13 @@ def fed(rng: Random) -> Loop:
     return Loop(1.0, code, supply * min(workers, limit), 0.0, workers, limit, rng.random() < 0.5)
 
 
-def facts(loop: Loop | None = None, rng: Random | None = None, **other: Any) -> dict[str, Any]:
+def facts(loop: Loop | None = None, rng: Draws | None = None, **other: Any) -> dict[str, Any]:
     if rng is not None and "gpus" not in other:
         other["gpus"] = rng.choice([1, 1, 2, 4, 8])
     return {"cpu_cores": loop.cores if loop else 8.0, **other}
 
 
-def just_fed(rng: Random) -> Trace:
+def just_fed(rng: Draws) -> Trace:
     """Its loaders just keep up, or nearly."""
     seen, limit = watch(rng), cores(rng)
     workers = rng.randint(2, int(limit))
@@ -129,12 +182,12 @@ def on_step(amount: float) -> float:
     return min(max(ceil(amount * 20 - 1e-9) / 20, 0.05), 1.0)
 
 
-def well_fed(rng: Random) -> Trace:
+def well_fed(rng: Draws) -> Trace:
     seen, loop = watch(rng), fed(rng)
     return Trace(start(rng, seen) + seen.steady(loop.steady(), long(rng)), 1.0, facts(loop, rng))
 
 
-def on_a_share(rng: Random) -> Trace:
+def on_a_share(rng: Draws) -> Trace:
     """A share that was chosen for its memory, or for its use, and is used as it was meant."""
     loop = fed(rng)
     need = rng.uniform(0.08, 0.9)
@@ -147,7 +200,7 @@ def on_a_share(rng: Random) -> Trace:
     return Trace(start(rng, seen) + seen.steady(pace, long(rng)), share, facts(loop))
 
 
-def beside_a_busy_neighbour(rng: Random) -> Trace:
+def beside_a_busy_neighbour(rng: Draws) -> Trace:
     """Two programs on one device, each with what its share says."""
     loop, share = fed(rng), rng.choice([0.3, 0.5, 0.7])
     seen = watch(
@@ -157,7 +210,7 @@ def beside_a_busy_neighbour(rng: Random) -> Trace:
     return Trace(start(rng, seen) + seen.steady(pace, long(rng)), share, facts(loop))
 
 
-def long_to_load(rng: Random) -> Trace:
+def long_to_load(rng: Draws) -> Trace:
     seen, loop = watch(rng), fed(rng)
     pace = rng.choice(
         [
@@ -174,7 +227,7 @@ def long_to_load(rng: Random) -> Trace:
     )
 
 
-def with_pauses(rng: Random) -> Trace:
+def with_pauses(rng: Draws) -> Trace:
     """Epochs with an evaluation, and checkpoints."""
     seen, loop = watch(rng), fed(rng)
     epoch, evaluation = rng.uniform(8, 40) * MINUTE, rng.uniform(30, 120)
@@ -193,7 +246,7 @@ def with_pauses(rng: Random) -> Trace:
     return Trace(start(rng, seen) + seen.mixed(phases(), long(rng)), 1.0, facts(loop, rng))
 
 
-def notebook_looks(rng: Random, seen: Watch, most_think: float, used: float) -> list[Look]:
+def notebook_looks(rng: Draws, seen: Watch, most_think: float, used: float) -> list[Look]:
     def phases() -> Iterator[tuple[float, Pace]]:
         while True:
             yield rng.uniform(0.3, 8) * MINUTE, Pace(used * rng.uniform(0.5, 1.0), 0.12)
@@ -202,7 +255,7 @@ def notebook_looks(rng: Random, seen: Watch, most_think: float, used: float) -> 
     return start(rng, seen) + seen.mixed(phases(), long(rng))
 
 
-def notebook(rng: Random) -> Trace:
+def notebook(rng: Draws) -> Trace:
     share = rng.choice([0.1, 0.2, 0.25, 0.5, 1.0])
     seen = watch(rng, share, memory=rng.uniform(0.9, 0.97))
     return Trace(
@@ -212,7 +265,7 @@ def notebook(rng: Random) -> Trace:
     )
 
 
-def service_looks(rng: Random, seen: Watch, used: float) -> list[Look]:
+def service_looks(rng: Draws, seen: Watch, used: float) -> list[Look]:
     """Requests come and go."""
 
     def phases() -> Iterator[tuple[float, Pace]]:
@@ -222,21 +275,21 @@ def service_looks(rng: Random, seen: Watch, used: float) -> list[Look]:
     return start(rng, seen) + seen.mixed(phases(), long(rng))
 
 
-def service(rng: Random) -> Trace:
+def service(rng: Draws) -> Trace:
     """Its weights and its cache fill its share."""
     share = rng.choice([0.1, 0.25, 0.4, 0.5, 0.75, 1.0])
     seen = watch(rng, share, memory=rng.uniform(0.9, 0.98))
     return Trace(service_looks(rng, seen, share), share, facts(type=WorkType.SERVICE))
 
 
-def takes_all_and_works(rng: Random) -> Trace:
+def takes_all_and_works(rng: Draws) -> Trace:
     """JAX and TensorFlow as they are out of the box."""
     seen, loop = watch(rng, memory=rng.uniform(0.93, 0.99)), fed(rng)
     looks = start(rng, seen) + seen.steady(loop.steady(), long(rng))
     return Trace(looks, 1.0, facts(loop, rng, takes_all=True))
 
 
-def too_young(rng: Random) -> Trace:
+def too_young(rng: Draws) -> Trace:
     """Whatever it is, there is too little to go by."""
     loop = Loop(1.0, rng.uniform(0.02, 6.0), rng.uniform(0.0, 30.0), 0.0, 4, 8.0)
     seen = watch(rng)
@@ -244,40 +297,40 @@ def too_young(rng: Random) -> Trace:
     return Trace(looks, 1.0, facts(loop, rng))
 
 
-def use_unknown(rng: Random) -> Trace:
+def use_unknown(rng: Draws) -> Trace:
     """MPS, MIG, or a driver that does not say."""
     seen, loop = watch(rng, blind=1.0, memory=rng.uniform(0.05, 0.96)), fed(rng)
     looks = start(rng, seen) + seen.steady(loop.steady(), long(rng), device_busy=None)
     return Trace(looks, 1.0, facts(loop, rng))
 
 
-def gang(rng: Random) -> Trace:
+def gang(rng: Draws) -> Trace:
     trace = well_fed(rng)
     return Trace(trace.looks, 1.0, trace.facts, _members(rng))
 
 
-def _members(rng: Random) -> tuple[float, ...]:
+def _members(rng: Draws) -> tuple[float, ...]:
     return tuple(min(rng.gauss(1.0, 0.04), 1.0) for _ in range(rng.choice([2, 4, 8, 16])))
 
 
-def behind(rng: Random) -> Trace:
+def behind(rng: Draws) -> Trace:
     """One pod of several has a slow node, or slow data; kernels of the others spin."""
     trace = well_fed(rng)
     members = [*_members(rng)]
-    members[rng.randrange(len(members))] = rng.uniform(0.2, 0.6)
+    members[rng.randrange(len(members))] = rng.uniform(*rng.ranges.behind)
     if len(members) == 2:
         members.append(1.0)
     return Trace(trace.looks, 1.0, trace.facts, tuple(members))
 
 
-def never(rng: Random) -> Trace:
+def never(rng: Draws) -> Trace:
     seen = watch(rng, blind=0.0)
     pace = rng.choice([NOTHING, Pace(0.0, rng.uniform(0.1, 1.0))])
     looks = seen.steady(pace, long(rng), memory_mib=0.0, device_busy=0.0)
     return Trace(looks, 1.0, facts(rng=rng, idle_timeout=rng.choice([None, 30 * MINUTE])))
 
 
-def left_alone(rng: Random) -> Trace:
+def left_alone(rng: Draws) -> Trace:
     """It has done its work, and still holds its GPU."""
     kind = rng.choice(list(WorkType))
     timeout = rng.choice([15, 30, 60]) * MINUTE
@@ -287,16 +340,16 @@ def left_alone(rng: Random) -> Trace:
     return Trace(looks, seen.share, facts(loop, type=kind, idle_timeout=timeout))
 
 
-def hot(rng: Random) -> Trace:
+def hot(rng: Draws) -> Trace:
     seen, loop = watch(rng), fed(rng)
     looks = start(rng, seen)
-    hot_for = rng.uniform(0.35, 1.0)
+    hot_for = rng.uniform(*rng.ranges.hot)
     for _ in range(int(long(rng) // 10)):
         looks += seen.steady(loop.steady(), 10, throttled=rng.random() < hot_for)
     return Trace(looks, 1.0, facts(loop, rng))
 
 
-def cap_too_small(rng: Random) -> Trace:
+def cap_too_small(rng: Draws) -> Trace:
     """Its allocator is refused, gives back what it keeps, and tries again."""
     share = rng.choice([0.1, 0.2, 0.3, 0.5, 1.0])
     seen, loop = watch(rng, share, noise=0.03 * share), fed(rng)
@@ -309,10 +362,10 @@ def cap_too_small(rng: Random) -> Trace:
     return Trace(looks, share, facts(loop))
 
 
-def crowded_out(rng: Random) -> Trace:
+def crowded_out(rng: Draws) -> Trace:
     """The device takes turns between programs that never stop, whatever their shares are."""
     others = rng.choice([1, 2])
-    share = rng.choice([0.7, 0.75, 0.8, 0.9])
+    share = rng.uniform(*rng.ranges.crowded)
     mine = 1.0 / (1 + others)
     seen = watch(rng, share, noise=0.02, neighbours=1.0 - mine, above=1.0 - mine - (1.0 - share))
     kind = rng.choice(list(WorkType))
@@ -320,10 +373,10 @@ def crowded_out(rng: Random) -> Trace:
     return Trace(looks, share, facts(type=kind))
 
 
-def starved(rng: Random) -> Trace:
+def starved(rng: Draws) -> Trace:
     """Loaders use all the CPU there is, and batches come too slowly."""
     limit = float(rng.choice([2, 4, 8]))
-    slow = rng.uniform(3, 10)
+    slow = rng.uniform(*rng.ranges.slow)
     code = rng.uniform(0.02, 0.1)
     workers = int(limit) + rng.randint(0, 4)
     loop = Loop(1.0, code, slow * limit, 0.0, workers, limit)
@@ -333,35 +386,35 @@ def starved(rng: Random) -> Trace:
     return Trace(start(rng, seen) + seen.steady(busy_cpu, long(rng)), 1.0, facts(loop, rng))
 
 
-def slow_disks(rng: Random) -> Trace:
+def slow_disks(rng: Draws) -> Trace:
     workers, limit = rng.randint(1, 4), cores(rng)
-    slow = rng.uniform(3, 10) * workers
+    slow = rng.uniform(*rng.ranges.slow) * workers
     reads = rng.uniform(0.6, 0.95)
     loop = Loop(1.0, 0.05, slow * (1 - reads), slow * reads, workers, limit, rng.random() < 0.5)
-    seen = watch(rng, noise=rng.uniform(0, 0.03), ram=rng.uniform(0.05, 0.45))
+    seen = watch(rng, noise=rng.uniform(0, 0.03), ram=rng.uniform(*rng.ranges.ram))
     return Trace(start(rng, seen) + seen.steady(loop.steady(), long(rng)), 1.0, facts(loop, rng))
 
 
-def few_workers(rng: Random) -> Trace:
+def few_workers(rng: Draws) -> Trace:
     """Too few of them, or none, beside cores that nobody uses."""
     workers, limit = rng.choice([0, 1, 2]), cores(rng)
-    slow = rng.uniform(3, 10) * max(workers, 1)
+    slow = rng.uniform(*rng.ranges.slow) * max(workers, 1)
     loop = Loop(1.0, 0.05, slow, 0.0, workers, limit, rng.random() < 0.5)
-    seen = watch(rng, noise=rng.uniform(0, 0.03), ram=rng.uniform(0.05, 0.45))
+    seen = watch(rng, noise=rng.uniform(0, 0.03), ram=rng.uniform(*rng.ranges.ram))
     return Trace(start(rng, seen) + seen.steady(loop.steady(), long(rng)), 1.0, facts(loop, rng))
 
 
-def slow_code(rng: Random) -> Trace:
+def slow_code(rng: Draws) -> Trace:
     """Python between kernels."""
-    loop = Loop(1.0, rng.uniform(2, 9), 0.1, 0.0, 2, cores(rng), rng.random() < 0.5)
+    loop = Loop(1.0, rng.uniform(*rng.ranges.code), 0.1, 0.0, 2, cores(rng), rng.random() < 0.5)
     seen = watch(rng, noise=rng.uniform(0, 0.03))
     return Trace(start(rng, seen) + seen.steady(loop.steady(), long(rng)), 1.0, facts(loop, rng))
 
 
-def stalls(rng: Random) -> Trace:
+def stalls(rng: Draws) -> Trace:
     """A buffer is filled, used up, and filled again."""
     seen, loop = watch(rng), fed(rng)
-    period, still = rng.uniform(40, 240), rng.uniform(0.25, 0.38)
+    period, still = rng.uniform(40, 240), rng.uniform(*rng.ranges.still)
 
     def phases() -> Iterator[tuple[float, Pace]]:
         while True:
@@ -372,7 +425,7 @@ def stalls(rng: Random) -> Trace:
     return Trace(start(rng, seen) + seen.mixed(phases(), long(rng)), 1.0, facts(loop, rng))
 
 
-def single_precision(rng: Random) -> Trace:
+def single_precision(rng: Draws) -> Trace:
     """On a device that tells what its tensor cores do."""
     seen, loop = watch(rng), fed(rng)
     seen.always["tensor"] = rng.uniform(0.0, 0.02)
@@ -380,7 +433,7 @@ def single_precision(rng: Random) -> Trace:
     return Trace(looks, 1.0, facts(loop, rng, capability=9.0, gpu_model="NVIDIA H100 80GB HBM3"))
 
 
-def mixed_precision(rng: Random) -> Trace:
+def mixed_precision(rng: Draws) -> Trace:
     trace = single_precision(rng)
     tensor = rng.uniform(0.12, 0.6)
     looks = [Look(**{**_fields(each), "tensor": tensor}) for each in trace.looks]
@@ -391,7 +444,7 @@ def _fields(look: Look) -> dict[str, Any]:
     return {name: getattr(look, name) for name in Look.__slots__}
 
 
-def small_service(rng: Random) -> Trace:
+def small_service(rng: Draws) -> Trace:
     """A small model, on a GPU or half of one."""
     share = rng.choice([0.4, 0.5, 0.75, 1.0])
     seen = watch(rng, share, memory=rng.uniform(0.04, 0.12) / share, noise=0.01)
@@ -399,20 +452,20 @@ def small_service(rng: Random) -> Trace:
     return Trace(service_looks(rng, seen, rng.uniform(0.02, 0.15)), share, kind)
 
 
-def small_notebook(rng: Random) -> Trace:
+def small_notebook(rng: Draws) -> Trace:
     seen = watch(rng, memory=rng.uniform(1024, 16_384) / DEVICE_MIB, noise=0.01)
     looks = notebook_looks(rng, seen, 25, rng.uniform(0.05, 0.5))
     return Trace(looks, 1.0, facts(type=WorkType.INTERACTIVE, idle_timeout=60 * MINUTE))
 
 
-def service_takes_all(rng: Random) -> Trace:
+def service_takes_all(rng: Draws) -> Trace:
     """A server that keeps all memory for its cache, and has few requests."""
     seen = watch(rng, memory=rng.uniform(0.93, 0.99), noise=0.01)
     looks = service_looks(rng, seen, rng.uniform(0.05, 0.5))
     return Trace(looks, 1.0, facts(type=WorkType.SERVICE, takes_all=True))
 
 
-def small_batches(rng: Random) -> Trace:
+def small_batches(rng: Draws) -> Trace:
     """Kernels so short that launching them takes about as long."""
     loop = Loop(1.0, rng.uniform(0.5, 1.2), 0.1, 0.0, 2, cores(rng), rng.random() < 0.5)
     share = rng.choice([0.1, 0.15, 0.2, 1.0])
