@@ -70,9 +70,11 @@ def test_a_context_counts_by_what_it_is_charged(container: Callable[..., Contain
 @pytest.mark.parametrize("row", ["alloc", "async", "vmm", "array", "pool", "graph"])
 def test_every_way_to_get_memory_counts(box: Container, row: str) -> None:
     """The row takes pieces of 128 MiB until one is refused."""
+    box.gpu.configure(context_mib=0, module_mib=0)
     found = box.probe("linked", row, 128)
     assert found.pieces == 8
     assert marks(box) == MemoryMarks(CAP_MIB, 1)
+    assert box.gpu.peak_mib() == CAP_MIB, "what the driver has seen of it"
 
 
 def test_what_fits_after_idle_memory_was_given_back_was_not_refused(box: Container) -> None:

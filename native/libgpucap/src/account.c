@@ -32,6 +32,7 @@ static struct {
     struct process_key self;
     uint64_t next_check; /* milliseconds: is the ledger still the file on disk? 0: never looked */
     uint64_t next_reap;
+    uint64_t next_peak; /* for the sake of a peak */
     int devices;
     uint8_t uuid[ACCOUNT_DEVICES][16];
     int index[ACCOUNT_DEVICES]; /* in the ledger's table; -1: not there */
@@ -76,6 +77,7 @@ static bool claim(struct ledger_file *file) {
     }
     for (int i = 0; i < state.devices; i++)
         state.index[i] = -1;
+    state.next_peak = os_milliseconds() + CHECK_MILLISECONDS; /* a claim has looked for the dead */
     return true;
 }
 
@@ -154,23 +156,17 @@ static void note(enum footing footing, int device, enum account what, uint64_t m
     *word = sum > less ? sum - less : 0;
 }
 
-/* So that the dead are not counted any more. It looks at each process: not at every call of a busy
- * program. */
-static void reap_now_and_then(void) {
-    uint64_t now = os_milliseconds();
-    if (now < state.next_reap)
-        return;
-    slots_reap(state.ledger.file, &state.self);
-    state.next_reap = now + CHECK_MILLISECONDS;
-}
-
 static void mark_peak(enum footing footing, int device) {
     if (footing != SHARED || state.index[device] < 0)
         return;
     unsigned index = (unsigned)state.index[device];
     if (!slots_is_peak(state.ledger.file, index))
         return;
-    reap_now_and_then();
+    uint64_t now = os_milliseconds();
+    if (now >= state.next_peak) { /* the dead are in no peak; looked for not at every step */
+        slots_reap_when_due(state.ledger.file, &state.self);
+        state.next_peak = now + CHECK_MILLISECONDS;
+    }
     slots_mark_peak(state.ledger.file, index);
 }
 
@@ -250,8 +246,12 @@ uint64_t account_held(int device) {
         return UINT64_MAX;
     lock_take(&state.lock);
     enum footing footing = enter();
-    if (footing == SHARED)
-        reap_now_and_then();
+    if (footing == SHARED && os_milliseconds() >= state.next_reap) {
+        /* So that what a view shows does not include the dead; not at every call of a busy program.
+         */
+        slots_reap(state.ledger.file, &state.self);
+        state.next_reap = os_milliseconds() + CHECK_MILLISECONDS;
+    }
     uint64_t bytes = held(footing, device);
     leave(footing);
     lock_free(&state.lock);

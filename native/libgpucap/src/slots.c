@@ -129,10 +129,19 @@ static uint64_t microseconds(clockid_t clock) {
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
+static bool is_due(const struct ledger_file *file, uint64_t now) {
+    uint64_t until = file->header.reaped_until;
+    return now >= until || until > now + REAP_PAUSE_MOST;
+}
+
+void slots_reap_when_due(struct ledger_file *file, const struct process_key *self) {
+    if (is_due(file, microseconds(CLOCK_MONOTONIC)))
+        slots_reap(file, self);
+}
+
 void slots_reap(struct ledger_file *file, const struct process_key *self) {
-    uint64_t now = microseconds(CLOCK_MONOTONIC), until = file->header.reaped_until;
-    bool thoroughly = now >= until || until > now + REAP_PAUSE_MOST;
-    if (!thoroughly) {
+    uint64_t now = microseconds(CLOCK_MONOTONIC);
+    if (!is_due(file, now)) {
         reap(file, self, false);
         return;
     }

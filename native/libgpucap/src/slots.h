@@ -33,6 +33,9 @@ void slots_lock(struct ledger_file *file, struct ledger_slot *slot, const struct
  * thousand processes that are all refused memory would do nothing else. */
 void slots_reap(struct ledger_file *file, const struct process_key *self);
 
+/* The same, and nothing at all where each slot would not be looked at so. */
+void slots_reap_when_due(struct ledger_file *file, const struct process_key *self);
+
 /* The sum over the slots for one device; what the agent wrote within the last ten milliseconds may
  * not be in it. */
 uint64_t slots_sum(struct ledger_file *file, unsigned device);
