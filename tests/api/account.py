@@ -31,6 +31,7 @@ VALUES = (
     "admission.devices.enabled=false",
     "sweeps.readLogs=true",
     "holders.enabled=true",
+    "agent.history.enabled=true",
     f"image.repository={IMAGE[0]}",
     f"image.tag={IMAGE[1]}",
 )

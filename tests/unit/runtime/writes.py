@@ -25,6 +25,7 @@ from tests.unit.runtime.jobs.test_reconcile import KEY, THERE
 from tests.unit.runtime.jobs.test_reconcile import Case as Reconciling
 from tests.unit.runtime.reports import test_checkpoints
 from tests.unit.runtime.status_case import Case as StatusCase
+from tests.unit.runtime.usage.stage import UsageStage
 from tests.unit.runtime.virtual_loop import clock
 from tests.unit.state.builders import half, make_job, make_pod
 from tests.unit.state.nodes.test_placeholders import make_holder
@@ -340,6 +341,30 @@ def telling_an_agent(answer: Any) -> Scene:
     return Scene(stage.client, [stage.orders.run(), every(1.0, news)], to("PATCH", "/agent-a"))
 
 
+def showing_use(answer: Any) -> Scene:
+    return _showing_use(answer, "PATCH", "/gpuusages/current/status")
+
+
+def making_a_usage(answer: Any) -> Scene:
+    return _showing_use(answer, "POST", "/gpuusages")
+
+
+def _showing_use(answer: Any, method: str, path: str) -> Scene:
+    is_it = to(method, path)
+    made = {"metadata": {"uid": "usage-uid"}}
+    client = FakeClient(lambda sent: answer if is_it(sent) else made)
+    stage = UsageStage(client, clock)
+    stage.job()
+    pod = stage.runs()
+
+    async def minute() -> None:
+        stage.works(pod, 60)
+        stage.answers(0.0)
+        await stage.minute.look()
+
+    return Scene(client, [every(5.0, minute)], is_it)
+
+
 def labelling_the_leader(answer: Any) -> Scene:
     client: Any = FakeClient(lambda sent: answer)
     return Scene(client, [follow(client, "ours", "me", asyncio.Event())], to("PATCH", "/me"))
@@ -415,6 +440,8 @@ SCENES: dict[Callable[[Any], Scene], str] = {
     placing_a_pod: "runtime/binding/binder.py:_try",
     touching_a_pod: "runtime/binding/binder.py:_touch",
     evicting_a_pod: "runtime/eviction/evictor.py:_send",
+    showing_use: "runtime/usage/usage_objects.py:_write",
+    making_a_usage: "runtime/usage/usage_objects.py:_make",
     marking_a_pod: "runtime/eviction/evictor.py:_send",
     hurrying_a_pod: "runtime/eviction/overdue.py:_hurry",
     writing_a_status: "runtime/status/status_writer.py:_send",

@@ -27,6 +27,7 @@ class Adviser:
         """``idle_seconds``: without a kernel after which work is idle."""
         self._idle_seconds = idle_seconds
         self._headlines: dict[str, Headline] = {}
+        self._first: dict[str, Finding] = {}  # as it was found last, while its headline stands
 
     def findings(
         self, work: LiveWork, model: str, price: float | None, now: float
@@ -46,16 +47,19 @@ class Adviser:
         headline = settle(self._headlines.get(work.name.key), found, now)
         if headline is None:
             return []
-        self._headlines[work.name.key] = headline
+        key = work.name.key
+        self._headlines[key] = headline
         rule, since = headline
-        first = [each for each in found if each.rule == rule]
-        return [(each, since) for each in first] + [
-            (each, now) for each in found if first and each.rule != rule
-        ]
+        if not rule:
+            return []
+        self._first |= {key: each for each in found if each.rule == rule}
+        others = [(each, now) for each in found if each.rule != rule]
+        return [(self._first[key], since), *others] if key in self._first else others
 
     def keep(self, works: dict[str, LiveWork]) -> None:
         """Forget all others."""
         self._headlines = {key: each for key, each in self._headlines.items() if key in works}
+        self._first = {key: each for key, each in self._first.items() if key in works}
 
 
 def judged(

@@ -1,5 +1,6 @@
 """A cluster whose agents say what a test has them say."""
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,10 +22,11 @@ NODE = "a"
 class UsageStage:
     """One node with an agent; a GPUJob and its Job, of which a test makes pods run."""
 
-    def __init__(self, client: Any = None) -> None:
+    def __init__(self, client: Any = None, monotonic: Callable[[], float] | None = None) -> None:
         self.seconds = 1000.0
         self.client = client or FakeClient(_made)
-        clock = Clock(lambda: self.seconds, lambda: 1_700_000_000 + self.seconds)
+        self.monotonic = monotonic or (lambda: self.seconds)
+        clock = Clock(self.monotonic, lambda: 1_700_000_000 + self.monotonic())
         self.common = common.build(self.client, OperatorSettings(), clock, lambda job: None)
         self.state = self.common.state
         self.state.nodes.changed(make_node(NODE))
@@ -112,7 +114,7 @@ class UsageStage:
         self.look += 1
         ended = tuple(EndedUse(work=work, totals=sums) for work, sums in self.gone.items())
         answer = AgentUsage(look=self.look, shares=tuple(self.shares.values()), ended=ended)
-        self.seen.take(NODE, answer, self.seconds)
+        self.seen.take(NODE, answer, self.monotonic())
 
     def status(self) -> dict[str, Any]:
         """What the object says that was written last."""
