@@ -1,6 +1,5 @@
 """What a GPUUsage says from minute to minute, and after a change of leader."""
 
-import asyncio
 from typing import Any
 
 import orjson
@@ -14,18 +13,18 @@ from gpu_scheduler.runtime.usage.usage_objects import status_of
 from gpu_scheduler.usage.answer import Totals
 
 
-def minute(stage: UsageStage) -> None:
+async def minute(stage: UsageStage) -> None:
     stage.answers()
-    asyncio.run(stage.minute.look())
+    await stage.minute.look()
 
 
-def test_a_running_job_is_shown_with_what_it_does() -> None:
+async def test_a_running_job_is_shown_with_what_it_does() -> None:
     stage = UsageStage()
     stage.job()
     pod = stage.runs()
     for _ in range(3):
         stage.works(pod, 60)
-        minute(stage)
+        await minute(stage)
     shown = stage.workload()
     assert (shown["kind"], shown["name"], shown["uid"]) == ("GPUJob", "job", "gpujob-uid")
     assert (shown["state"], shown["gpus"], shown["pods"]) == ("Running", 0.5, 1)
@@ -40,23 +39,23 @@ def test_a_running_job_is_shown_with_what_it_does() -> None:
     assert "idleSince" not in shown
 
 
-def test_nothing_is_written_while_nothing_moves() -> None:
+async def test_nothing_is_written_while_nothing_moves() -> None:
     stage = UsageStage()
     stage.job()
     pod = stage.runs()
-    minute(stage)
+    await minute(stage)
     stage.works(pod, 60)
-    minute(stage)
+    await minute(stage)
     before = stage.minute.objects.writes
-    asyncio.run(stage.minute.objects.write())
+    await stage.minute.objects.write()
     assert stage.minute.objects.writes == before
 
 
-def test_what_is_not_known_is_absent() -> None:
+async def test_what_is_not_known_is_absent() -> None:
     stage = UsageStage()
     stage.job()
     stage.runs()
-    asyncio.run(stage.minute.look())  # no agent has said anything
+    await stage.minute.look()  # no agent has said anything
     shown = stage.workload()
     assert shown["busy"] == {}
     assert "now" not in shown["memoryMiB"]
@@ -64,33 +63,33 @@ def test_what_is_not_known_is_absent() -> None:
     assert shown["curve"]["busyPercent"] == [-1]
 
 
-def test_pods_that_ended_still_count() -> None:
+async def test_pods_that_ended_still_count() -> None:
     stage = UsageStage()
     stage.job()
     first = stage.runs()
     stage.works(first, 60, busy=1.0, mib=3000)
-    minute(stage)
+    await minute(stage)
     stage.ends(first)
     second = stage.runs("job-1")
     stage.works(second, 60, busy=0.0, mib=500)
-    minute(stage)
+    await minute(stage)
     shown = stage.workload()
     assert shown["busy"]["mean"] == 50
     assert shown["memoryMiB"]["peak"] == 3000
     assert shown["gpuSeconds"] == 60
 
 
-def test_a_job_between_two_pods_has_not_ended_and_one_that_is_over_has() -> None:
+async def test_a_job_between_two_pods_has_not_ended_and_one_that_is_over_has() -> None:
     stage = UsageStage()
     stage.job()
     pod = stage.runs()
     stage.works(pod, 60)
-    minute(stage)
+    await minute(stage)
     stage.ends(pod)
-    minute(stage)
+    await minute(stage)
     assert (stage.workload()["state"], stage.workload()["gpus"]) == ("Running", 0)
     stage.job("Succeeded", version=2)
-    minute(stage)
+    await minute(stage)
     shown = stage.workload()
     assert shown["state"] == "Ended"
     assert shown["gpuSeconds"] == 30
@@ -98,37 +97,37 @@ def test_a_job_between_two_pods_has_not_ended_and_one_that_is_over_has() -> None
     assert "now" not in shown["busy"]
 
 
-def test_an_idle_one_says_since_when() -> None:
+async def test_an_idle_one_says_since_when() -> None:
     stage = UsageStage()
     stage.job()
     pod = stage.runs()
     stage.works(pod, 60)
-    minute(stage)
+    await minute(stage)
     stage.works(pod, 120, busy=0.0)
-    minute(stage)
+    await minute(stage)
     assert stage.workload()["idleSince"] == "2023-11-14T22:30:00Z"
 
 
-def test_another_leader_goes_on_from_the_object_and_the_agents() -> None:
-    def history(changes: set[int]) -> dict[str, Any]:
+async def test_another_leader_goes_on_from_the_object_and_the_agents() -> None:
+    async def history(changes: set[int]) -> dict[str, Any]:
         stage = UsageStage()
         stage.job()
         pod = stage.runs()
         for number in range(90):
             stage.works(pod, 60, busy=number % 10 / 10, mib=1000 + number)
-            minute(stage)
+            await minute(stage)
             if number in changes:
-                stage = follow(stage)
+                stage = await follow(stage)
         stage.ends(pod)
         stage.job("Succeeded", version=2)
-        minute(stage)
+        await minute(stage)
         return stage.workload()
 
-    undisturbed, disturbed = history(set()), history({3, 40, 77})
+    undisturbed, disturbed = await history(set()), await history({3, 40, 77})
     assert disturbed == undisturbed
 
 
-def follow(before: UsageStage) -> UsageStage:
+async def follow(before: UsageStage) -> UsageStage:
     """The next leader, that lists what this one wrote."""
     item = {
         "apiVersion": "gpu-scheduler.io/v1alpha1",
@@ -150,11 +149,11 @@ def follow(before: UsageStage) -> UsageStage:
     for uid in before.shares:
         after.runs(before.state.pods.known[uid].name)
     after.shares = before.shares
-    asyncio.run(after.minute.objects.restore())
+    await after.minute.objects.restore()
     return after
 
 
-def test_one_that_somebody_deleted_is_made_again() -> None:
+async def test_one_that_somebody_deleted_is_made_again() -> None:
     gone = False
 
     def reply(sent: Any) -> Any:
@@ -166,14 +165,14 @@ def test_one_that_somebody_deleted_is_made_again() -> None:
     stage.job()
     pod = stage.runs()
     stage.works(pod, 60)
-    minute(stage)
+    await minute(stage)
     assert len(stage.client.of("POST")) == 1
     gone = True
     stage.works(pod, 60)
-    minute(stage)
+    await minute(stage)
     gone = False
     stage.works(pod, 60)
-    minute(stage)
+    await minute(stage)
     assert len(stage.client.of("POST")) == 2
 
 
