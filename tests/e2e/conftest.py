@@ -36,7 +36,7 @@ SETTINGS = (
     "--set=scheduling.guaranteeSeconds=2,scheduling.patienceSeconds=1",
     "--set=scheduling.minRuntimeSeconds=2,scheduling.shareWindowSeconds=8",
     "--set=leaderElection.leaseSeconds=60,leaderElection.renewDeadlineSeconds=45",
-    f"--set-json=extraEnv={_environment(GPUSCHED_AVOID_SECONDS=1)}",
+    f"--set-json=extraEnv={_environment(GPUSCHED_AVOID_SECONDS=1, GPUSCHED_USAGE_SECONDS=2)}",
     "--set=agent.sampleSeconds=1",
     f"--set-json=agent.extraEnv={_environment(GPUSCHED_AGENT_RENEW_SECONDS=2)}",
 )
