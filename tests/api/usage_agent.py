@@ -113,7 +113,11 @@ def usage_agent(admin: Caller, port: int) -> Iterator[UsageAgent]:
         assert admin.create(PODS, body).ok
         until(lambda: _phase(admin) == "Running", "the agent's pod runs")
         container = {
-            **{"name": "agent", "image": "x", "imageID": "x", "ready": True, "restartCount": 0},
+            "name": "agent",
+            "image": "x",
+            "imageID": "x",
+            "ready": True,
+            "restartCount": 0,
             "containerID": "containerd://1",
         }
         here = {

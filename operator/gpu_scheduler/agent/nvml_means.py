@@ -55,7 +55,8 @@ class NvmlMeans:
         if self._asked is None:
             return {}
         older, newer = self._samples
-        has_older, self._has_older = self._has_older, False
+        has_older = self._has_older
+        self._has_older = False
         if told(pynvml.nvmlGpmSampleGet, self._handle, newer) is None:
             return {}
         self._has_older = True
@@ -67,10 +68,12 @@ class NvmlMeans:
         for sample in self._samples:
             with contextlib.suppress(DriverError):
                 call(pynvml.nvmlGpmSampleFree, sample)
-        self._samples, self._asked = [], None
+        self._samples = []
+        self._asked = None
 
     def _between(self, older: Any, newer: Any) -> dict[int, float]:
-        self._asked.sample1, self._asked.sample2 = older, newer
+        self._asked.sample1 = older
+        self._asked.sample2 = newer
         if told(pynvml.nvmlGpmMetricsGet, self._asked) is None:
             return {}
         found = (self._asked.metrics[number] for number in range(len(_METRICS)))

@@ -52,7 +52,9 @@ class Adviser:
         rule, since = headline
         if not rule:
             return []
-        self._first |= {key: each for each in found if each.rule == rule}
+        first = next((each for each in found if each.rule == rule), None)
+        if first is not None:
+            self._first[key] = first
         others = [(each, now) for each in found if each.rule != rule]
         return [(self._first[key], since), *others] if key in self._first else others
 

@@ -58,7 +58,9 @@ class SeenUse:
             pods.setdefault(uid, {})[place] = share
         known.pods = pods
         known.ended |= {each.work: each.totals for each in answer.ended if each.work}
-        known.look, known.at, known.silent = answer.look, now, False
+        known.look = answer.look
+        known.at = now
+        known.silent = False
 
     def silent(self, node: str) -> None:
         """An agent has not answered."""
