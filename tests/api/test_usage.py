@@ -101,6 +101,8 @@ def test_what_agents_say_is_shown_in_the_namespace_and_outlives_pods_and_leaders
     tenant.finish("train")
     work = shown(tenant, state="Ended")
     assert (work["gpuSeconds"], work["busy"]["mean"]) == (600, 70)
+    kept = until(lambda: tenant.status("train")["usage"], "the job's status keeps it")
+    assert (kept["gpuSeconds"], kept["meanPercent"], kept["peakMiB"]) == (600, 70, 3000)
     tenant.remove("train")
     site.replica.kill()
     site.restart()

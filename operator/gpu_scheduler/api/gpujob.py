@@ -24,6 +24,7 @@ from gpu_scheduler.api.container import (
     Resources,
 )
 from gpu_scheduler.api.gpuclass import ShapeName
+from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.api.model import ApiModel, ComputeCapability, rules, rules_of
 from gpu_scheduler.api.roles import Framework, Role, TopologySpec
 from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_FIELDS, GPU_JOB_SPEC
@@ -299,6 +300,10 @@ class GPUJobStatus(ApiModel):
         default_factory=list, max_length=8, description="Where pods run: the newest eight."
     )
     sweep: SweepStatus | None = Field(None, description="Of a sweep: what came of its trials.")
+    usage: JobUsage | None = Field(
+        None,
+        description="What it did with its GPUs; once it has ended, and where agents say so.",
+    )
     conditions: Conditions = Field(
         default_factory=list,
         description="Accepted, Placed, Complete, Failed; with agents Protected (memory caps are "

@@ -10,6 +10,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NoReturn
 
 from gpu_scheduler.core.model.request import JobKey
@@ -218,4 +219,5 @@ class Operator:
             evicted=self.eviction.losses.of(job.key),
             trouble=self.binding.starting.trouble,
             watched=self._watched,
+            usage=partial(self.usage.of_job, job.uid),
         )

@@ -176,7 +176,6 @@ STATUS = {
     "p95Percent": 90,
     "peakMiB": 1024,
     "capMiB": 4096,
-    "idleSeconds": 60,
 }
 
 
@@ -186,7 +185,7 @@ def test_the_sums_of_a_status_stay_after_the_end() -> None:
     found = from_status.of_job(job)
     assert found is not None and not found.runs
     assert (found.used_gpu_hours, found.efficiency_percent, found.busy.p95) == (0.25, 25, 90)
-    assert (found.memory.peak, found.memory.cap, found.idle_seconds) == (1024, 4096, 60)
+    assert (found.memory.peak, found.memory.cap) == (1024, 4096)
     assert from_status.of_job({"status": {"usage": None}}) is None
 
 

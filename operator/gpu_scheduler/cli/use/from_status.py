@@ -31,7 +31,6 @@ def of_job(job: Body) -> UsedWorkload | None:
             mean=mean, p50=percent(usage.get("p50Percent")), p95=percent(usage.get("p95Percent"))
         ),
         memory=MemoryFigures(peak=whole(usage.get("peakMiB")), cap=whole(usage.get("capMiB"))),
-        idle_seconds=whole(usage.get("idleSeconds")),
     )
 
 
@@ -49,7 +48,6 @@ def together(recorded: UsedWorkload | None, of_status: UsedWorkload | None) -> U
         recorded,
         gpu_seconds=_first(of_status.gpu_seconds, recorded.gpu_seconds),
         used_gpu_seconds=of_status.used_gpu_seconds,
-        idle_seconds=of_status.idle_seconds,
         busy=replace(
             recorded.busy,
             mean=_first(sums.mean, recorded.busy.mean),

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from gpu_scheduler.api import states as words
 from gpu_scheduler.api.condition import ConditionType, condition
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
+from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.api.sweep_status import SweepStatus
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import ProjectName
@@ -98,6 +99,7 @@ def gpujob_status(
         allocated_gpu=gpu_from_milli(milli),
         placements=[_placement(p, known.watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
         sweep=sweep.status if sweep is not None else _sweep_before(job),
+        usage=_usage_of(job, known) if ended else None,
         conditions=[
             condition(*each, judged=(job.generation, now), before=job.status)
             for each in _wanted(job, phase, complete, held, (reason, message), known)
@@ -107,6 +109,20 @@ def gpujob_status(
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
         node=_nodes(nodes),
     )
+
+
+def _usage_of(job: GPUJobRecord, known: JobContext) -> JobUsage | None:
+    """What it did with its GPUs: what was said, or more of it.
+
+    After a change of leader the agents tell it one after the other, and of what ended long ago
+    not at all.
+    """
+    told = job.status.get("usage")
+    before = JobUsage.model_validate(told) if told else None
+    now = known.usage()
+    if before is None or now is None:
+        return now or before
+    return now if now.gpu_seconds >= before.gpu_seconds else before
 
 
 def _position(told: object, waiting: Wait) -> int:

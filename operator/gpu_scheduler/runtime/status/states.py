@@ -9,6 +9,7 @@ Pure; called by ``status``.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.api.states import NEVER
 from gpu_scheduler.core.model.decision import Assignment, Reason, Wait
 from gpu_scheduler.core.model.request import PodUID
@@ -42,6 +43,7 @@ class JobContext:
         sweep: What came of its trials, where it is a sweep and that is known.
         quarantine: Why the planner has quarantined it; empty = it has not.
         watched: What agents know of its pods.
+        usage: What it did with its GPUs so far, as far as agents have said.
     """
 
     wait: Wait | None = None
@@ -56,6 +58,7 @@ class JobContext:
     sweep: Judged | None = None
     quarantine: str = ""
     watched: Watched = field(default_factory=Watched)
+    usage: Callable[[], JobUsage | None] = lambda: None
 
 
 NOTHING = JobContext()

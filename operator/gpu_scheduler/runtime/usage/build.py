@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.runtime.common.build import CommonParts, Loop
 from gpu_scheduler.runtime.usage.agent_addresses import AgentAddresses
 from gpu_scheduler.runtime.usage.asking import AgentAsker
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
+from gpu_scheduler.runtime.usage.sums import job_usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,10 @@ class UsageParts:
     cluster: ClusterUses
     asker: AgentAsker | None
     minute: Minute
+
+    def of_job(self, uid: str) -> JobUsage | None:
+        """What a GPUJob did with its GPUs; None: no agent has said."""
+        return job_usage(*self.seen.totals(uid))
 
     @property
     def loops(self) -> Sequence[Loop]:

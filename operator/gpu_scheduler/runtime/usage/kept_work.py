@@ -7,10 +7,11 @@ from gpu_scheduler.api.gpuusage import Advice, Busy, HostUse, Memory, Workload
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve
+from gpu_scheduler.runtime.usage.sums import mean, p50, percent
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.usage.advice.oversized import p95_of
-from gpu_scheduler.usage.answer import BUCKETS, Totals
+from gpu_scheduler.usage.answer import Totals
 
 _KINDS = {
     "deployment": "Deployment",
@@ -156,20 +157,10 @@ def _percent(part: float, of: float) -> int:
 
 
 def _busy(totals: Totals, now: float | None) -> Busy:
-    p95, p50 = p95_of(totals.buckets), _p50(totals)
-    mean = totals.busy_seconds / totals.seconds if totals.seconds else None
-    found = {"now": now, "mean": mean, "p50": p50, "p95": p95}
-    known = {name: each for name, each in found.items() if each is not None}
-    return Busy.model_validate({name: round(100 * min(each, 1.0)) for name, each in known.items()})
-
-
-def _p50(totals: Totals) -> float | None:
-    passed, whole = 0, sum(totals.buckets)
-    for number, seconds in enumerate(totals.buckets, 1):
-        passed += seconds
-        if whole and 2 * passed >= whole:
-            return number / BUCKETS
-    return None
+    known = {"now": now, "mean": mean(totals), "p50": p50(totals), "p95": p95_of(totals.buckets)}
+    return Busy.model_validate(
+        {name: percent(each) for name, each in known.items() if each is not None}
+    )
 
 
 def _memory(work: LiveWork, totals: Totals) -> Memory:

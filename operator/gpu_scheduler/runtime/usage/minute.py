@@ -1,11 +1,12 @@
 """By default once a minute: what work did, what to change about it, and GPUUsage as it is then."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 from gpu_scheduler.api.gpujob import FINISHED
 from gpu_scheduler.api.gpuusage import Advice
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.build import CommonParts
@@ -13,6 +14,7 @@ from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.advising import Adviser, price_of
 from gpu_scheduler.runtime.usage.kept_work import KeptWork, stamp
 from gpu_scheduler.runtime.usage.seen import SeenUse
+from gpu_scheduler.runtime.usage.sums import job_usage
 from gpu_scheduler.runtime.usage.usage_objects import UsageObjects
 from gpu_scheduler.runtime.usage.works import LiveWork, live_works
 from gpu_scheduler.state.jobs.job import job_key
@@ -61,11 +63,30 @@ class Minute:
                 headlines[work.name.key] = found[0].rule
             return found
 
-        self.objects.update(works, self._seen.ended, told)
+        over = self.objects.update(works, self._seen.ended, told)
         self.headlines = headlines
+        self._tell_statuses(over)
         self._adviser.keep(works)
-        self._seen.keep_ended(works.keys() | self.objects.unfinished().keys())
+        self._seen.keep_ended(works.keys() | self.objects.lately())
         await self.objects.write()
+
+    def _tell_statuses(self, over: Collection[str]) -> None:
+        """Have those look again that ended before their agents had told the rest of it.
+
+        A hundredth more or less is not worth a write.
+        """
+        changed: list[JobKey] = []
+        jobs = {job.uid: job for job in self._common.state.gpujobs.values()} if over else {}
+        for job in (jobs[uid] for uid in over if uid in jobs):
+            now = job_usage(*self._seen.totals(job.uid))
+            told = job.status.get("usage") or {}
+            known = int(told.get("gpuSeconds") or 0), int(told.get("peakMiB") or 0)
+            if now is not None and (
+                now.gpu_seconds > known[0] * 1.01 or (now.peak_mib or 0) > known[1]
+            ):
+                changed.append(job.key)
+
+        self._common.state.changes.touch_statuses(changed)
 
     def _advice(self, work: LiveWork, now: float) -> list[Advice]:
         model = self._model(work)

@@ -23,7 +23,9 @@ class _NodeUse:
     look: int = 0
     at: float = float("-inf")
     pods: dict[PodUID, dict[_Place, ShareUse]] = field(default_factory=dict)
-    ended: dict[str, Totals] = field(default_factory=dict)  # by work
+    running: dict[str, Totals] = field(default_factory=dict)  # by work
+    ended: dict[str, Totals] = field(default_factory=dict)  # the same
+    caps_mib: dict[str, int] = field(default_factory=dict)  # the most of a work's
     silent: bool = False
 
 
@@ -57,6 +59,12 @@ class SeenUse:
                 share = replace(share, windows=old.windows if old is not None else ())
             pods.setdefault(uid, {})[place] = share
         known.pods = pods
+        known.running = _by_work(pods)
+        known.caps_mib |= {
+            share.work: max(share.cap_mib, known.caps_mib.get(share.work, 0))
+            for there in pods.values()
+            for share in there.values()
+        }
         known.ended |= {each.work: each.totals for each in answer.ended if each.work}
         known.look = answer.look
         known.at = now
@@ -71,9 +79,10 @@ class SeenUse:
         known = self._nodes.get(node)
         if known is None:
             return
-        for share in (each for there in known.pods.values() for each in there.values()):
-            known.ended[share.work] = known.ended.get(share.work, Totals()) + share.totals
+        for work, totals in known.running.items():
+            known.ended[work] = known.ended.get(work, Totals()) + totals
         known.pods = {}
+        known.running = {}
         known.look = 0
         known.silent = False
 
@@ -95,7 +104,24 @@ class SeenUse:
                 found += node.ended[work]
         return found
 
+    def totals(self, work: str) -> tuple[Totals, int]:
+        """The sums of all its shares, and the most memory that one of them might hold, MiB."""
+        found, cap_mib = self.ended(work), 0
+        for node in self._nodes.values():
+            cap_mib = max(cap_mib, node.caps_mib.get(work, 0))
+            if work in node.running:
+                found += node.running[work]
+        return found, cap_mib
+
     def keep_ended(self, works: Collection[str]) -> None:
         """Forget the sums of all work but this."""
         for node in self._nodes.values():
             node.ended = {work: sums for work, sums in node.ended.items() if work in works}
+            node.caps_mib = {work: cap for work, cap in node.caps_mib.items() if work in works}
+
+
+def _by_work(pods: Mapping[PodUID, Mapping[_Place, ShareUse]]) -> dict[str, Totals]:
+    found: dict[str, Totals] = {}
+    for share in (each for there in pods.values() for each in there.values()):
+        found[share.work] = found.get(share.work, Totals()) + share.totals
+    return found

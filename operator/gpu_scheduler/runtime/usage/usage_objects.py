@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 
 GPUUSAGES = "gpuusages"
 _KEPT_SECONDS = 7 * 86400.0
+_WRITTEN_SECONDS = 600.0  # after which the sums of what ended stand in its object and status
 _AT_ONCE = 8
 _TRY_AGAIN_SECONDS = 30.0
 
@@ -106,8 +107,8 @@ class UsageObjects:
 
     def update(
         self, works: Mapping[str, LiveWork], ended: Callable[[str], Totals], told: Told
-    ) -> None:
-        """Take over a minute.
+    ) -> list[str]:
+        """Take over a minute; what has ended in it.
 
         Args:
             works: what holds GPUs now, by key.
@@ -115,6 +116,7 @@ class UsageObjects:
             told: what to change about work.
         """
         now = self._clock.now()
+        over: list[str] = []
         for key, work in works.items():
             there = self._kept.setdefault(work.namespace, {})
             kept = there.get(key)
@@ -127,18 +129,21 @@ class UsageObjects:
                     continue
                 if not kept.ended and self._over(kept, namespace):
                     kept.end(ended(key), now)
+                    over.append(key)
                 elif not kept.ended:
                     kept.rest()
                 elif now - kept.ended > _KEPT_SECONDS:
                     del there[key]
+        return over
 
-    def unfinished(self) -> Mapping[str, KeptWork]:
-        """Work that may get GPUs again, by key."""
+    def lately(self) -> set[str]:
+        """Keys of work that may get GPUs again, or whose end may still be written."""
+        since = self._clock.now() - _WRITTEN_SECONDS
         return {
-            key: kept
+            key
             for there in self._kept.values()
             for key, kept in there.items()
-            if not kept.ended
+            if not kept.ended or kept.ended > since
         }
 
     async def write(self) -> None:

@@ -1,0 +1,55 @@
+"""What sums say: means and percentiles of use, and a job's whole use. Pure; ratios are 0 to 1."""
+
+from gpu_scheduler.api.job_usage import JobUsage
+from gpu_scheduler.usage.advice.oversized import p95_of
+from gpu_scheduler.usage.answer import BUCKETS, Totals
+
+
+def mean(totals: Totals) -> float | None:
+    """Share of the known time with a kernel; None: no time is known."""
+    return totals.busy_seconds / totals.seconds if totals.seconds else None
+
+
+def p50(totals: Totals) -> float | None:
+    """Half of the time it was at most this: the upper end of the step."""
+    passed, whole = 0, sum(totals.buckets)
+    for number, seconds in enumerate(totals.buckets, 1):
+        passed += seconds
+        if whole and 2 * passed >= whole:
+            return number / BUCKETS
+    return None
+
+
+def percent(ratio: float) -> int:
+    """Whole percent, at most 100."""
+    return round(100 * min(ratio, 1.0))
+
+
+def job_usage(totals: Totals, cap_mib: int) -> JobUsage | None:
+    """For a job's status.
+
+    Args:
+        totals: of all its shares.
+        cap_mib: the most that one of them might hold; 0: not known.
+    """
+    if not totals.containers:
+        return None
+    known = {"mean_percent": mean(totals), "p50_percent": p50(totals)}
+    known["p95_percent"] = p95_of(totals.buckets)
+    figures: dict[str, object] = {
+        name: percent(each) for name, each in known.items() if each is not None
+    }
+    if (busy := mean(totals)) is not None:
+        figures |= {
+            "busy_gpu_seconds": round(totals.held_gpu_seconds * busy),
+            "idle_gpu_seconds": round(totals.unused_gpu_seconds),
+            "seconds_by_tenth": list(totals.buckets),
+        }
+    return JobUsage.model_validate(
+        {
+            **figures,
+            "gpu_seconds": round(totals.held_gpu_seconds),
+            "peak_mib": totals.peak_mib,
+            "cap_mib": cap_mib or None,
+        }
+    )
