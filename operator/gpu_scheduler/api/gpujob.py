@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from pydantic import ConfigDict, Field
 
+from gpu_scheduler.api.advice import MOST as MOST_ADVICE
+from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.checkpoint import Checkpoint
 from gpu_scheduler.api.condition import Conditions, Sentence
 from gpu_scheduler.api.container import (
@@ -300,6 +302,12 @@ class GPUJobStatus(ApiModel):
         default_factory=list, max_length=8, description="Where pods run: the newest eight."
     )
     sweep: SweepStatus | None = Field(None, description="Of a sweep: what came of its trials.")
+    advice: list[Advice] | None = Field(
+        None,
+        max_length=MOST_ADVICE,
+        description="What to change about it, by what its GPUs were seen doing; the first matters "
+        "most. See docs/advice.md.",
+    )
     usage: JobUsage | None = Field(
         None,
         description="What it did with its GPUs; once it has ended, and where agents say so.",

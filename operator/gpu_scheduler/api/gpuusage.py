@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gpu_scheduler.api.condition import Sentence
+from gpu_scheduler.api.advice import MOST, Advice, Time
 from gpu_scheduler.api.model import ApiModel
 
 NAME = "current"
@@ -19,17 +19,7 @@ POINTS = 60  # of a curve
 MOST_WORKLOADS = 1000
 
 Percent = Annotated[int, Field(ge=0, le=100)]
-Time = Annotated[str, Field(max_length=32)]
 Whole = Annotated[int, Field(ge=0)]
-
-
-class Advice(ApiModel):
-    """One thing to change."""
-
-    rule: str = Field(max_length=64, description="Which rule of docs/advice.md says so.")
-    since: Time | None = Field(None, description="Since when it holds.")
-    message: Sentence = Field(description="What was seen, and what to change.")
-    command: Sentence = Field("", description="The line that does it; absent where none does.")
 
 
 class Busy(ApiModel):
@@ -89,7 +79,7 @@ class Workload(ApiModel):
         None, description="No kernel of it was seen since then; absent: it is not idle."
     )
     advice: list[Advice] = Field(
-        default_factory=list, max_length=8, description="What to change; the first matters most."
+        default_factory=list, max_length=MOST, description="What to change; the first matters most."
     )
     curve: Curve | None = Field(None, description="Use over its life.")
 

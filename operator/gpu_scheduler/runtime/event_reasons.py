@@ -7,6 +7,7 @@ those of evictions where their policies are; a test finds the words in the code.
 from gpu_scheduler.runtime.binding import build as binding
 from gpu_scheduler.runtime.common.event_reason import BOTH, JOB, POD, EventReason
 from gpu_scheduler.runtime.eviction import build as eviction
+from gpu_scheduler.runtime.usage.advice_told import REASON
 
 EVICTION_CAUSES = (*eviction.CAUSES, *binding.CAUSES)
 """Of all policies."""
@@ -85,6 +86,12 @@ EVENT_REASONS = (
         "Warning",
         "a pod that has lost its GPUJob",
         "it runs on and holds what it holds, and nobody makes it again; delete it when it is done",
+    ),
+    EventReason(
+        REASON,
+        "Normal",
+        BOTH,
+        "what to change about it, by what its GPUs were seen doing; each rule once a day",
     ),
     EventReason("Scheduled", "Normal", POD, "where the pod went, and what it got of which device"),
     EventReason(

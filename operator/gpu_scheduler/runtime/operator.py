@@ -220,4 +220,5 @@ class Operator:
             trouble=self.binding.starting.trouble,
             watched=self._watched,
             usage=partial(self.usage.of_job, job.uid),
+            advice=partial(self.usage.minute.told.of, job.uid),
         )

@@ -12,6 +12,7 @@ from gpu_scheduler.runtime import event_reasons
 from gpu_scheduler.runtime.common import quarantine as quarantine
 from gpu_scheduler.runtime.event_reasons import EVENT_REASONS
 from gpu_scheduler.runtime.status import device_events, pod_warnings, protection, scheduled_events
+from gpu_scheduler.runtime.usage import advice_told
 
 SOURCES = Path(gpu_scheduler.__file__).parent
 FOLDERS = ("runtime", "sweeps/runtime")
@@ -57,6 +58,7 @@ def test_every_row_has_a_word_in_the_code() -> None:
         scheduled_events.REASON,
         scheduled_events.NOT_ENFORCED,
         pod_warnings.OWNER_GONE,
+        advice_told.REASON,
     }
     ends = {str(Phase.SUCCEEDED), str(Phase.FAILED)}
     used = {word for _, word in words_of_calls()} | words_of_conditions() | constants | ends

@@ -8,6 +8,7 @@ and nothing is written.
 from collections.abc import Iterable
 
 from gpu_scheduler.api import states as words
+from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.condition import ConditionType, condition
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
 from gpu_scheduler.api.job_usage import JobUsage
@@ -99,6 +100,7 @@ def gpujob_status(
         allocated_gpu=gpu_from_milli(milli),
         placements=[_placement(p, known.watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
         sweep=sweep.status if sweep is not None else _sweep_before(job),
+        advice=_advice(job, known),
         usage=_usage_of(job, known) if ended else None,
         conditions=[
             condition(*each, judged=(job.generation, now), before=job.status)
@@ -109,6 +111,15 @@ def gpujob_status(
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
         node=_nodes(nodes),
     )
+
+
+def _advice(job: GPUJobRecord, known: JobContext) -> list[Advice] | None:
+    """What was told last; that stays when it has ended, for the next one like it."""
+    told = known.advice()
+    if told is not None:
+        return list(told) or None
+    before = job.status.get("advice")
+    return [Advice.model_validate(each) for each in before] if before else None
 
 
 def _usage_of(job: GPUJobRecord, known: JobContext) -> JobUsage | None:

@@ -9,6 +9,7 @@ Pure; called by ``status``.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.api.states import NEVER
 from gpu_scheduler.core.model.decision import Assignment, Reason, Wait
@@ -44,6 +45,7 @@ class JobContext:
         quarantine: Why the planner has quarantined it; empty = it has not.
         watched: What agents know of its pods.
         usage: What it did with its GPUs so far, as far as agents have said.
+        advice: What its user was told to change; None: nobody has looked yet.
     """
 
     wait: Wait | None = None
@@ -59,6 +61,7 @@ class JobContext:
     quarantine: str = ""
     watched: Watched = field(default_factory=Watched)
     usage: Callable[[], JobUsage | None] = lambda: None
+    advice: Callable[[], Sequence[Advice] | None] = lambda: None
 
 
 NOTHING = JobContext()

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from gpu_scheduler.api.gpuusage import Advice, Busy, HostUse, Memory, Workload
+from gpu_scheduler.api.advice import Advice
+from gpu_scheduler.api.gpuusage import Busy, HostUse, Memory, Workload
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve

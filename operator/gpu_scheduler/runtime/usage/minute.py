@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Collection, Mapping
 from typing import NoReturn
 
+from gpu_scheduler.api.advice import MOST, Advice
 from gpu_scheduler.api.gpujob import FINISHED
-from gpu_scheduler.api.gpuusage import Advice
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.common.work_name import GPUJOB
+from gpu_scheduler.runtime.usage.advice_told import AdviceTold
 from gpu_scheduler.runtime.usage.advising import Adviser, price_of
 from gpu_scheduler.runtime.usage.kept_work import KeptWork, stamp
 from gpu_scheduler.runtime.usage.seen import SeenUse
@@ -18,8 +19,6 @@ from gpu_scheduler.runtime.usage.sums import job_usage
 from gpu_scheduler.runtime.usage.usage_objects import UsageObjects
 from gpu_scheduler.runtime.usage.works import LiveWork, live_works
 from gpu_scheduler.state.jobs.job import job_key
-
-_MOST_ADVICE = 8
 
 
 class Minute:
@@ -30,6 +29,7 @@ class Minute:
         self._common = common
         self._seen = seen
         self._adviser = Adviser(common.settings.idle_seconds)
+        self.told = AdviceTold(common.events, common.state.changes)
         self.objects = UsageObjects(
             common.client, common.clock, terminating=common.state.terminating, over=self._over
         )
@@ -59,6 +59,8 @@ class Minute:
 
         def told(work: LiveWork, now: float) -> list[Advice]:
             found = self._advice(work, now)
+            if any(True for _ in work.shares):
+                self.told.take(work, found, now)
             if found:
                 headlines[work.name.key] = found[0].rule
             return found
@@ -67,6 +69,7 @@ class Minute:
         self.headlines = headlines
         self._tell_statuses(over)
         self._adviser.keep(works)
+        self.told.keep(works.keys() | self.objects.lately())
         self._seen.keep_ended(works.keys() | self.objects.lately())
         await self.objects.write()
 
@@ -95,7 +98,7 @@ class Minute:
             Advice(
                 rule=str(each.rule), since=stamp(since), message=each.message, command=each.command
             )
-            for each, since in self._adviser.findings(work, model, price, now)[:_MOST_ADVICE]
+            for each, since in self._adviser.findings(work, model, price, now)[:MOST]
         ]
 
     def _model(self, work: LiveWork) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
+from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.gpuusage import (
     MOST_BYTES,
     MOST_WORKLOADS,
     NAME,
-    Advice,
     GPUUsageStatus,
     Workload,
 )
