@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.build import CommonParts
+from gpu_scheduler.runtime.usage.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.runtime.usage.where_gpus_are import LEAST_MILLI, gpus_by_state
@@ -48,16 +49,10 @@ class ClusterUses:
         now = self._common.clock.monotonic()
         passed = min(now - self._at, 2 * PERIOD_SECONDS) if self._at else 0.0
         self._at = now
-        works = live_works(state, self._seen, now)
-        await asyncio.sleep(0)
-        shown = []
-        for number, work in enumerate(works.values(), 1):
-            shown.append(self._work(work, passed))
-            if number % 200 == 0:
-                await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        works = await live_works(state, self._seen, now)
+        shown = [self._work(work, passed) async for work in in_pieces(works.values())]
         self._known = ClusterUse(
-            gpus=gpus_by_state(
+            gpus=await gpus_by_state(
                 state,
                 self._seen,
                 now,

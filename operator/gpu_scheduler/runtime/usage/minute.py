@@ -54,18 +54,19 @@ class Minute:
         Raises:
             NotLeader: the fence has closed.
         """
-        works = live_works(self._common.state, self._seen, self._common.clock.monotonic())
+        now = self._common.clock.monotonic()
+        works = await live_works(self._common.state, self._seen, now)
         headlines: dict[str, str] = {}
 
         def told(work: LiveWork, now: float) -> list[Advice]:
             found = self._advice(work, now)
-            if any(True for _ in work.shares):
+            if work.shares:
                 self.told.take(work, found, now)
             if found:
                 headlines[work.name.key] = found[0].rule
             return found
 
-        over = self.objects.update(works, self._seen.ended, told)
+        over = await self.objects.update(works, self._seen.ended, told)
         self.headlines = headlines
         self._tell_statuses(over)
         self._adviser.keep(works)

@@ -3,7 +3,7 @@
 A node speaks for its own pods alone: what it says of others is left out.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -90,11 +90,12 @@ class SeenUse:
         """How many did not answer the last time."""
         return sum(node.silent for node in self._nodes.values())
 
-    def shares(self, pod: PodRecord, now: float) -> Iterator[ShareUse]:
+    def shares(self, pod: PodRecord, now: float) -> Collection[ShareUse]:
         """Of a pod, as far as its agent was heard of late; ``now``: monotonic seconds."""
         node = self._nodes.get(pod.node)
-        if node is not None and now - node.at <= STALE_SECONDS:
-            yield from node.pods.get(pod.uid, {}).values()
+        if node is None or now - node.at > STALE_SECONDS:
+            return ()
+        return node.pods.get(pod.uid, {}).values()
 
     def ended(self, work: str) -> Totals:
         """The sums of all shares of a work that have ended, on all nodes."""

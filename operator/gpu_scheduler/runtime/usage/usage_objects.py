@@ -30,6 +30,7 @@ from gpu_scheduler.kube.listing import parts
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.status.status_writer import merged
+from gpu_scheduler.runtime.usage.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.kept_work import KeptWork
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.usage.answer import Totals
@@ -105,7 +106,7 @@ class UsageObjects:
         for shown in found.workloads:
             self._kept.setdefault(namespace, {})[_key(namespace, shown)] = KeptWork.of(shown)
 
-    def update(
+    async def update(
         self, works: Mapping[str, LiveWork], ended: Callable[[str], Totals], told: Told
     ) -> list[str]:
         """Take over a minute; what has ended in it.
@@ -117,13 +118,13 @@ class UsageObjects:
         """
         now = self._clock.now()
         over: list[str] = []
-        for key, work in works.items():
+        async for key, work in in_pieces(works.items()):
             there = self._kept.setdefault(work.namespace, {})
             kept = there.get(key)
             if kept is None:
                 kept = there[key] = KeptWork.begin(work, now)
             kept.update(work, ended(key) + work.totals(), told(work, now), now)
-        for namespace, there in self._kept.items():
+        async for namespace, there in in_pieces(self._kept.items()):
             for key, kept in tuple(there.items()):
                 if key in works:
                     continue
@@ -154,15 +155,14 @@ class UsageObjects:
         """
         stamp = self._clock.stamp()
         due = []
-        for number, namespace in enumerate(tuple(self._kept)):
+        for namespace in tuple(self._kept):
             if namespace in self._terminating or not self._failures.may_try(namespace):
                 continue
             status = status_of(self._kept[namespace].values())
             body = status.to_json()
             if body != self._written.get(namespace, {}):
                 due.append(self._once(namespace, body, stamp))
-            if number % _AT_ONCE == 0:
-                await asyncio.sleep(0)
+            await asyncio.sleep(0)
         await asyncio.gather(*due)
 
     async def _once(self, namespace: str, body: Mapping[str, Any], stamp: str) -> None:

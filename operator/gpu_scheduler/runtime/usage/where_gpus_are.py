@@ -1,23 +1,25 @@
 """Where the GPUs are: each adds up to exactly one over the states of ``GpuState``."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.runtime.usage.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.nodes.ledger import Charge
 from gpu_scheduler.usage.answer import ShareUse
 from gpu_scheduler.usage.figures import GpuState
 
 LEAST_MILLI = DEVICE_MILLI // 2  # what a free piece must have where nobody waits
 
 
-def gpus_by_state(
+async def gpus_by_state(
     state: ClusterState, seen: SeenUse, now: float, *, idle_seconds: float, least_milli: int
 ) -> dict[GpuState, float]:
-    """GPUs in each state.
+    """GPUs in each state, in pieces: of a cluster that changes meanwhile, node by node.
 
     Args:
         state: the cluster.
@@ -26,18 +28,24 @@ def gpus_by_state(
         idle_seconds: without a kernel after which a share is idle.
         least_milli: smaller free parts are pieces.
     """
-    cluster = state.snapshot()
     milli: Counter[GpuState] = Counter()
-    held = _held(state, cluster)
+    held: dict[str, list[tuple[PodUID, Charge]]] = {}
+    async for uid, charge in in_pieces(state.ledger.charges.items()):
+        held.setdefault(charge.node, []).append((uid, charge))
     shares = _Shares(state, seen, now)
-    for number in range(len(cluster.nodes)):
+    async for node in in_pieces([each.name for each in state.ledger.cluster.nodes]):
+        cluster = state.ledger.cluster
+        number = state.ledger.number_of(node)
+        if number is None:
+            continue  # it is gone
+        on_it = _by_device(state, held.get(node, ()))
         for device in range(cluster.first[number], cluster.first[number + 1]):
             left = DEVICE_MILLI
-            for uid, amount in held.get(device, ()):
+            for uid, amount in on_it.get(cluster.dev_id[device], ()):
                 taken = min(amount, left)  # bound by hand: more than there is
                 left -= taken
                 use = shares.of(uid, cluster.dev_id[device])
-                milli += _parts(use, taken, idle_seconds)
+                _add_parts(milli, use, taken, idle_seconds)
             milli[_free(cluster, number, device, left, least_milli)] += left
     return {each: milli[each] / DEVICE_MILLI for each in GpuState}
 
@@ -62,31 +70,31 @@ class _Shares:
         return found.get(device, ())
 
 
-def _held(state: ClusterState, cluster: Cluster) -> dict[int, list[tuple[PodUID, int]]]:
-    """Who holds how much of each device of the arrays."""
-    number = {node.name: n for n, node in enumerate(cluster.nodes)}
-    found: dict[int, list[tuple[PodUID, int]]] = {}
-    for uid, charge in state.ledger.charges.items():
-        n = number.get(charge.node)
-        if n is None or not charge.grants:
-            continue
-        at = {cluster.dev_id[d]: d for d in range(cluster.first[n], cluster.first[n + 1])}
+def _by_device(
+    state: ClusterState, charges: Iterable[tuple[PodUID, Charge]]
+) -> dict[str, list[tuple[PodUID, int]]]:
+    """Who holds how much of each device of a node."""
+    found: dict[str, list[tuple[PodUID, int]]] = {}
+    for uid, charge in charges:
         for grant in state.ledger.resolved(charge.node, charge.grants):
-            if grant.device in at:
-                found.setdefault(at[grant.device], []).append((uid, grant.milli))
+            found.setdefault(grant.device, []).append((uid, grant.milli))
     return found
 
 
-def _parts(uses: tuple[ShareUse, ...], milli: int, idle_seconds: float) -> Counter[GpuState]:
+def _add_parts(
+    to: Counter[GpuState], uses: tuple[ShareUse, ...], milli: int, idle_seconds: float
+) -> None:
     """What a held part does; several containers of a pod share it."""
     busy = [use.busy for use in uses]
     idle = [use.idle_seconds for use in uses]
     if not uses or None in busy or None in idle:
-        return Counter({GpuState.UNKNOWN: milli})
-    if min(each or 0 for each in idle) >= idle_seconds:
-        return Counter({GpuState.IDLE: milli})
-    used = min(round(DEVICE_MILLI * sum(each or 0.0 for each in busy)), milli)
-    return Counter({GpuState.BUSY: used, GpuState.PART_UNUSED: milli - used})
+        to[GpuState.UNKNOWN] += milli
+    elif min(each or 0 for each in idle) >= idle_seconds:
+        to[GpuState.IDLE] += milli
+    else:
+        used = min(round(DEVICE_MILLI * sum(each or 0.0 for each in busy)), milli)
+        to[GpuState.BUSY] += used
+        to[GpuState.PART_UNUSED] += milli - used
 
 
 def _free(cluster: Cluster, node: int, device: int, milli: int, least_milli: int) -> GpuState:

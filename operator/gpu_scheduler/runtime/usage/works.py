@@ -1,11 +1,11 @@
 """The work that holds GPUs now, each with its pods and what they were seen doing."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.runtime.common.work_name import GPUJOB, WorkName, work_of
+from gpu_scheduler.runtime.usage.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -25,6 +25,7 @@ class LiveWork:
         job: the GPUJob, or the record of its group.
         project: that is charged; empty: none.
         pods: those that hold GPUs, with what each was seen doing; nothing where it was not.
+        shares: of all of them.
         milli: that they hold.
     """
 
@@ -32,18 +33,13 @@ class LiveWork:
     job: GPUJobRecord
     project: ProjectName | str
     pods: list[tuple[PodRecord, tuple[ShareUse, ...]]] = field(default_factory=list)
+    shares: list[ShareUse] = field(default_factory=list)
     milli: int = 0
 
     @property
     def namespace(self) -> str:
         """Where it is."""
         return self.job.namespace
-
-    @property
-    def shares(self) -> Iterator[ShareUse]:
-        """Of all its pods."""
-        for _, shares in self.pods:
-            yield from shares
 
     @property
     def type(self) -> WorkType:
@@ -90,10 +86,10 @@ class LiveWork:
         return sum(each.values()) if each and None not in each.values() else None
 
 
-def live_works(state: ClusterState, seen: SeenUse, now: float) -> dict[str, LiveWork]:
+async def live_works(state: ClusterState, seen: SeenUse, now: float) -> dict[str, LiveWork]:
     """All of it by key; ``now``: monotonic seconds."""
     found: dict[str, LiveWork] = {}
-    for uid, charge in state.ledger.charges.items():
+    async for uid, charge in in_pieces(state.ledger.charges.items()):
         pod = state.pods.known.get(uid)
         if not charge.milli or pod is None:
             continue
@@ -105,7 +101,9 @@ def live_works(state: ClusterState, seen: SeenUse, now: float) -> dict[str, Live
         if work is None:
             project = state.projects.owner(pod.namespace) or ""
             work = found[name.key] = LiveWork(name, job, project)
-        work.pods.append((pod, tuple(seen.shares(pod, now))))
+        shares = tuple(seen.shares(pod, now))
+        work.pods.append((pod, shares))
+        work.shares += shares
         work.milli += charge.milli
     return found
 

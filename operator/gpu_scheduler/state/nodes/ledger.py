@@ -74,6 +74,11 @@ class Ledger:
         _ = self.cluster
         return self._unlisted
 
+    def number_of(self, name: str) -> int | None:
+        """Of a node in ``cluster``; None where it is not there."""
+        _ = self.cluster
+        return self._node_at.get(name)
+
     def has_node(self, name: str) -> bool:
         """Whether the node exists."""
         return name in self._nodes

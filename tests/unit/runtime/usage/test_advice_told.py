@@ -36,44 +36,44 @@ class Case:
         self.told = AdviceTold(self.events, self.stage.state.changes)
         self.stage.state.changes.take_touched()
 
-    def work(self) -> LiveWork:
-        (found,) = live_works(self.stage.state, self.stage.seen, 0.0).values()
+    async def work(self) -> LiveWork:
+        (found,) = (await live_works(self.stage.state, self.stage.seen, 0.0)).values()
         return found
 
-    def take(self, *found: Advice, now: float = 0.0) -> bool:
+    async def take(self, *found: Advice, now: float = 0.0) -> bool:
         """Whether the job's status is to be looked at."""
-        self.told.take(self.work(), found, now)
+        self.told.take(await self.work(), found, now)
         return KEY in self.stage.state.changes.take_touched()
 
 
-def test_it_is_told_once_and_word_for_word_while_the_same_rules_hold() -> None:
+async def test_it_is_told_once_and_word_for_word_while_the_same_rules_hold() -> None:
     case = Case()
-    assert case.take(IDLE)
+    assert await case.take(IDLE)
     again = IDLE.model_copy(update={"message": "it is idle for longer"})
-    assert not case.take(again, now=60.0)
+    assert not await case.take(again, now=60.0)
     assert case.told.of("gpujob-uid") == (IDLE,)
     assert case.events.said == [("GPUJob/job", "Advice", "GPU_IDLE: it is idle (release it)")]
 
 
-def test_an_event_comes_once_a_rule_and_day() -> None:
+async def test_an_event_comes_once_a_rule_and_day() -> None:
     case = Case()
     for now in (0.0, 7200.0, 14400.0):
-        case.take(IDLE, now=now)
-        case.take(now=now + 3600)
+        await case.take(IDLE, now=now)
+        await case.take(now=now + 3600)
     assert len(case.events.said) == 1
-    case.take(SMALL, IDLE, now=20_000.0)
+    await case.take(SMALL, IDLE, now=20_000.0)
     assert len(case.events.said) == 2
-    case.take(now=21_000.0)
-    case.take(IDLE, now=DAY)
+    await case.take(now=21_000.0)
+    await case.take(IDLE, now=DAY)
     assert len(case.events.said) == 3
 
 
-def test_another_leader_repeats_nothing() -> None:
+async def test_another_leader_repeats_nothing() -> None:
     case = Case()
     case.stage.state.gpujobs[KEY].status = {"advice": [IDLE.to_json()]}
-    case.take(IDLE)
+    await case.take(IDLE)
     assert case.events.said == []
-    case.take(SMALL)
+    await case.take(SMALL)
     assert len(case.events.said) == 1
 
 

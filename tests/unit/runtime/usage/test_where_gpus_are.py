@@ -15,11 +15,11 @@ from gpu_scheduler.usage.figures import GpuState
 IDLE_SECONDS = 3600
 
 
-def states(state: ClusterState, seen: SeenUse) -> dict[GpuState, float]:
-    return gpus_by_state(state, seen, 0.0, idle_seconds=IDLE_SECONDS, least_milli=500)
+async def states(state: ClusterState, seen: SeenUse) -> dict[GpuState, float]:
+    return await gpus_by_state(state, seen, 0.0, idle_seconds=IDLE_SECONDS, least_milli=500)
 
 
-def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:
+async def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:
     state = ClusterState("gpu-system")
     seen = SeenUse(state.pods.known)
     state.nodes.changed(make_node("a", gpus=4))
@@ -35,7 +35,7 @@ def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:
             )
         )  # fmt: skip
     seen.take("a", AgentUsage(look=1, shares=tuple(shares)), 0.0)
-    assert states(state, seen) == {
+    assert await states(state, seen) == {
         GpuState.BUSY: pytest.approx(0.5),  # at most the share of 0.3, and 0.2
         GpuState.PART_UNUSED: pytest.approx(0.1),
         GpuState.IDLE: pytest.approx(0.3),
@@ -47,7 +47,7 @@ def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:
     }
 
 
-def test_random_clusters_add_up() -> None:
+async def test_random_clusters_add_up() -> None:
     random = Random(1)
     for _ in range(200):
         state = ClusterState("gpu-system")
@@ -79,6 +79,6 @@ def test_random_clusters_add_up() -> None:
                 )
                 shares += [share, replace(share, container="side")][: random.randint(0, 2)]
             seen.take(name, AgentUsage(look=1, shares=tuple(shares)), 0.0)
-        found = states(state, seen)
+        found = await states(state, seen)
         assert sum(found.values()) == pytest.approx(gpus)
         assert all(each >= 0 for each in found.values())
