@@ -8,6 +8,7 @@ longest time for which the event loop was held up, and writes and bytes of GPUUs
 
 import argparse
 import asyncio
+import gc
 import json
 import time
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 import orjson
 from tests.perf.machine import machine
-from tests.unit.runtime.fake_client import FakeClient
+from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.state.builders import USABLE_MIB, half, make_job, make_node, make_pod
 
 from gpu_scheduler.kube.clock import Clock
@@ -40,9 +41,7 @@ class Cluster:
         """Every container is a GPUJob of its own, with a quarter of a GPU."""
         self.random = Random(seed)
         self.seconds = 1000.0
-        self.client: Any = FakeClient(
-            lambda sent: {"metadata": {"uid": f"uid-{sent.path}"}} if sent.method == "POST" else {}
-        )
+        self.client: Any = FakeClient(_answer)
         clock = Clock(lambda: self.seconds, lambda: 1_700_000_000 + self.seconds)
         self.common = common.build(
             self.client, OperatorSettings(agent_port=1), clock, lambda job: None
@@ -147,6 +146,11 @@ _WINDOW = Window(
 _WINDOWS = (_WINDOW,) * 4
 
 
+async def _answer(sent: Sent) -> Any:
+    await asyncio.sleep(0.001)  # as long as an answer may take; others have their turn
+    return {"metadata": {"uid": f"uid-{sent.path}"}} if sent.method == "POST" else {}
+
+
 async def measured(cluster: Cluster, minutes: int) -> dict[str, Any]:
     """Some minutes of it."""
     stalls: list[float] = []
@@ -212,6 +216,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     cluster = Cluster(options.nodes, options.containers, options.namespaces, options.seed)
+    gc.collect()
+    gc.freeze()  # as the leader does once it knows the cluster
     found = asyncio.run(measured(cluster, options.minutes))
     print(json.dumps({"machine": machine(), "options": vars(options), **found}, indent=2))  # noqa: T201
     return 0
