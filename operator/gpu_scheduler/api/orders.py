@@ -47,10 +47,10 @@ class OrderedPod(_Struct, frozen=True):
         name: Its name.
         containers: Those that hold GPUs.
         job: Its GPUJob, or who made a pod that asks by itself.
-        work: By which its use is summed up: the UID of its GPUJob, or namespace/kind name.
         project: That is charged.
         kill: Its project kills what is above a cap.
         ephemeral: Names of its ephemeral containers by the runtime's id; none has GPUs or a cap.
+        work: By which its use is summed up: the UID of its GPUJob, or namespace/kind name.
     """
 
     uid: str
@@ -58,10 +58,10 @@ class OrderedPod(_Struct, frozen=True):
     name: str
     containers: tuple[OrderedContainer, ...]
     job: str = ""
-    work: str = ""
     project: str = ""
     kill: bool = False
     ephemeral: dict[str, str] = {}
+    work: str = ""
 
 
 class Neighbour(_Struct, frozen=True):
@@ -96,19 +96,19 @@ class Orders(_Struct, frozen=True):
         node_uid: UID of the Node, which owns GPUNode and Lease.
         gpu_node: None while there is none.
         lease_version: resourceVersion of the agent's Lease; empty while there is none.
-        usage_digest: SHA-256 of the key with which the leader asks for use, in hex; empty: nobody
-            may ask.
         pods: Pods that hold GPUs of ours and have not ended.
         others: Other pods of the node that have not ended.
+        usage_digest: SHA-256 of the key with which the leader asks for use, in hex; empty: nobody
+            may ask.
     """
 
     node_uid: str
     v: int = msgspec.field(default=0)
     gpu_node: GPUNodeAt | None = None
     lease_version: str = ""
-    usage_digest: str = ""
     pods: tuple[OrderedPod, ...] = ()
     others: tuple[Neighbour, ...] = ()
+    usage_digest: str = ""
 
 
 _DECODER = msgspec.json.Decoder(Orders)

@@ -18,15 +18,15 @@ from gpu_scheduler.api.orders import (
 )
 
 HELD = OrderedContainer(0, "main", {"GPU-a": 100}, "abc", promised=True)
-POD = OrderedPod("u1", "team-a", "train-0", (HELD,), "train", "job-uid", "a", kill=True)
+POD = OrderedPod("u1", "team-a", "train-0", (HELD,), "train", "a", kill=True, work="job-uid")
 TOLD = Orders(
     "node-uid",
     VERSION,
     GPUNodeAt("u2", "17"),
     "18",
-    "d1",
     (POD,),
     (Neighbour("u3", "kube-system", "dcgm", whole_gpus=True),),
+    "d1",
 )
 
 
