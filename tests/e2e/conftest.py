@@ -36,7 +36,7 @@ SETTINGS = (
     "--set=scheduling.guaranteeSeconds=2,scheduling.patienceSeconds=1",
     "--set=scheduling.minRuntimeSeconds=2,scheduling.shareWindowSeconds=8",
     "--set=leaderElection.leaseSeconds=60,leaderElection.renewDeadlineSeconds=45",
-    f"--set-json=extraEnv={_environment(GPUSCHED_AVOID_SECONDS=1, GPUSCHED_USAGE_SECONDS=2)}",
+    f"--set-json=extraEnv={_environment(GPUSCHED_AVOID_SECONDS=1)}",
     "--set=agent.sampleSeconds=1",
     f"--set-json=agent.extraEnv={_environment(GPUSCHED_AGENT_RENEW_SECONDS=2)}",
 )
@@ -85,10 +85,14 @@ def install_chart(cluster: Running) -> None:
 
 
 def _settings(cluster: Running) -> tuple[str, ...]:
-    """With a history of the node, which goes with the cluster."""
+    """With a history of the node, which goes with the cluster, and use that is looked at often.
+
+    The version before knows nothing of either.
+    """
     folder = cluster.folder / "history"
     history = f"agent.history.enabled=true,agent.history.megabytes=8,agent.history.folder={folder}"
-    return (*SETTINGS, f"--set={history}")
+    often = _environment(GPUSCHED_AVOID_SECONDS=1, GPUSCHED_USAGE_SECONDS=2)
+    return (*SETTINGS, f"--set={history}", f"--set-json=extraEnv={often}")
 
 
 def install_options(cluster: Running) -> None:
