@@ -84,7 +84,9 @@ class Watched:
         if status.get("placements") or "has its place" in status.get("message", ""):
             self.held.add(name)
         accepted = (c["status"] for c in status.get("conditions", ()) if c["type"] == "Accepted")
-        if next(accepted, "Unknown") != "Unknown":
+        # On a busy machine a job says so before the API server has judged its template.
+        is_checked = "is being checked" not in status.get("message", "")
+        if next(accepted, "Unknown") != "Unknown" and is_checked:
             first, _ = self.judged.get(name, (time.monotonic(), {}))
             self.judged[name] = first, status
 
