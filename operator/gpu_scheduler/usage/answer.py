@@ -4,6 +4,7 @@ Ages are told, never times: a node's clock may be wrong. Ratios are 0 to 1. What
 absent, never 0. Fields that a reader does not know are skipped.
 """
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -83,6 +84,16 @@ class Totals(_Struct, frozen=True, kw_only=True):
             peak_mib=max(self.peak_mib, other.peak_mib),
             refused=self.refused + other.refused,
         )
+
+
+def percentile_of(buckets: Sequence[int], percent: int) -> float | None:
+    """Of a histogram of use: the upper end of the step, so never too little; None of nothing."""
+    total, passed = sum(buckets), 0
+    for number, seconds in enumerate(buckets, 1):
+        passed += seconds
+        if total and passed * 100 >= total * percent:
+            return number / len(buckets)
+    return None
 
 
 class ShareUse(_Struct, frozen=True, kw_only=True):

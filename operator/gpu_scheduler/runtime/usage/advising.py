@@ -4,8 +4,6 @@ Of work with several shares the fullest one stands for all where memory is judge
 where time is; whoever holds several devices in a pod is judged by its first one alone.
 """
 
-from collections.abc import Sequence
-
 from gpu_scheduler.core.model.catalogue import Catalogue
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus
 from gpu_scheduler.usage.advice.finding import Finding
@@ -14,8 +12,6 @@ from gpu_scheduler.usage.advice.memory import takes_all
 from gpu_scheduler.usage.advice.oversized import p95_of
 from gpu_scheduler.usage.advice.rules import advise
 from gpu_scheduler.usage.advice.work import Member, Work
-from gpu_scheduler.usage.answer import ShareUse
-from gpu_scheduler.usage.window import Window
 
 _MICRO = 1_000_000
 
@@ -40,10 +36,9 @@ class Adviser:
             price: of one of them for an hour; None: not known.
             now: epoch seconds.
         """
-        shares = list(work.shares)
-        if not shares:
+        if not work.shares:
             return []
-        found = advise(judged(work, shares, model, price, self._idle_seconds))
+        found = advise(judged(work, model, price, self._idle_seconds))
         headline = settle(self._headlines.get(work.name.key), found, now)
         if headline is None:
             return []
@@ -64,14 +59,12 @@ class Adviser:
         self._first = {key: each for key, each in self._first.items() if key in works}
 
 
-def judged(
-    work: LiveWork, shares: Sequence[ShareUse], model: str, price: float | None, idle_seconds: float
-) -> Work:
+def judged(work: LiveWork, model: str, price: float | None, idle_seconds: float) -> Work:
     """What the rules are asked about; see ``Adviser.findings``."""
+    shares = work.shares
     fullest = max(shares, key=lambda share: share.totals.peak_mib)
     busiest = max(shares, key=lambda share: p95_of(share.totals.buckets) or 0.0)
     idle = work.idle_seconds()
-    windows = busiest.windows or ()
     return Work(
         name=work.shown,
         type=work.type,
@@ -90,7 +83,7 @@ def judged(
         peak_mib=fullest.totals.peak_mib,
         busy_p95=p95_of(busiest.totals.buckets),
         refused=sum(share.totals.refused for share in shares),
-        windows=windows,
+        windows=busiest.windows or (),
         takes_all=takes_all(fullest.first_minute_mib, fullest.cap_mib, fullest.windows or ()),
         members=_members(work) if len(work.pods) > 1 else (),
         idle_timeout=idle_seconds,
@@ -106,14 +99,10 @@ def price_of(catalogue: Catalogue, model: str) -> float | None:
 
 def _members(work: LiveWork) -> list[Member]:
     return [
-        Member(pod.name, tuple(_mean(each) for each in (shares[0].windows or ())))
+        Member(pod.name, tuple(each.busy_mean for each in shares[0].windows or ()))
         for pod, shares in work.pods
         if shares
     ]
-
-
-def _mean(window: Window) -> float | None:
-    return window.busy_mean
 
 
 def _capability(text: str) -> float | None:

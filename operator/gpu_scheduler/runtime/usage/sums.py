@@ -2,7 +2,7 @@
 
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.usage.advice.oversized import p95_of
-from gpu_scheduler.usage.answer import BUCKETS, Totals
+from gpu_scheduler.usage.answer import Totals, percentile_of
 
 
 def mean(totals: Totals) -> float | None:
@@ -11,13 +11,8 @@ def mean(totals: Totals) -> float | None:
 
 
 def p50(totals: Totals) -> float | None:
-    """Half of the time it was at most this: the upper end of the step."""
-    passed, whole = 0, sum(totals.buckets)
-    for number, seconds in enumerate(totals.buckets, 1):
-        passed += seconds
-        if whole and 2 * passed >= whole:
-            return number / BUCKETS
-    return None
+    """Half of the time it was at most this."""
+    return percentile_of(totals.buckets, 50)
 
 
 def percent(ratio: float) -> int:

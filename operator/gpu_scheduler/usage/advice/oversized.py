@@ -12,21 +12,14 @@ from gpu_scheduler.usage.advice import phrases
 from gpu_scheduler.usage.advice.finding import Finding, RuleName
 from gpu_scheduler.usage.advice.thresholds import Thresholds
 from gpu_scheduler.usage.advice.work import Work
+from gpu_scheduler.usage.answer import percentile_of
 
 _EXACT = 1e-9  # a product of ratios may miss a multiple of the step by this
 
 
 def p95_of(buckets: Sequence[int]) -> float | None:
-    """Of the histogram of use, seconds by step: the upper end of the step, so never too little."""
-    total = sum(buckets)
-    if not total:
-        return None
-    passed = 0
-    for number, seconds in enumerate(buckets, 1):
-        passed += seconds
-        if passed * 100 >= total * 95:
-            return number / len(buckets)
-    raise AssertionError("all of them are passed at last")
+    """Of the histogram of use, seconds by step."""
+    return percentile_of(buckets, 95)
 
 
 def oversized(work: Work, thresholds: Thresholds) -> Finding | None:
