@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.api.tenant import Tenant
 from tests.e2e.cuda_jobs import WATCHER, python
 from tests.e2e.gpu_jobs import FIRST, Json, wait_running
+from tests.e2e.metrics import leaders_metric
 from tests.e2e.waits import until
 
 from cluster import Running
@@ -43,6 +44,7 @@ def test_a_busy_and_an_idle_container_on_one_device_are_told_apart(
     until(lambda: "idleSince" in shown(tenant, "idles"), "the idle one says since when")
     assert "idleSince" not in shown(tenant, "works")
 
+    assert leaders_metric(operated, "gpusched_silent_agents") == 0  # by who may see no tenant's
     top = json.loads(gpu(operated, tenant, "top", "jobs", "-o", "json"))
     busy = {job["name"]: job["use"]["busyPercent"]["now"] for job in top["jobs"] if job["use"]}
     assert abs(busy["works"] - BUSY) <= 5, top

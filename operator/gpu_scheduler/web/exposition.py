@@ -32,8 +32,9 @@ class _Read:
 
 def _public(metric: Metric) -> Metric | None:
     """What of it names no tenant's namespace; None: nothing."""
-    shown = [sample for sample in metric.samples if _OF_TENANTS not in sample.labels]
-    if len(shown) == len(metric.samples):
+    samples = list(metric.samples)  # walked once: some are made by who walks them
+    shown = [sample for sample in samples if _OF_TENANTS not in sample.labels]
+    if len(shown) == len(samples):
         return metric
     if not shown:
         return None
