@@ -103,7 +103,7 @@ def _of_work(
 ) -> Metric:
     labels = (*_WORK, *more)
     family = GaugeMetricFamily(name, text, labels=labels)
-    # Can be walked, and nothing else: all that the text is made of asks for no more (exposition.py).
+    # Can be walked, and nothing else: exposition.py asks for no more.
     family.samples = cast(list[Sample], _Samples(name, work, figure, labels))
     return family
 
