@@ -1,22 +1,20 @@
 """The table of pages: address, and the function that makes it of a picture of the cluster.
 
-A page is a pure function of the picture, of what the reader may see, and of what was asked for:
-the parts of the address and the parameters after it, as text. None: there is no such thing, or the
-reader may not see it, which nobody can tell apart.
+A page is a pure function of the picture, of what the reader may see, and of what was asked for.
+None: there is no such thing, or the reader may not see it, which nobody can tell apart.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from gpu_scheduler.dashboard.content import gpus, jobs, overview, projects, queue, sweeps
+from gpu_scheduler.dashboard.content.chart import chart
 from gpu_scheduler.dashboard.picture import Picture
+from gpu_scheduler.dashboard.question import Asked, BadQuestionError
 from gpu_scheduler.dashboard.views import View
 from gpu_scheduler.dashboard.visible import Visible
 
-Asked = Mapping[str, str]
-
-
-class BadQuestionError(ValueError):
-    """A parameter that cannot be understood; says which, and what it may be."""
+__all__ = ["PAGES", "Asked", "BadQuestionError", "Page"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,4 +25,15 @@ class Page:
     make: Callable[[Picture, Visible, Asked], View | None]
 
 
-PAGES: tuple[Page, ...] = ()
+PAGES: tuple[Page, ...] = (
+    Page("overview", overview.page),
+    Page("gpus", gpus.page),
+    Page("queue", queue.page),
+    Page("jobs", jobs.page),
+    Page("jobs/{namespace}/{kind}/{name}", jobs.one),
+    Page("projects", projects.page),
+    Page("projects/{name}", projects.one),
+    Page("sweeps", sweeps.page),
+    Page("sweeps/{namespace}/{name}", sweeps.one),
+    Page("chart", chart),
+)

@@ -1,0 +1,125 @@
+"""The sentence of the first page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu_scheduler.dashboard.content.words import (
+    Sentence,
+    amount,
+    count,
+    gpus,
+    is_are,
+    listed,
+    many,
+    sentence,
+)
+from gpu_scheduler.dashboard.views import IdleRow, Lead, ReasonRow
+from gpu_scheduler.usage.figures import GpuState
+
+_HELD = (GpuState.BUSY, GpuState.PART_UNUSED, GpuState.IDLE, GpuState.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What it is made of.
+
+    Attributes:
+        parts: where the GPUs are that the reader sees.
+        nodes: how many.
+        followed: whether agents are asked what GPUs do.
+        silent_agents: that did not answer.
+        idle: who holds and does not use.
+        reasons: why some wait.
+        waiting: how many do.
+        projects: of these.
+        works: how many workloads there are.
+        own: the reader sees nothing but the own work, so that there is no whole to speak of.
+    """
+
+    parts: Mapping[GpuState, float]
+    nodes: int
+    followed: bool
+    silent_agents: int
+    idle: tuple[IdleRow, ...]
+    reasons: tuple[ReasonRow, ...]
+    waiting: int
+    projects: tuple[str, ...]
+    works: int
+    own: bool
+
+
+def lead(known: Known) -> Lead:
+    """What is going on; and who waits."""
+    return Lead(first=_first(known), then=_then(known))
+
+
+def _first(known: Known) -> Sentence:
+    whole = sum(known.parts.values())
+    held = sum(known.parts[state] for state in _HELD)
+    if known.own:
+        start = (
+            sentence(("Your work holds " + gpus(held), "/gpus"))
+            if held
+            else sentence("Your work holds no GPU")
+        )
+    elif not known.nodes:
+        return sentence("No node of this cluster has GPUs that can be seen.")
+    elif not held:
+        start = sentence("None of ", (gpus(whole), "/gpus"), " is allocated")
+    else:
+        start = sentence(
+            (f"{amount(held)} of {gpus(whole)}", "/gpus"), f" {is_are(held)} allocated"
+        )
+    if not held:
+        return (*start, *sentence("."))
+    return (*start, *_used(known, held), *sentence("."), *_idle(known))
+
+
+def _used(known: Known, held: float) -> Sentence:
+    busy, unknown = known.parts[GpuState.BUSY], known.parts[GpuState.UNKNOWN]
+    if not known.followed:
+        return sentence("; nobody asks the nodes what they do with them")
+    if unknown >= held:
+        return sentence("; what they do is not known")
+    text = (amount(busy), "/gpus?colour=use")
+    rest = f", of {amount(unknown)} nobody knows" if amount(unknown) != "0" else ""
+    return sentence(", ", text, f" {is_are(busy)} busy{rest}")
+
+
+def _idle(known: Known) -> Sentence:
+    idle = known.parts[GpuState.IDLE]
+    if amount(idle) == "0" or not known.idle:
+        return ()
+    kinds = {row.type for row in known.idle}
+    noun = {"interactive": "notebook", "service": "service"}.get(
+        next(iter(kinds)) if len(kinds) == 1 else "", "workload"
+    )
+    return sentence(
+        " ", (amount(idle), "/jobs?idle=1"), f" {is_are(idle)} held idle by ",
+        many(len(known.idle), noun), ".",
+    )  # fmt: skip
+
+
+def _then(known: Known) -> Sentence:
+    silent = (
+        f" {many(known.silent_agents, 'agent').capitalize()} "
+        f"{'does' if known.silent_agents == 1 else 'do'} not answer."
+        if known.silent_agents and not known.own
+        else ""
+    )
+    if not known.waiting:
+        nothing = "There is no work yet." if not known.works else "Nothing waits."
+        return sentence(nothing, silent)
+    jobs = (f"{many(known.waiting, 'job')}".capitalize(), "/queue")
+    verb = " waits" if known.waiting == 1 else " wait"
+    most = known.reasons[0]
+    if len(known.reasons) == 1:
+        why: Sentence = sentence(", for ", _reason(most), ".")
+    else:
+        why = sentence(", ", f"{count(most.jobs)} of them for ", _reason(most), ".")
+    of = f" of {listed(known.projects)}" if 0 < len(known.projects) <= 3 else ""
+    return (*sentence(jobs, verb + of), *why, *sentence(silent))
+
+
+def _reason(row: ReasonRow) -> tuple[str, str]:
+    return row.reason, f"/queue?reason={row.reason}"
