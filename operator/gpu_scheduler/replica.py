@@ -84,7 +84,7 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
                 leader = Operator(client, settings, metrics, identity, Sweeping, clock)
                 metrics.operator = leader
                 if settings.agent_port:
-                    metrics.use = leader.usage.cluster.known
+                    metrics.use = leader.usage.cluster.look
                 leads.set()
                 return await _lead(leader, elector, client, stop)
             finally:
@@ -117,6 +117,7 @@ async def _serve(
             ready=metrics.missing,
             state=state,
             token=partial(_token, settings.scrape_token_file),
+            look=metrics.look,
         )
         servers.append(await serve(application, settings.admin_host, settings.admin_port))
     if settings.report_port:

@@ -3,6 +3,7 @@
 Operator and agent are asked by their real collectors: what these do not expose is on no board.
 """
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -96,7 +97,12 @@ class Operated:
             gpu_seconds={_ACCOUNT: held},
             idle_gpu_seconds={_ACCOUNT: held / 2},
         )
-        metrics.use = lambda: use
+
+        async def used() -> ClusterUse:
+            return use
+
+        metrics.use = used
+        asyncio.run(metrics.look())
         return generate_latest(metrics.registry)
 
 

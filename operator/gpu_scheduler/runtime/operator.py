@@ -140,7 +140,7 @@ class Operator:
             eviction.losses,
             self.reports.checkpoints,
             eviction.preemption.costs,
-            self.usage.addresses,
+            *self.usage.followers,
         )
         may_be_allowed = self.jobs.missing.quota_changed, self.jobs.refusals.changed
         return informers.watch(

@@ -10,11 +10,9 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.web.collector import filled, labelled
 
-_PIECE_MILLI = DEVICE_MILLI // 2  # a free part below it is a piece, where nothing waits
 
-
-def nodes(state: ClusterState, cluster: Cluster, least_milli: int) -> Iterator[Metric]:
-    """Of nodes and devices; ``least_milli``: the smallest share that waits, 0 = none does."""
+def nodes(state: ClusterState, cluster: Cluster, piece_milli: int) -> Iterator[Metric]:
+    """Of nodes and devices; ``piece_milli``: smaller free parts of a GPU are pieces."""
     devices = {
         node.name: found[1] for node in cluster.nodes if (found := state.ledger.node(node.name))
     }
@@ -46,7 +44,7 @@ def nodes(state: ClusterState, cluster: Cluster, least_milli: int) -> Iterator[M
     yield GaugeMetricFamily(
         "gpusched_fragmented_gpus",
         "GPUs with a free part below the smallest share that waits; where none does, below 0.5.",
-        value=_fragmented(cluster, least_milli or _PIECE_MILLI),
+        value=_fragmented(cluster, piece_milli),
     )
     agents = state.nodes.agents
     yield labelled(
@@ -66,9 +64,9 @@ def nodes(state: ClusterState, cluster: Cluster, least_milli: int) -> Iterator[M
     )
 
 
-def _fragmented(cluster: Cluster, least_milli: int) -> int:
+def _fragmented(cluster: Cluster, piece_milli: int) -> int:
     return sum(
-        cluster.dev_healthy[d] and 0 < cluster.free_milli[d] < least_milli
+        cluster.dev_healthy[d] and 0 < cluster.free_milli[d] < piece_milli
         for n, node in enumerate(cluster.nodes)
         if not node.unschedulable
         for d in range(cluster.first[n], cluster.first[n + 1])

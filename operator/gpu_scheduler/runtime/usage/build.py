@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.runtime.common.build import CommonParts, Loop
+from gpu_scheduler.runtime.informers.event_handlers import PodFollower
 from gpu_scheduler.runtime.usage.agent_addresses import AgentAddresses
 from gpu_scheduler.runtime.usage.asking import AgentAsker
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
@@ -21,6 +22,7 @@ class UsageParts:
         addresses: of agents; follows the pods.
         seen: what they said.
         cluster: the figures for metrics.
+        minute: what is looked at once a minute.
     """
 
     addresses: AgentAddresses
@@ -28,6 +30,11 @@ class UsageParts:
     cluster: ClusterUses
     asker: AgentAsker | None
     minute: Minute
+
+    @property
+    def followers(self) -> Sequence[PodFollower]:
+        """Those who are told of each pod."""
+        return self.addresses, self.minute.gpu_seconds
 
     def of_job(self, uid: str) -> JobUsage | None:
         """What a GPUJob did with its GPUs; None: no agent has said."""
@@ -38,7 +45,7 @@ class UsageParts:
         """Those that run."""
         if self.asker is None:
             return ()
-        return (self.asker.run, self.minute.run, self.cluster.run)
+        return (self.asker.run, self.minute.run)
 
 
 def build(common: CommonParts) -> UsageParts:

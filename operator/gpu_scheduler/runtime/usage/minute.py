@@ -13,6 +13,7 @@ from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.advice_told import AdviceTold
 from gpu_scheduler.runtime.usage.advising import Adviser, price_of
+from gpu_scheduler.runtime.usage.gpu_seconds import GpuSeconds
 from gpu_scheduler.runtime.usage.kept_work import KeptWork, stamp
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.runtime.usage.sums import job_usage
@@ -32,6 +33,9 @@ class Minute:
         self.told = AdviceTold(common.events, common.state.changes)
         self.objects = UsageObjects(
             common.client, common.clock, terminating=common.state.terminating, over=self._over
+        )
+        self.gpu_seconds = GpuSeconds(
+            common.state, common.settings.idle_seconds, common.clock.monotonic
         )
         self.headlines: Mapping[str, str] = {}
         """The rule that stands at the head of what is said of work, by its key."""
@@ -56,6 +60,7 @@ class Minute:
         """
         now = self._common.clock.monotonic()
         works = await live_works(self._common.state, self._seen, now)
+        await self.gpu_seconds.settle(works.values())
         headlines: dict[str, str] = {}
 
         def told(work: LiveWork, now: float) -> list[Advice]:

@@ -29,8 +29,8 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.listing import parts
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.runtime.status.status_writer import merged
-from gpu_scheduler.runtime.usage.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.kept_work import KeptWork
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.usage.answer import Totals

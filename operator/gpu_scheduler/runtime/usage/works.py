@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.runtime.common.work_name import GPUJOB, WorkName, work_of
-from gpu_scheduler.runtime.usage.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -44,10 +44,7 @@ class LiveWork:
     @property
     def type(self) -> WorkType:
         """What it is for."""
-        if self.name.kind in _SERVICES:
-            return WorkType.SERVICE
-        spec = self.job.spec
-        return WorkType(str(spec.type)) if spec is not None else WorkType.TRAINING
+        return type_of(self.name, self.job)
 
     @property
     def shown(self) -> str:
@@ -106,6 +103,13 @@ async def live_works(state: ClusterState, seen: SeenUse, now: float) -> dict[str
         work.shares += shares
         work.milli += charge.milli
     return found
+
+
+def type_of(name: WorkName, job: GPUJobRecord) -> WorkType:
+    """What work is for."""
+    if name.kind in _SERVICES:
+        return WorkType.SERVICE
+    return WorkType(str(job.spec.type)) if job.spec is not None else WorkType.TRAINING
 
 
 def gpus(milli: int) -> float:

@@ -16,7 +16,7 @@ IDLE_SECONDS = 3600
 
 
 async def states(state: ClusterState, seen: SeenUse) -> dict[GpuState, float]:
-    return await gpus_by_state(state, seen, 0.0, idle_seconds=IDLE_SECONDS, least_milli=500)
+    return await gpus_by_state(state, seen, 0.0, idle_seconds=IDLE_SECONDS, piece_milli=500)
 
 
 async def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:
