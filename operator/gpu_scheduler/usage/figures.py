@@ -32,6 +32,7 @@ class WorkUse:
         project: that is charged; empty: none.
         type: training, interactive or service.
         gpus: that it holds.
+        used: GPUs of these in use, of each share at most the share.
         busy: mean over its shares, weighted by share, of time with a kernel of its own.
         memory_mib: on GPUs, in all.
         memory_limit_mib: that it may hold there.
@@ -46,6 +47,7 @@ class WorkUse:
     project: str = ""
     type: str = "training"
     gpus: float = 0.0
+    used: float | None = None
     busy: float | None = None
     memory_mib: float | None = None
     memory_limit_mib: float | None = None

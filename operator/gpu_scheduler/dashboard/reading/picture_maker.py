@@ -3,6 +3,7 @@
 from gpu_scheduler.api.gpuusage import Workload
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.dashboard.picture import JobDetail, Picture, SweepDetail
+from gpu_scheduler.dashboard.reading.chart import chart_of
 from gpu_scheduler.dashboard.reading.job import job_detail
 from gpu_scheduler.dashboard.reading.nodes import node_rows
 from gpu_scheduler.dashboard.reading.projects import project_rows
@@ -16,6 +17,7 @@ from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
 from gpu_scheduler.runtime.usage.works import LiveWork, live_works
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds, job_key
+from gpu_scheduler.usage.giving_back import give_back
 
 SECONDS = 1.0  # that a picture may be old
 _HOUR = 3600
@@ -120,7 +122,9 @@ class PictureMaker:
 
     def chart(self, project: str, span: str) -> Chart | None:
         """GPUs over time."""
-        return chart_of(self._leader.usage.charts, project, span, self._leader.common.clock.now())
+        return chart_of(
+            self._leader.usage.charts.charts, project, span, self._leader.common.clock.now()
+        )
 
 
 def _text(ref: Ref) -> str:
@@ -138,19 +142,9 @@ def idle_rows(rows: tuple[JobRow, ...], at: float) -> tuple[IdleRow, ...]:
             gpus=row.held,
             idle_since=row.idle_since,
             gpu_hours=row.held * (at - row.idle_since) / _HOUR,
-            command=_gives_back(row.ref),
+            command=give_back(row.ref.kind, row.ref.namespace, row.ref.name),
         )
         for row in rows
         if row.held > 0 and row.idle_since is not None
     ]
     return tuple(sorted(found, key=lambda row: -row.gpu_hours))
-
-
-def _gives_back(ref: Ref) -> str:
-    if ref.kind == "GPUJob":
-        return f"kubectl gpu suspend {ref.name} -n {ref.namespace}"
-    if ref.kind in ("Deployment", "StatefulSet", "ReplicaSet"):
-        return f"kubectl scale {ref.kind.lower()} {ref.name} -n {ref.namespace} --replicas=0"
-    if ref.kind == "Gang":
-        return f"kubectl delete pods -n {ref.namespace} -l gpu-scheduler.io/gang={ref.name}"
-    return f"kubectl delete {ref.kind.lower()} {ref.name} -n {ref.namespace}"

@@ -124,9 +124,7 @@ class WorkRows:
             if group is not None:
                 waiting.setdefault(of_group(self._state, group), []).append(group)
         holding = {
-            ref_of(work.name, work.job): work
-            for work in works.values()
-            if work.name.kind != GPUJOB
+            ref_of(work.name, work.job): work for work in works.values() if work.name.kind != GPUJOB
         }
         return [
             self._owner(ref, holding.get(ref), waiting.get(ref, []), headlines, at)

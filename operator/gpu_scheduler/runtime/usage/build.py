@@ -8,6 +8,7 @@ from gpu_scheduler.runtime.common.build import CommonParts, Loop
 from gpu_scheduler.runtime.informers.event_handlers import PodFollower
 from gpu_scheduler.runtime.usage.agent_addresses import AgentAddresses
 from gpu_scheduler.runtime.usage.asking import AgentAsker
+from gpu_scheduler.runtime.usage.charts import ChartKeeper
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
@@ -23,6 +24,7 @@ class UsageParts:
         seen: what they said.
         cluster: the figures for metrics.
         minute: what is looked at once a minute.
+        charts: of the cluster and of projects.
     """
 
     addresses: AgentAddresses
@@ -30,6 +32,7 @@ class UsageParts:
     cluster: ClusterUses
     asker: AgentAsker | None
     minute: Minute
+    charts: ChartKeeper
 
     @property
     def followers(self) -> Sequence[PodFollower]:
@@ -45,7 +48,7 @@ class UsageParts:
         """Those that run."""
         if self.asker is None:
             return ()
-        return (self.asker.run, self.minute.run)
+        return (self.asker.run, self.minute.run, self.charts.run)
 
 
 def build(common: CommonParts) -> UsageParts:
@@ -57,4 +60,5 @@ def build(common: CommonParts) -> UsageParts:
     if settings.agent_port:
         asker = AgentAsker(addresses, common.usage_keys, settings.agent_port, seen, clock.monotonic)
     minute = Minute(common, seen)
-    return UsageParts(addresses, seen, ClusterUses(common, seen, minute), asker, minute)
+    cluster = ClusterUses(common, seen, minute)
+    return UsageParts(addresses, seen, cluster, asker, minute, ChartKeeper(common, cluster))

@@ -50,6 +50,7 @@ class ClusterUses:
             project=str(work.project),
             type=str(work.type),
             gpus=gpus(work.milli),
+            used=work.used(),
             busy=work.busy(),
             memory_mib=work.summed("memory_mib"),
             memory_limit_mib=work.summed("cap_mib"),

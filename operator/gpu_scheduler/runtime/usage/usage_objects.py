@@ -137,6 +137,11 @@ class UsageObjects:
                     del there[key]
         return over
 
+    def kept(self, namespace: str, key: str) -> Workload | None:
+        """What the object says, or is about to say, of a workload; None: nothing."""
+        known = self._kept.get(namespace, {}).get(key)
+        return known.shown if known is not None else None
+
     def lately(self) -> set[str]:
         """Keys of work that may get GPUs again, or whose end may still be written."""
         since = self._clock.now() - _WRITTEN_SECONDS

@@ -67,6 +67,13 @@ class LiveWork:
             return None
         return sum(share * (busy or 0.0) for share, busy in known) / whole
 
+    def used(self) -> float | None:
+        """GPUs in use, of each share at most the share; None: not known of one."""
+        known = [(share.share, share.busy) for share in self.shares]
+        if not known or any(busy is None for _, busy in known):
+            return None
+        return sum(min(share, busy or 0.0) for share, busy in known)
+
     def idle_seconds(self) -> int | None:
         """Since the last kernel of any of it; None: not known of one."""
         known = [share.idle_seconds for share in self.shares]

@@ -42,7 +42,7 @@ def test_what_nobody_saw_is_a_gap_and_a_clock_set_back_changes_nothing() -> None
 
 def test_since_when_a_project_borrows() -> None:
     chart = Chart()
-    for number in range(0, 3 * 360):
+    for number in range(3 * 360):
         borrowed = 0.0 if number in (100, 101) else 1.5
         chart.add(NOW + 10 * number, {"borrowed": borrowed})
     until = NOW + 10 * (3 * 360 - 1)
