@@ -7,6 +7,7 @@ import numpy as np
 from gpu_scheduler.dashboard.views import Chart
 from gpu_scheduler.runtime.usage.chart import SERIES, Charts
 
+# Whether the fine one, and how many of its steps.
 _POINTS: Mapping[str, tuple[bool, int]] = {
     "1h": (True, 360),
     "24h": (False, 144),

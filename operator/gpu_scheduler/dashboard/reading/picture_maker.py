@@ -71,21 +71,20 @@ class PictureMaker:
 
     def _advice(self, rows: tuple[JobRow, ...]) -> tuple[AdviceRow, ...]:
         """Of what holds GPUs, most GPUs first."""
-        found = []
-        for row in sorted((row for row in rows if row.advice), key=lambda row: -row.held):
-            kept = self._kept(row.ref)
-            for each in kept.advice if kept is not None else ():
-                found.append(
-                    AdviceRow(
-                        ref=row.ref,
-                        project=row.project,
-                        rule=each.rule,
-                        since=epoch_seconds(each.since or "") or None,
-                        message=each.message,
-                        command=each.command,
-                    )
-                )
-        return tuple(found)
+        advised = sorted((row for row in rows if row.advice), key=lambda row: -row.held)
+        return tuple(
+            AdviceRow(
+                ref=row.ref,
+                project=row.project,
+                rule=each.rule,
+                since=epoch_seconds(each.since or "") or None,
+                message=each.message,
+                command=each.command,
+            )
+            for row in advised
+            if (kept := self._kept(row.ref)) is not None
+            for each in kept.advice
+        )
 
     def _kept(self, ref: Ref) -> Workload | None:
         job = self._job(ref)

@@ -1,8 +1,8 @@
-"""GPUs over time, of the cluster and of each project: an hour in steps of ten seconds, a week in
-steps of ten minutes.
+"""GPUs over time, of the cluster and of each project.
 
-Steps are numbered from the epoch, so what another leader kept goes on where it ended; what nobody
-saw is a gap. Pure; a serial form of all of it fits into one object.
+An hour in steps of ten seconds, and a week in steps of ten minutes. Steps are numbered from the
+epoch, so what another leader kept goes on where it ended; what nobody saw is a gap. Pure; a serial
+form of all of it fits into one object.
 """
 
 import zlib
@@ -67,7 +67,7 @@ class _Ring:
         self.last, self.looks = step, 0
 
     def restore(self, kept: bytes, number: int, last: int, looks: int) -> None:
-        """Take over what ``packed`` made of the ring ``number`` of several; nothing: it is not there."""
+        """Take over what ``_packed`` made of ring ``number``; it is left out where that was."""
         size = 4 * self.values.size
         part = kept[number * size : (number + 1) * size]
         if len(part) != size or last < 0:
