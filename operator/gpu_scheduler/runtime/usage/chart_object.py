@@ -40,7 +40,7 @@ class ChartObject:
             return Charts()
         self._uid = found["metadata"]["uid"]
         text = (found.get("status") or {}).get("charts")
-        if not text:
+        if not text or not isinstance(text, str):
             return Charts()
         try:
             return Charts.loads(base64.b64decode(text, validate=True))
