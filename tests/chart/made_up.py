@@ -18,7 +18,7 @@ from tests.unit.runtime.fake_client import FakeClient
 from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
 
-from gpu_scheduler.agent.driver import THERMAL, Load
+from gpu_scheduler.agent.driver import THERMAL, Load, Vitals
 from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.usage import Usage
 from gpu_scheduler.core.steps import STEPS
@@ -111,7 +111,7 @@ def of_agent() -> bytes:
     metrics = AgentMetrics(NODE)
     look = builders.sample(builders.seen(1, 1000))
     load = Load(0.1, 250.0, 60.0, tensor_ratio=0.01, throttled=frozenset({THERMAL}))
-    first = replace(look.devices[0], load=load, xids={79: 1}, uncorrected_ecc=2)
+    first = replace(look.devices[0], load=load, xids={79: 1}, vitals=Vitals(uncorrected_ecc=2))
     metrics.sample = replace(look, devices=(first,))
     metrics.usage = Usage((builders.use(builders.seen(1, 1000)),), {})
     metrics.last_active = {gpu(0): 1.7e9}

@@ -90,6 +90,10 @@ class SeenUse:
         """How many did not answer the last time."""
         return sum(node.silent for node in self._nodes.values())
 
+    def heard(self) -> Mapping[str, float]:
+        """When the agents that are there answered last, by node; monotonic seconds."""
+        return {name: node.at for name, node in self._nodes.items() if node.look}
+
     def shares(self, pod: PodRecord, now: float) -> Collection[ShareUse]:
         """Of a pod, as far as its agent was heard of late; ``now``: monotonic seconds."""
         node = self._nodes.get(pod.node)

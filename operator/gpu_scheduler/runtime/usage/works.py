@@ -52,6 +52,14 @@ class LiveWork:
         name = self.name
         return name.name if name.kind == GPUJOB else f"{name.kind}/{name.name}"
 
+    def requested_gpus(self) -> float | None:
+        """What a GPUJob asks for, with all pods that may run at once; None: in MiB, or nobody."""
+        asked = self.job.requests.values() if self.name.kind == GPUJOB else ()
+        devices = [(role.at_once * each.count, each) for role in asked for each in role.devices]
+        if not devices or any(each.mib for _, each in devices):
+            return None
+        return gpus(sum(count * each.milli for count, each in devices))
+
     def totals(self) -> Totals:
         """Of what runs."""
         found = Totals()
