@@ -119,7 +119,12 @@ def of_agent() -> bytes:
     metrics = AgentMetrics(NODE)
     look = builders.sample(builders.seen(1, 1000))
     load = Load(0.1, 250.0, 60.0, tensor_ratio=0.01, throttled=frozenset({THERMAL}))
-    first = replace(look.devices[0], load=load, xids={79: 1}, vitals=Vitals(uncorrected_ecc=2, remapped_after_corrected=1))
+    first = replace(
+        look.devices[0],
+        load=load,
+        xids={79: 1},
+        vitals=Vitals(uncorrected_ecc=2, remapped_after_corrected=1),
+    )
     metrics.sample = replace(look, devices=(first,))
     metrics.usage = Usage((builders.use(builders.seen(1, 1000)),), {})
     metrics.last_active = {gpu(0): 1.7e9}

@@ -101,19 +101,13 @@ class SeenUse:
             return ()
         return node.pods.get(pod.uid, {}).values()
 
-    def ended(self, work: str) -> Totals:
-        """The sums of all shares of a work that have ended, on all nodes."""
-        found = Totals()
-        for node in self._nodes.values():
-            if work in node.ended:
-                found += node.ended[work]
-        return found
-
     def totals(self, work: str) -> tuple[Totals, int]:
         """The sums of all its shares, and the most memory that one of them might hold, MiB."""
-        found, cap_mib = self.ended(work), 0
+        found, cap_mib = Totals(), 0
         for node in self._nodes.values():
             cap_mib = max(cap_mib, node.caps_mib.get(work, 0))
+            if work in node.ended:
+                found += node.ended[work]
             if work in node.running:
                 found += node.running[work]
         return found, cap_mib

@@ -11,7 +11,7 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.advice.work import WorkType
-from gpu_scheduler.usage.answer import ShareUse, Totals
+from gpu_scheduler.usage.answer import ShareUse
 
 _SERVICES = frozenset({"deployment", "statefulset", "daemonset", "replicaset"})
 
@@ -59,13 +59,6 @@ class LiveWork:
         if not devices or any(each.mib for _, each in devices):
             return None
         return gpus(sum(count * each.milli for count, each in devices))
-
-    def totals(self) -> Totals:
-        """Of what runs."""
-        found = Totals()
-        for share in self.shares:
-            found += share.totals
-        return found
 
     def busy(self) -> float | None:
         """Share of time with a kernel, mean over its shares; None: not known of one."""
