@@ -8,6 +8,7 @@ error.
 """
 
 import asyncio
+import gc
 import logging
 import signal
 import uuid
@@ -34,6 +35,7 @@ from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
 from gpu_scheduler.web.dump_socket import DumpSocket
+from gpu_scheduler.web.gc_pauses import GcPauses
 from gpu_scheduler.web.metrics import OperatorMetrics
 from gpu_scheduler.web.reports import app as reports_app
 from gpu_scheduler.web.stalls import StallWatch
@@ -42,6 +44,7 @@ log = logging.getLogger(__name__)
 
 _READS_IN_FLIGHT = 20  # beside the placing writes
 _DRAIN_SECONDS = 5.0
+_Server = Listener | StallWatch | DumpSocket | GcPauses
 
 
 async def run(settings: OperatorSettings, connection: Connection) -> int:
@@ -96,9 +99,7 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
                     await server.cleanup()
 
 
-async def _serve(
-    settings: OperatorSettings, metrics: OperatorMetrics
-) -> list[Listener | StallWatch | DumpSocket]:
+async def _serve(settings: OperatorSettings, metrics: OperatorMetrics) -> list[_Server]:
     def state() -> str:
         return "leader" if metrics.operator else "standby"
 
@@ -110,7 +111,8 @@ async def _serve(
         leader = leading()
         return leader.planning.dump() if leader is not None else None
 
-    servers: list[Listener | StallWatch | DumpSocket] = [StallWatch(metrics.stall_seconds)]
+    gc.callbacks.append(metrics.gc_pauses)
+    servers: list[_Server] = [StallWatch(metrics.stall_seconds), metrics.gc_pauses]
     if settings.admin_port:
         application = admin_app(
             metrics.registry,

@@ -28,6 +28,7 @@ from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.usage import build as usage
 from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, ShareUse, Totals, dumps, parse
 from gpu_scheduler.usage.window import Window
+from gpu_scheduler.web.metrics import OperatorMetrics
 
 _PERIOD_SECONDS = 10
 _ROUNDS_OF_MINUTE = 6
@@ -47,7 +48,7 @@ class Cluster:
         self.common = common.build(
             self.client, OperatorSettings(agent_port=1), clock, lambda job: None
         )
-        self.parts = usage.build(self.common)
+        self.parts = usage.build(self.common, OperatorMetrics(self.client, clock))
         self._resources = CustomResources(self.common.state, changed=lambda key: None)
         self.shares: dict[str, list[ShareUse]] = {f"node-{n}": [] for n in range(nodes)}
         for node in self.shares:

@@ -77,6 +77,10 @@ class Workload(ApiModel):
     started_at: Time | None = Field(None, description="When it got its first GPU.")
     ended_at: Time | None = Field(None, description="When it gave back the last.")
     gpu_seconds: Whole = Field(0, description="GPUs × seconds that it held.")
+    used_gpu_seconds: Whole | None = Field(
+        None,
+        description="Of these used: time with a kernel, at most the share; absent: not known.",
+    )
     busy: Busy = Field(Busy.model_validate({}), description="Use of its GPUs.")
     memory_mib: Memory = Field(Memory.model_validate({}), description="Device memory.")
     host: HostUse = Field(HostUse.model_validate({}), description="CPU and memory beside it.")

@@ -6,7 +6,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.request import ProjectName
-from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.web.collector import filled, labelled
 
@@ -21,6 +21,11 @@ def nodes(state: ClusterState, cluster: Cluster, piece_milli: int) -> Iterator[M
         "Share of a device that is given out.",
         labels=["node", "gpu", "uuid", "model"],
     )
+    memory = GaugeMetricFamily(
+        "gpusched_gpu_memory_allocated_bytes",
+        "Memory of a device that is given out.",
+        labels=["node", "gpu", "uuid", "model"],
+    )
     held: dict[str, int] = {}
     for n, node in enumerate(cluster.nodes):
         first, held[node.name] = cluster.first[n], 0
@@ -28,10 +33,11 @@ def nodes(state: ClusterState, cluster: Cluster, piece_milli: int) -> Iterator[M
             milli = DEVICE_MILLI - cluster.free_milli[d]
             held[node.name] += milli
             uuid = "" if device.id == str(device.index) else device.id  # labels know none
-            ratio.add_metric(
-                [node.name, str(device.index), uuid, device.model], milli / DEVICE_MILLI
-            )
+            labels = [node.name, str(device.index), uuid, device.model]
+            ratio.add_metric(labels, milli / DEVICE_MILLI)
+            memory.add_metric(labels, (device.usable_mib - cluster.free_mib[d]) * MIB)
     yield ratio
+    yield memory
     counts = ((name, len(each)) for name, each in devices.items())
     yield labelled(GaugeMetricFamily, "gpusched_node_gpus", "GPUs.", "node", counts)
     yield labelled(

@@ -34,12 +34,14 @@ from gpu_scheduler.runtime.reports.token_reviews import RESULTS
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import Stage
 from gpu_scheduler.usage.figures import ClusterUse
-from gpu_scheduler.web import cluster_metrics, pending_metrics, usage_metrics
+from gpu_scheduler.web import cluster_metrics, pending_metrics, sweep_metrics, usage_metrics
 from gpu_scheduler.web.collector import Collector, filled, labelled
+from gpu_scheduler.web.gc_pauses import GcPauses
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _STEP_BUCKETS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _REASON_SECONDS = 2.0
+_WORK_BUCKETS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400)
 _STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
@@ -65,6 +67,13 @@ class OperatorMetrics(Collector):
         self._bind = self._seconds(
             "bind", "Duration of the write that places a pod.", _CYCLE_BUCKETS
         )
+        self._queue_wait = self._of_work(
+            "queue_wait", "From the beginning of work until it got its first GPU."
+        )
+        self._job_run = self._of_work(
+            "job_run", "From the first GPU of a GPUJob that is over until its last."
+        )
+        self.gc_pauses = GcPauses()
         self._stall = self._seconds(
             "event_loop_stall",
             "How late the event loop came back to a timer that rings 20 times a second.",
@@ -74,6 +83,10 @@ class OperatorMetrics(Collector):
     def _seconds(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
         full = f"gpusched_{name}_seconds"
         return Histogram(full, text, buckets=buckets, registry=self.registry)
+
+    def _of_work(self, name: str, text: str) -> Histogram:
+        full = f"gpusched_{name}_seconds"
+        return Histogram(full, text, ["type"], buckets=_WORK_BUCKETS, registry=self.registry)
 
     def missing(self) -> str:
         """What a leader cannot see, for ``/readyz``; a stand-by looks at nothing."""
@@ -86,6 +99,14 @@ class OperatorMetrics(Collector):
     def bind_seconds(self, seconds: float) -> None:
         """See ``Observations``."""
         self._bind.observe(seconds)
+
+    def queue_wait_seconds(self, seconds: float, work_type: str) -> None:
+        """See ``Observations``."""
+        self._queue_wait.labels(work_type).observe(seconds)
+
+    def job_run_seconds(self, seconds: float, work_type: str) -> None:
+        """See ``Observations``."""
+        self._job_run.labels(work_type).observe(seconds)
 
     def cycle_seconds(self, seconds: float, steps: Sequence[float]) -> None:
         """See ``Observations``; steps are counted by hand, in a third of the time."""
@@ -110,6 +131,7 @@ class OperatorMetrics(Collector):
         yield GaugeMetricFamily(
             "gpusched_leader", "1 while this replica leads.", value=float(self.operator is not None)
         )
+        yield self.gc_pauses.figures()
         requests = CounterMetricFamily(
             "gpusched_api_requests", "Requests to the API server.", labels=["method", "outcome"]
         )
@@ -134,6 +156,8 @@ class OperatorMetrics(Collector):
             yield _watches(self._client.watches)
             yield from self._cluster(self.operator)
             yield from _jobs(self.operator)
+            state = self.operator.state
+            yield from sweep_metrics.figures(state.gpujobs.values(), state.projects)
             yield from _counts(self.operator)
         if self._used is not None:
             yield from usage_metrics.figures(self._used)

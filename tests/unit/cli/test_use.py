@@ -83,8 +83,8 @@ def test_times_have_a_zone() -> None:
 
 
 def test_efficiency_is_what_was_used_of_what_was_held() -> None:
-    assert used(gpu_seconds=7200, busy=used().busy).efficiency_percent is None
-    half = next(workloads(usage(busy_job(gpu_seconds=7200, gpus=0.5))))
+    assert used(gpu_seconds=7200).efficiency_percent is None
+    half = next(workloads(usage(busy_job(gpu_seconds=7200, used_gpu_seconds=6120))))
     assert (half.held_gpu_hours, half.used_gpu_hours, half.efficiency_percent) == (2.0, 1.7, 85)
     exact = used(gpu_seconds=7200, used_gpu_seconds=1800)
     assert (exact.used_gpu_hours, exact.efficiency_percent) == (0.5, 25)
@@ -153,7 +153,7 @@ def test_a_sparkline_has_a_glyph_a_point_and_a_blank_where_nobody_knows() -> Non
 
 STATUS = {
     "gpuSeconds": 3600,
-    "busyGPUSeconds": 900,
+    "usedGPUSeconds": 900,
     "meanPercent": 25,
     "p50Percent": 20,
     "p95Percent": 90,

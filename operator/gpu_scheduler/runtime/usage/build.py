@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.runtime.common.build import CommonParts, Loop
+from gpu_scheduler.runtime.common.observations import Observations
 from gpu_scheduler.runtime.informers.event_handlers import PodFollower
 from gpu_scheduler.runtime.usage.agent_addresses import AgentAddresses
 from gpu_scheduler.runtime.usage.asking import AgentAsker
@@ -13,11 +14,12 @@ from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.runtime.usage.sums import job_usage
+from gpu_scheduler.runtime.usage.work_times import WorkTimes
 
 
 @dataclass(frozen=True, slots=True)
 class UsageParts:
-    """Nothing runs where agents are not asked.
+    """Where agents are not asked, only what needs none of them runs.
 
     Attributes:
         addresses: of agents; follows the pods.
@@ -25,6 +27,7 @@ class UsageParts:
         cluster: the figures for metrics.
         minute: what is looked at once a minute.
         charts: of the cluster and of projects.
+        times: how long work waits and runs.
     """
 
     addresses: AgentAddresses
@@ -33,11 +36,12 @@ class UsageParts:
     asker: AgentAsker | None
     minute: Minute
     charts: ChartKeeper
+    times: WorkTimes
 
     @property
     def followers(self) -> Sequence[PodFollower]:
         """Those who are told of each pod."""
-        return self.addresses, self.minute.gpu_seconds
+        return self.addresses, self.minute.gpu_seconds, self.times
 
     def of_job(self, uid: str) -> JobUsage | None:
         """What a GPUJob did with its GPUs; None: no agent has said."""
@@ -47,11 +51,11 @@ class UsageParts:
     def loops(self) -> Sequence[Loop]:
         """Those that run."""
         if self.asker is None:
-            return ()
-        return (self.asker.run, self.minute.run, self.charts.run)
+            return (self.times.run,)
+        return (self.times.run, self.asker.run, self.minute.run, self.charts.run)
 
 
-def build(common: CommonParts) -> UsageParts:
+def build(common: CommonParts, observations: Observations) -> UsageParts:
     """Make them."""
     settings, clock = common.settings, common.clock
     addresses = AgentAddresses(settings.lease_namespace)
@@ -61,4 +65,12 @@ def build(common: CommonParts) -> UsageParts:
         asker = AgentAsker(addresses, common.usage_keys, settings.agent_port, seen, clock.monotonic)
     minute = Minute(common, seen)
     cluster = ClusterUses(common, seen, minute)
-    return UsageParts(addresses, seen, cluster, asker, minute, ChartKeeper(common, cluster))
+    return UsageParts(
+        addresses,
+        seen,
+        cluster,
+        asker,
+        minute,
+        ChartKeeper(common, cluster),
+        WorkTimes(common.state, observations),
+    )

@@ -40,7 +40,14 @@ class ClusterUses:
             gpu_seconds=self._minute.gpu_seconds.held(),
             idle_gpu_seconds=self._minute.gpu_seconds.idle(),
             silent_agents=self._seen.silent_agents(),
+            heard=self._heard(),
         )
+
+    def _heard(self) -> dict[str, float]:
+        """Our own clock says when: a node's may be wrong."""
+        clock = self._common.clock
+        ahead = clock.now() - clock.monotonic()
+        return {node: ahead + at for node, at in self._seen.heard().items()}
 
     def _work(self, work: LiveWork) -> WorkUse:
         cpu = work.of_containers("cpu_milli")
@@ -51,6 +58,7 @@ class ClusterUses:
             type=str(work.type),
             gpus=gpus(work.milli),
             used=work.used(),
+            requested_gpus=work.requested_gpus(),
             busy=work.busy(),
             memory_mib=work.summed("memory_mib"),
             memory_limit_mib=work.summed("cap_mib"),

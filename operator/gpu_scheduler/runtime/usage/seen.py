@@ -93,6 +93,10 @@ class SeenUse:
         """How many did not answer the last time."""
         return sum(node.silent for node in self._nodes.values())
 
+    def heard(self) -> Mapping[str, float]:
+        """When the agents that are there answered last, by node; monotonic seconds."""
+        return {name: node.at for name, node in self._nodes.items() if node.look}
+
     def shares(self, pod: PodRecord, now: float) -> Collection[ShareUse]:
         """Of a pod, as far as its agent was heard of late; ``now``: monotonic seconds."""
         node = self._nodes.get(pod.node)
@@ -107,19 +111,13 @@ class SeenUse:
             return None
         return known.devices.get(uuid)
 
-    def ended(self, work: str) -> Totals:
-        """The sums of all shares of a work that have ended, on all nodes."""
-        found = Totals()
-        for node in self._nodes.values():
-            if work in node.ended:
-                found += node.ended[work]
-        return found
-
     def totals(self, work: str) -> tuple[Totals, int]:
         """The sums of all its shares, and the most memory that one of them might hold, MiB."""
-        found, cap_mib = self.ended(work), 0
+        found, cap_mib = Totals(), 0
         for node in self._nodes.values():
             cap_mib = max(cap_mib, node.caps_mib.get(work, 0))
+            if work in node.ended:
+                found += node.ended[work]
             if work in node.running:
                 found += node.running[work]
         return found, cap_mib

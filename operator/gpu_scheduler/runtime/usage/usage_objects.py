@@ -42,8 +42,13 @@ _KEPT_SECONDS = 7 * 86400.0
 _WRITTEN_SECONDS = 600.0  # after which the sums of what ended stand in its object and status
 _AT_ONCE = 8
 _TRY_AGAIN_SECONDS = 30.0
+_SAID_EVERY = 120  # tries, an hour of them: a kind that is missing is missing for long
 
 Told = Callable[[LiveWork, float], list[Advice]]
+
+
+class _NamespaceGoneError(Exception):
+    """There is no such namespace."""
 
 
 class UsageObjects:
@@ -79,16 +84,21 @@ class UsageObjects:
 
     async def restore(self) -> None:
         """Read what a leader before this one wrote; until then nothing is overwritten."""
+        tries = 0
         while True:
             try:
                 async for part in parts(self._client, of_group(GROUP, VERSION, GPUUSAGES)):
                     for raw in part.objects:
                         self._take(orjson.loads(bytes(raw)))
+                if tries:
+                    log.info("GPUUsages can be read again")
                 return
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:
-                log.warning("GPUUsages cannot be read, so none is written: %s", error)
+                if tries % _SAID_EVERY == 0:
+                    log.warning("GPUUsages cannot be read, so none is written: %s", error)
+            tries += 1
             await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
     def _take(self, body: Mapping[str, Any]) -> None:
@@ -107,13 +117,13 @@ class UsageObjects:
             self._kept.setdefault(namespace, {})[_key(namespace, shown)] = KeptWork.of(shown)
 
     async def update(
-        self, works: Mapping[str, LiveWork], ended: Callable[[str], Totals], told: Told
+        self, works: Mapping[str, LiveWork], totals: Callable[[str], Totals], told: Told
     ) -> list[str]:
         """Take over a minute; what has ended in it.
 
         Args:
             works: what holds GPUs now, by key.
-            ended: sums of all shares of a work that have ended.
+            totals: sums of all shares of a work since it began, those that have ended too.
             told: what to change about work.
         """
         now = self._clock.now()
@@ -123,13 +133,13 @@ class UsageObjects:
             kept = there.get(key)
             if kept is None:
                 kept = there[key] = KeptWork.begin(work, now)
-            kept.update(work, ended(key) + work.totals(), told(work, now), now)
+            kept.update(work, totals(key), told(work, now), now)
         async for namespace, there in in_pieces(self._kept.items()):
             for key, kept in tuple(there.items()):
                 if key in works:
                     continue
                 if not kept.ended and self._over(kept, namespace):
-                    kept.end(ended(key), now)
+                    kept.end(totals(key), now)
                     over.append(key)
                 elif not kept.ended:
                     kept.rest()
@@ -177,11 +187,19 @@ class UsageObjects:
             self._failures.over(namespace)
         except errors.NotLeader:
             raise
+        except _NamespaceGoneError:
+            self._forget(namespace)
         except errors.ApiError as error:
             if self._failures.note(namespace, error):
                 log.warning("GPUUsage of %s not written: %s", namespace, error)
         except Exception:
             unexpected("usage", namespace)
+
+    def _forget(self, namespace: str) -> None:
+        """The namespace is gone, and who might have asked."""
+        for known in (self._kept, self._written, self._uids):
+            known.pop(namespace, None)
+        self._failures.over(namespace)
 
     async def _write(self, namespace: str, body: Mapping[str, Any], stamp: str) -> None:
         if namespace not in self._uids:
@@ -209,6 +227,10 @@ class UsageObjects:
             made = await self._client.create(path, body, dict)
         except errors.Conflict:
             made = await self._client.get(f"{path}/{NAME}", dict)
+        except errors.NotFound as error:  # of a kind that is missing the answer names nothing
+            if error.details.name == namespace:
+                raise _NamespaceGoneError from error
+            raise
         self.writes += 1
         self._uids[namespace] = made["metadata"]["uid"]
 

@@ -11,7 +11,7 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.advice.work import WorkType
-from gpu_scheduler.usage.answer import ShareUse, Totals
+from gpu_scheduler.usage.answer import ShareUse
 
 _SERVICES = frozenset({"deployment", "statefulset", "daemonset", "replicaset"})
 
@@ -52,12 +52,13 @@ class LiveWork:
         name = self.name
         return name.name if name.kind == GPUJOB else f"{name.kind}/{name.name}"
 
-    def totals(self) -> Totals:
-        """Of what runs."""
-        found = Totals()
-        for share in self.shares:
-            found += share.totals
-        return found
+    def requested_gpus(self) -> float | None:
+        """What a GPUJob asks for, with all pods that may run at once; None: in MiB, or nobody."""
+        asked = self.job.requests.values() if self.name.kind == GPUJOB else ()
+        devices = [(role.at_once * each.count, each) for role in asked for each in role.devices]
+        if not devices or any(each.mib for _, each in devices):
+            return None
+        return gpus(sum(count * each.milli for count, each in devices))
 
     def busy(self) -> float | None:
         """Share of time with a kernel, mean over its shares; None: not known of one."""

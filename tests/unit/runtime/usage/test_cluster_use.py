@@ -1,6 +1,7 @@
 """The figures of ``/metrics``: as old as their asker, and made for askers alone."""
 
-from tests.unit.runtime.usage.stage import UsageStage
+import pytest
+from tests.unit.runtime.usage.stage import NODE, UsageStage
 from tests.unit.state.builders import half, make_node, make_pod
 
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
@@ -21,6 +22,26 @@ async def test_who_asks_sees_what_an_agent_said_a_moment_ago() -> None:
         stage.answers(10.0)
         (work,) = (await uses.look()).work
         assert work.busy == busy
+
+
+async def test_when_an_agent_was_heard_is_told_by_our_own_clock_until_it_goes() -> None:
+    stage = UsageStage()
+    uses = figures(stage)
+    stage.answers()
+    at = stage.common.clock.now()
+    stage.seconds += 300
+    assert (await uses.look()).heard == {NODE: pytest.approx(at)}
+    stage.seen.forget(NODE)
+    stage.seconds += 1
+    assert (await uses.look()).heard == {}
+
+
+async def test_a_gpujob_says_what_it_asks_for_beside_what_it_holds() -> None:
+    stage = UsageStage()
+    stage.job()  # two pods at once, half a GPU each
+    stage.runs()
+    (work,) = (await figures(stage).look()).work
+    assert (work.gpus, work.requested_gpus) == (0.5, 1)
 
 
 async def test_a_free_part_below_the_smallest_share_that_waits_is_a_piece() -> None:
