@@ -12,7 +12,7 @@ from gpu_scheduler.dashboard.views import JobRow, Phase, Ref
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.runtime.common.work_name import GPUJOB
-from gpu_scheduler.runtime.usage.works import LiveWork
+from gpu_scheduler.runtime.usage.works import LiveWork, requested_gpus
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
 from gpu_scheduler.state.pods.pod import Stage
@@ -99,7 +99,7 @@ class WorkRows:
             phase=phase,
             reason=str(status.get("reason") or ""),
             message=str(status.get("message") or ""),
-            asked=_asked(job) / DEVICE_MILLI,
+            asked=requested_gpus(job) or 0.0,
             held=held,
             running=int(pods.get("running") or 0),
             succeeded=int(pods.get("succeeded") or 0),
@@ -176,14 +176,6 @@ class WorkRows:
             advice=advice,
             sweep=False,
         )
-
-
-def _asked(job: GPUJobRecord) -> int:
-    """Milli-GPU of all pods at once; sizes in MiB count as nothing."""
-    return sum(
-        role.at_once * sum(each.count * each.milli for each in role.devices)
-        for role in job.requests.values()
-    )
 
 
 def _ended(status: Mapping[str, Any]) -> float | None:

@@ -3,20 +3,14 @@
 import base64
 import binascii
 import logging
-from typing import Any
 
 from gpu_scheduler.api.gpuusage import CLUSTER_NAME
-from gpu_scheduler.api.names import API_VERSION, GROUP, VERSION
-from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.paths import of_group
-from gpu_scheduler.runtime.status.status_writer import merged
 from gpu_scheduler.runtime.usage.chart import BadChartsError, Charts
+from gpu_scheduler.runtime.usage.usage_writes import UsageWrites
 
 log = logging.getLogger(__name__)
-
-_GPUUSAGES = "gpuusages"
 
 
 class ChartObject:
@@ -26,7 +20,7 @@ class ChartObject:
         """``client``: fenced by the Lease; ``namespace``: the operator's."""
         self._client = client
         self._namespace = namespace
-        self._uid = ""
+        self._writes = UsageWrites(client, CLUSTER_NAME)
 
     async def read(self) -> Charts:
         """What a leader before this one kept; none where there is nothing, or nothing of ours.
@@ -35,10 +29,10 @@ class ChartObject:
             ApiError: the API server does not say.
         """
         try:
-            found = await self._client.get(self._path(CLUSTER_NAME), dict)
+            found = await self._client.get(self._writes.path(self._namespace), dict)
         except errors.NotFound:
             return Charts()
-        self._uid = found["metadata"]["uid"]
+        self._writes.uids[self._namespace] = found["metadata"]["uid"]
         text = (found.get("status") or {}).get("charts")
         if not text or not isinstance(text, str):
             return Charts()
@@ -54,32 +48,5 @@ class ChartObject:
         Raises:
             ApiError: it was not written.
         """
-        if not self._uid:
-            self._uid = await self._make()
-        patch = {"charts": base64.b64encode(charts.dumps()).decode(), "observedAt": stamp}
-        path = self._path(CLUSTER_NAME, "status")
-        try:
-            await send(self._client, merged(path, self._uid, patch))
-        except errors.ApiError as error:
-            if isinstance(error, errors.NotFound) or errors.another_object(error):
-                self._uid = ""  # somebody deleted it: it is made again
-            raise
-
-    async def _make(self) -> str:
-        body: dict[str, Any] = {
-            "apiVersion": API_VERSION,
-            "kind": "GPUUsage",
-            "metadata": {"name": CLUSTER_NAME, "namespace": self._namespace},
-        }
-        try:
-            path = of_group(GROUP, VERSION, _GPUUSAGES, self._namespace)
-            made = await self._client.create(path, body, dict)
-        except errors.Conflict:
-            made = await self._client.get(self._path(CLUSTER_NAME), dict)
-        uid: str = made["metadata"]["uid"]
-        return uid
-
-    def _path(self, name: str, subresource: str = "") -> str:
-        return of_group(
-            GROUP, VERSION, _GPUUSAGES, self._namespace, name=name, subresource=subresource
-        )
+        packed = base64.b64encode(charts.dumps()).decode()
+        await self._writes.write(self._namespace, {"charts": packed, "observedAt": stamp})

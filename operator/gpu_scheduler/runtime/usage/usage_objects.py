@@ -20,8 +20,7 @@ from gpu_scheduler.api.gpuusage import (
     GPUUsageStatus,
     Workload,
 )
-from gpu_scheduler.api.names import API_VERSION, GROUP, VERSION
-from gpu_scheduler.jobs.write import send
+from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
@@ -30,14 +29,13 @@ from gpu_scheduler.kube.listing import parts
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.in_pieces import in_pieces
-from gpu_scheduler.runtime.status.status_writer import merged
 from gpu_scheduler.runtime.usage.kept_work import KeptWork
+from gpu_scheduler.runtime.usage.usage_writes import GPUUSAGES, NamespaceGoneError, UsageWrites
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.usage.answer import Totals
 
 log = logging.getLogger(__name__)
 
-GPUUSAGES = "gpuusages"
 _KEPT_SECONDS = 7 * 86400.0
 _WRITTEN_SECONDS = 600.0  # after which the sums of what ended stand in its object and status
 _AT_ONCE = 8
@@ -45,10 +43,6 @@ _TRY_AGAIN_SECONDS = 30.0
 _SAID_EVERY = 120  # tries, an hour of them: a kind that is missing is missing for long
 
 Told = Callable[[LiveWork, float], list[Advice]]
-
-
-class _NamespaceGoneError(Exception):
-    """There is no such namespace."""
 
 
 class UsageObjects:
@@ -76,11 +70,14 @@ class UsageObjects:
         self._over = over
         self._kept: dict[str, dict[str, KeptWork]] = {}  # by namespace and key
         self._written: dict[str, Mapping[str, Any]] = {}  # by namespace, without the time
-        self._uids: dict[str, str] = {}
         self._failures: Failures[str] = Failures(clock.monotonic)
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        self.writes = 0
+        self._writes = UsageWrites(client, NAME)
+
+    @property
+    def writes(self) -> int:
         """Requests that wrote."""
+        return self._writes.count
 
     async def restore(self) -> None:
         """Read what a leader before this one wrote; until then nothing is overwritten."""
@@ -106,7 +103,7 @@ class UsageObjects:
         if meta["name"] != NAME:
             return
         namespace = meta["namespace"]
-        self._uids[namespace] = meta["uid"]
+        self._writes.uids[namespace] = meta["uid"]
         try:
             found = GPUUsageStatus.model_validate(status)
         except ValidationError as error:
@@ -187,7 +184,7 @@ class UsageObjects:
             self._failures.over(namespace)
         except errors.NotLeader:
             raise
-        except _NamespaceGoneError:
+        except NamespaceGoneError:
             self._forget(namespace)
         except errors.ApiError as error:
             if self._failures.note(namespace, error):
@@ -197,42 +194,13 @@ class UsageObjects:
 
     def _forget(self, namespace: str) -> None:
         """The namespace is gone, and who might have asked."""
-        for known in (self._kept, self._written, self._uids):
+        for known in (self._kept, self._written, self._writes.uids):
             known.pop(namespace, None)
         self._failures.over(namespace)
 
     async def _write(self, namespace: str, body: Mapping[str, Any], stamp: str) -> None:
-        if namespace not in self._uids:
-            await self._make(namespace)
-        path = of_group(GROUP, VERSION, GPUUSAGES, namespace, name=NAME, subresource="status")
-        # Absent fields of workloads go with their list, which is replaced whole.
-        patch = {**body, "observedAt": stamp}
-        try:
-            await send(self._client, merged(path, self._uids[namespace], patch))
-        except errors.ApiError as error:
-            if isinstance(error, errors.NotFound) or errors.another_object(error):
-                self._uids.pop(namespace, None)  # somebody deleted it: it is made again
-            raise
-        self.writes += 1
+        await self._writes.write(namespace, {**body, "observedAt": stamp})
         self._written[namespace] = body
-
-    async def _make(self, namespace: str) -> None:
-        body = {
-            "apiVersion": API_VERSION,
-            "kind": "GPUUsage",
-            "metadata": {"name": NAME, "namespace": namespace},
-        }
-        path = of_group(GROUP, VERSION, GPUUSAGES, namespace)
-        try:
-            made = await self._client.create(path, body, dict)
-        except errors.Conflict:
-            made = await self._client.get(f"{path}/{NAME}", dict)
-        except errors.NotFound as error:  # of a kind that is missing the answer names nothing
-            if error.details.name == namespace:
-                raise _NamespaceGoneError from error
-            raise
-        self.writes += 1
-        self._uids[namespace] = made["metadata"]["uid"]
 
 
 def status_of(works: Iterable[KeptWork]) -> GPUUsageStatus:

@@ -54,11 +54,7 @@ class LiveWork:
 
     def requested_gpus(self) -> float | None:
         """What a GPUJob asks for, with all pods that may run at once; None: in MiB, or nobody."""
-        asked = self.job.requests.values() if self.name.kind == GPUJOB else ()
-        devices = [(role.at_once * each.count, each) for role in asked for each in role.devices]
-        if not devices or any(each.mib for _, each in devices):
-            return None
-        return gpus(sum(count * each.milli for count, each in devices))
+        return requested_gpus(self.job) if self.name.kind == GPUJOB else None
 
     def busy(self) -> float | None:
         """Share of time with a kernel, mean over its shares; None: not known of one."""
@@ -123,3 +119,12 @@ def type_of(name: WorkName, job: GPUJobRecord) -> WorkType:
 def gpus(milli: int) -> float:
     """GPUs of milli-GPU."""
     return milli / DEVICE_MILLI
+
+
+def requested_gpus(job: GPUJobRecord) -> float | None:
+    """What a GPUJob asks for, with all pods that may run at once; None: in MiB, or nothing."""
+    asked = job.requests.values()
+    devices = [(role.at_once * each.count, each) for role in asked for each in role.devices]
+    if not devices or any(each.mib for _, each in devices):
+        return None
+    return gpus(sum(count * each.milli for count, each in devices))
