@@ -8,7 +8,7 @@ from gpu_scheduler.api.gpuusage import Workload
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.content.words import amount
 from gpu_scheduler.dashboard.picture import JobDetail
-from gpu_scheduler.dashboard.views import Curve, Placed, Step, Used
+from gpu_scheduler.dashboard.rows import Curve, Placed, Step, Used
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
