@@ -39,6 +39,19 @@ def self_test(output: Path | None) -> None:
         output.write_text(verdict.to_json())
 
 
+@command.command("processes")
+def processes() -> None:
+    """Who is on this node's GPUs now, as JSON: run in the agent's pod by kubectl gpu top gpus."""
+    from gpu_scheduler.agent.driver import DriverError
+    from gpu_scheduler.agent.process import processes_now
+    from gpu_scheduler.agent.settings import load
+
+    try:
+        click.echo(json.dumps(processes_now(load())))
+    except DriverError as error:
+        raise click.ClickException(str(error)) from None
+
+
 @command.command("history")
 @click.option("--json", "as_json", is_flag=True, help="All of it, for scripts.")
 def history(as_json: bool) -> None:
