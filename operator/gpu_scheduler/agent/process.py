@@ -22,7 +22,7 @@ from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.heartbeat import Heartbeat
 from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.history_clock import HistoryClock
-from gpu_scheduler.agent.history.history_file import rings
+from gpu_scheduler.agent.history.history_file import remove, rings
 from gpu_scheduler.agent.history.marks import Marks
 from gpu_scheduler.agent.history.recorder import FILE, Recorder
 from gpu_scheduler.agent.history.slot import LOOK_SECONDS
@@ -212,6 +212,14 @@ def kept_rows(settings: AgentSettings) -> list[dict[str, Any]]:
     clock = HistoryClock(_boot_id())
     slots = rings(Path(settings.history_folder) / FILE, clock)
     return rows(slots, int(clock.now()) // LOOK_SECONDS)
+
+
+def remove_history(settings: AgentSettings) -> list[Path]:
+    """Remove what this node's history is kept in; the files that there were.
+
+    An agent that runs goes on in the file that it has open, which is gone with it.
+    """
+    return remove(Path(settings.history_folder) / FILE)
 
 
 def processes_now(settings: AgentSettings, driver: Driver | None = None) -> list[dict[str, Any]]:
