@@ -13,6 +13,7 @@ from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.advice_told import AdviceTold
 from gpu_scheduler.runtime.usage.advising import Adviser, price_of
+from gpu_scheduler.runtime.usage.earlier_runs import EarlierRuns, comparable, workers_of
 from gpu_scheduler.runtime.usage.gpu_seconds import GpuSeconds
 from gpu_scheduler.runtime.usage.kept_work import KeptWork, stamp
 from gpu_scheduler.runtime.usage.seen import SeenUse
@@ -31,6 +32,7 @@ class Minute:
         self._common = common
         self._seen = seen
         self._adviser = Adviser(common.settings.idle_seconds)
+        self._earlier = EarlierRuns()
         self.told = AdviceTold(common.events, common.state.changes)
         self.objects = UsageObjects(
             common.client, common.clock, terminating=common.state.terminating, over=self._over
@@ -62,6 +64,7 @@ class Minute:
         now = self._common.clock.monotonic()
         works = await live_works(self._common.state, self._seen, now)
         await self.gpu_seconds.settle(works.values())
+        await self._look_for_earlier_runs(works)
         headlines: dict[str, str] = {}
 
         def told(work: LiveWork, now: float) -> list[Advice]:
@@ -101,14 +104,24 @@ class Minute:
 
         self._common.state.changes.touch_statuses(changed)
 
+    async def _look_for_earlier_runs(self, works: Mapping[str, LiveWork]) -> None:
+        devices = self._common.state.nodes.agents.devices
+        one_model = len({each.model for there in devices.values() for each in there}) <= 1
+        jobs = (work.job for work in works.values() if work.name.kind == GPUJOB)
+        if any(workers_of(job) > 1 and comparable(job, one_model=one_model) for job in jobs):
+            known = self._common.state.gpujobs.values()
+            await self._earlier.look(known, self._common.clock.now(), one_model=one_model)
+
     def _advice(self, work: LiveWork, now: float) -> list[Advice]:
         model = self._model(work)
         price = price_of(self._common.state.classes.catalogue, model)
+        earlier = self._earlier.of(work.job) if work.name.kind == GPUJOB else None
+        found = self._adviser.findings(work, model, price, now, earlier)
         return [
             Advice(
                 rule=str(each.rule), since=stamp(since), message=each.message, command=each.command
             )
-            for each, since in self._adviser.findings(work, model, price, now)[:MOST]
+            for each, since in found[:MOST]
         ]
 
     def _model(self, work: LiveWork) -> str:
