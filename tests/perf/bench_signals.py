@@ -107,10 +107,10 @@ async def _measure(running: Running, size: Size, made: Bounds, result: dict[str,
 async def _fill(bench: Bench, client: Client) -> None:
     """Apply all jobs, and wait until so many run as there is room for."""
     size = bench.size
-    await bench.operators.start("fill", signals=False)
     jobs = (gpu_job(n, namespace_of(n, size), size.milli) for n in range(size.jobs))
     applied = await apply(client, jobs)
     say(f"  {size.jobs} jobs applied: {applied.to_json()}")
+    await bench.operators.start("fill", signals=False)
     async with asyncio.timeout(_FILL_SECONDS):
         while (running := len(bench.pods.running)) < size.containers:
             await bench.rest(2.0)

@@ -1,8 +1,8 @@
 """The cluster for signals: projects, agents' pods and addresses, and an operator of a phase.
 
-Settings are those that the chart gives its Deployment, with and without ``agent.history.enabled``;
-addresses and ports are loopback ones. As root, what runs has bounds on its memory: the operator
-that of the chart.
+Settings are those that the chart gives its Deployment, with and without ``agent.history.enabled``,
+but for a Lease that outlasts a busy machine; addresses and ports are loopback ones. As root, what
+runs has bounds on its memory: the operator that of the chart.
 """
 
 import asyncio
@@ -36,6 +36,7 @@ _CHART = str(ROOT / "charts" / "gpu-scheduler")
 _MIB = 1 << 20
 _CONTROL_PLANE_MIB = 10 * 1024
 _AGENTS_SECONDS = 120.0
+_CALM_LEASE = {"GPUSCHED_LEASE_SECONDS": "90", "GPUSCHED_RENEW_DEADLINE_SECONDS": "75"}
 _AT_ONCE = 16
 
 
@@ -123,6 +124,7 @@ class OperatorStand:
         self.notes = folder / f"{name}.notes"
         environment = await asyncio.to_thread(chart_environment, self._running, signals)
         environment |= {
+            **_CALM_LEASE,
             "BENCH_NOTES": str(self.notes),
             "GPUSCHED_ADMIN_HOST": "127.0.0.1",
             "GPUSCHED_ADMIN_PORT": str(self.admin_port),
