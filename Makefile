@@ -160,6 +160,10 @@ bench-ports: setup ## What strangers at its ports cost the operator: scrapes, id
 bench-memory: setup ## What the operator keeps in memory of jobs, pods and namespaces (OPTIONS=--help)
 	@$(PYTHON) -m tests.perf.bench_memory $(OPTIONS)
 
+.PHONY: bench-signals
+bench-signals: setup ## What signals cost the operator at 1,000 GPUs, with agents that are no good too (OPTIONS=--help)
+	@$(PYTHON) -m tests.perf.bench_signals $(OPTIONS)
+
 .PHONY: bench-commands
 bench-commands: setup ## What `kubectl gpu` costs who types it, on a cluster with 1,000 jobs
 	@$(PYTHON) -m tests.perf.bench_commands
