@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from gpu_scheduler.api.gpujob import GPUJobSpec, Phase
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.limits.bounded import digest
-from gpu_scheduler.runtime.usage.in_pieces import in_pieces
+from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
 from gpu_scheduler.usage.advice.work import EarlierRun
 
