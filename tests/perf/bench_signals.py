@@ -11,10 +11,12 @@ and a table; the JSON is in build/bench/signals.json too.
 import argparse
 import asyncio
 import json
+import signal
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import uvloop
@@ -46,7 +48,10 @@ from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.reflector import Reflector
 
 _RESULT = ROOT / "build" / "bench" / "signals.json"
-_FILL_SECONDS = 1200.0
+_FILL_SECONDS = 3600.0
+_PORTION = 100  # jobs; of more at once a busy machine makes the pods too late
+_WAITING_SECONDS = 1.0  # between portions of those that wait
+_LOOK_SECONDS = 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if (value := getattr(options, name)) is not None
     }
     size = replace(SMALL if options.small else FULL, **chosen)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     result: dict[str, Any] = {"machine": machine(), "size": size.to_json(), "phases": []}
     with bounds() as made, cluster(options.name, nodes=size.nodes, qps=RAISED_QPS) as running:
         made.control_plane(running)
@@ -105,18 +111,28 @@ async def _measure(running: Running, size: Size, made: Bounds, result: dict[str,
 
 
 async def _fill(bench: Bench, client: Client) -> None:
-    """Apply all jobs, and wait until so many run as there is room for."""
+    """Apply all jobs, those that find room no faster than they begin to run."""
     size = bench.size
-    jobs = (gpu_job(n, namespace_of(n, size), size.milli) for n in range(size.jobs))
-    applied = await apply(client, jobs)
-    say(f"  {size.jobs} jobs applied: {applied.to_json()}")
     await bench.operators.start("fill", signals=False)
+    jobs = iter([gpu_job(n, namespace_of(n, size), size.milli) for n in range(size.jobs)])
     async with asyncio.timeout(_FILL_SECONDS):
-        while (running := len(bench.pods.running)) < size.containers:
-            await bench.rest(2.0)
-    say(f"  {running} of them run")
+        for count in range(0, size.containers, _PORTION):
+            await apply(client, islice(jobs, min(_PORTION, size.containers - count)))
+            await _until_running(bench, count)
+            if count % 1000 == 0:
+                say(f"  {len(bench.pods.running)} run")
+        await _until_running(bench, size.containers)
+        while portion := list(islice(jobs, _PORTION)):
+            await apply(client, portion)
+            await bench.rest(_WAITING_SECONDS)
+    say(f"  {len(bench.pods.running)} run, {size.jobs - size.containers} wait")
     await bench.rest(size.settle_seconds)
     await bench.operators.stop()
+
+
+async def _until_running(bench: Bench, count: int) -> None:
+    while len(bench.pods.running) < count:
+        await bench.rest(_LOOK_SECONDS)
 
 
 if __name__ == "__main__":
