@@ -101,6 +101,11 @@ ADVICE_SEED ?= 1
 advice: setup ## Kinds of work at random, ADVICE=50 of each from ADVICE_SEED=1, and what they are advised
 	@ADVICE=$(ADVICE) ADVICE_SEED=$(ADVICE_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/usage/advice/confusion.py
 
+AFTER ?= 0
+.PHONY: advice-applied
+advice-applied: setup ## A job changed as advised, on the real node: 40 minutes, AFTER=1 for 40 more (needs root)
+	@AFTER=$(AFTER) $(PYTHON) -m pytest -q -s -n0 tests/e2e/advice_applied.py
+
 PLANS ?= 30000
 PLANS_SEED ?= 1
 .PHONY: plans

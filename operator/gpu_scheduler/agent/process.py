@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
+
 from gpu_scheduler import __version__
 from gpu_scheduler.agent import processes, selftest
 from gpu_scheduler.agent.agent import Agent, LookTiming
@@ -156,12 +158,17 @@ class AgentProcess:
         others = self.agent.self_test.layers[1:] if self.agent.self_test else ()
         self.agent.self_test = selftest.verdict(layer, *others)
 
+    def application(self) -> web.Application:
+        """All that is answered at the agent's port."""
+        made = admin_app(self.metrics.registry, ready=self._missing, state=lambda: "agent")
+        made.add_routes([route(lambda: self._usage_digest, self._answering)])
+        return made
+
     async def _serve(self) -> Listener | None:
         if not self._settings.admin_port:
             return None
-        application = admin_app(self.metrics.registry, ready=self._missing, state=lambda: "agent")
-        application.add_routes([route(lambda: self._usage_digest, self._answering)])
-        return await serve(application, self._settings.admin_host, self._settings.admin_port)
+        host, port = self._settings.admin_host, self._settings.admin_port
+        return await serve(self.application(), host, port)
 
     def _missing(self) -> str:
         if not self._ordered.is_set():
