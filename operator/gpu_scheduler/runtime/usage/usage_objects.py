@@ -6,13 +6,12 @@ objects themselves say what ended and how the curves went on; sums come from the
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
 from pydantic import ValidationError
 
-from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.gpuusage import (
     MOST_BYTES,
     MOST_WORKLOADS,
@@ -31,7 +30,7 @@ from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.status.status_writer import merged
 from gpu_scheduler.runtime.usage.in_pieces import in_pieces
-from gpu_scheduler.runtime.usage.kept_work import KeptWork
+from gpu_scheduler.runtime.usage.kept_work import Advised, KeptWork
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.usage.answer import Totals
 
@@ -43,7 +42,7 @@ _WRITTEN_SECONDS = 600.0  # after which the sums of what ended stand in its obje
 _AT_ONCE = 8
 _TRY_AGAIN_SECONDS = 30.0
 
-Told = Callable[[LiveWork, float], list[Advice]]
+Told = Callable[[LiveWork, float], Advised | None]
 
 
 class UsageObjects:
@@ -105,6 +104,11 @@ class UsageObjects:
         self._written[namespace] = _without_time(status)
         for shown in found.workloads:
             self._kept.setdefault(namespace, {})[_key(namespace, shown)] = KeptWork.of(shown)
+
+    def held(self) -> Iterator[tuple[str, Workload]]:
+        """What held GPUs when the objects were written last, by key."""
+        for there in self._kept.values():
+            yield from ((key, kept.shown) for key, kept in there.items() if kept.shown.pods)
 
     async def update(
         self, works: Mapping[str, LiveWork], ended: Callable[[str], Totals], told: Told
