@@ -11,6 +11,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.common.work_name import GPUJOB
+from gpu_scheduler.runtime.status.pod_advice import PodAdvice
 from gpu_scheduler.runtime.usage.advice_told import AdviceTold
 from gpu_scheduler.runtime.usage.advising import Adviser, price_of
 from gpu_scheduler.runtime.usage.earlier_runs import EarlierRuns, comparable, workers_of
@@ -32,6 +33,7 @@ class Minute:
         self._adviser = Adviser(common.settings.idle_seconds)
         self._earlier = EarlierRuns()
         self.told = AdviceTold(common.events, common.state.changes)
+        self.pod_advice = PodAdvice(common.state, clock=common.clock.monotonic)
         self.objects = UsageObjects(
             common.client, common.clock, terminating=common.state.terminating, over=self._over
         )
@@ -78,6 +80,9 @@ class Minute:
                 return None
             key, found = work.name.key, self._advice(work, now)
             self.told.take(work, found, now)
+            if work.name.kind != GPUJOB:
+                pods = [pod for pod, _ in work.pods]
+                self.pod_advice.take(pods, found[0] if found else None)
             if found:
                 headlines[key] = found[0].rule
             return Advised(found, self._adviser.since(key), self.told.events(key, now))
@@ -86,6 +91,7 @@ class Minute:
         self.headlines = headlines
         self._tell_statuses(over)
         self._adviser.keep(works)
+        self.pod_advice.keep({pod.uid for work in works.values() for pod, _ in work.pods})
         self.told.keep(works.keys() | self.objects.lately())
         self._seen.keep_ended(works.keys() | self.objects.lately())
         await self.objects.write()
