@@ -9,9 +9,10 @@ from statistics import fmean
 from gpu_scheduler.core.model.catalogue import Catalogue
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.earlier_runs import workers_of
+from gpu_scheduler.runtime.usage.kept_work import Advised
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus
-from gpu_scheduler.usage.advice.finding import Finding
-from gpu_scheduler.usage.advice.headline import Headline, settle
+from gpu_scheduler.usage.advice.finding import Finding, RuleName
+from gpu_scheduler.usage.advice.headline import SILENCE, Headline, settle
 from gpu_scheduler.usage.advice.memory import takes_all
 from gpu_scheduler.usage.advice.oversized import p95_of
 from gpu_scheduler.usage.advice.rules import advise
@@ -62,6 +63,22 @@ class Adviser:
             self._first[key] = first
         others = [(each, now) for each in found if each.rule != rule]
         return [(self._first[key], since), *others] if key in self._first else others
+
+    def take_over(self, key: str, advised: Advised) -> None:
+        """Go on from what another leader said of a work."""
+        if not advised.since:
+            return
+        if not advised.advice:
+            self._headlines[key] = SILENCE, advised.since
+            return
+        first = advised.advice[0]
+        if first.rule in RuleName.__members__:
+            self._headlines[key] = first.rule, advised.since
+            self._first[key] = Finding(RuleName(first.rule), first.message, first.command)
+
+    def since(self, key: str) -> float:
+        """When its headline, or silence after one, began, epoch seconds; 0: there never was one."""
+        return self._headlines.get(key, (SILENCE, 0.0))[1]
 
     def keep(self, works: dict[str, LiveWork]) -> None:
         """Forget all others."""
