@@ -44,6 +44,7 @@ def of_operator() -> list[Metric]:
     metrics.operator = cast(Operator, MagicMock())
     metrics.operator.common.clock.now.return_value = 0.0  # type: ignore[attr-defined]
     metrics.use = ClusterUse
+    metrics.dashboard = MagicMock()
     return _sorted(metrics.registry.collect())
 
 

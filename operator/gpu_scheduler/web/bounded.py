@@ -68,7 +68,7 @@ class ConnectionLimits:
     gives_notice: bool = False
 
 
-_LONG = "lives long"
+_LONG = web.RequestKey("lives long", bool)
 
 
 def lives_long(request: web.Request) -> None:

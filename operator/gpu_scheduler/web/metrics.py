@@ -31,8 +31,14 @@ from gpu_scheduler.runtime.reports.token_reviews import RESULTS
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import Stage
 from gpu_scheduler.usage.figures import ClusterUse
-from gpu_scheduler.web import cluster_metrics, pending_metrics, usage_metrics
+from gpu_scheduler.web import (
+    cluster_metrics,
+    dashboard_metrics,
+    pending_metrics,
+    usage_metrics,
+)
 from gpu_scheduler.web.collector import Collector, filled, labelled
+from gpu_scheduler.web.dashboard_metrics import DashboardFigures
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _STEP_BUCKETS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -44,7 +50,8 @@ _STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 class OperatorMetrics(Collector):
     """One process' metrics. ``operator`` is set once this replica leads.
 
-    ``use`` as well, where what GPUs do is followed: what is known of it, as a value.
+    ``use`` as well, where what GPUs do is followed: what is known of it, as a value. ``dashboard``
+    where that is served.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
@@ -52,6 +59,7 @@ class OperatorMetrics(Collector):
         super().__init__(clock)
         self.operator: Operator | None = None
         self.use: Callable[[], ClusterUse] | None = None
+        self.dashboard: DashboardFigures | None = None
         self._client = client
         self._pending: tuple[float, pending_metrics.Pending] | None = None
         self._cycle = self._seconds(
@@ -121,6 +129,8 @@ class OperatorMetrics(Collector):
             yield from self._cluster(self.operator)
             yield from _jobs(self.operator)
             yield from _counts(self.operator)
+        if self.dashboard is not None:
+            yield from dashboard_metrics.figures(self.dashboard)
         if self.use is not None:
             yield from usage_metrics.figures(self.use())
 

@@ -33,6 +33,8 @@ MOST_BODY_BYTES = 128 << 10
 _BODY_SECONDS = 5.0
 _LINES = 200  # of a log, where nothing is said
 
+STREAMS = web.AppKey("streams", Streams)
+"""Those that are open."""
 Ask = Callable[[WhatIf, Reader, Visible], Awaitable[WhatIfAnswer]]
 
 
@@ -80,6 +82,7 @@ def app(parts: Parts) -> web.Application:
     handlers = _Handlers(parts, views)
     made = web.Application(client_max_size=MOST_BODY_BYTES)
     made.on_response_prepare.append(strict)
+    made[STREAMS] = handlers.streams
 
     async def close(application: web.Application) -> None:
         parts.access.close()
@@ -146,7 +149,7 @@ class _Handlers:
         self._parts = parts
         self._views = views
         self._questions = Questions(parts.pages)
-        self._streams = Streams(parts.access, views, parts.picture, parts.clock, parts.streams)
+        self.streams = Streams(parts.access, views, parts.picture, parts.clock, parts.streams)
 
     async def view(self, request: web.Request, asker: Asker) -> web.StreamResponse:
         question = self._questions.read(request.path_qs.removeprefix(API))
@@ -177,7 +180,7 @@ class _Handlers:
 
     async def stream(self, request: web.Request, asker: Asker) -> web.StreamResponse:
         question = self._questions.read(request.query.get("view", ""))
-        return await self._streams.answer(request, asker.reader, question)
+        return await self.streams.answer(request, asker.reader, question)
 
     async def logs(self, request: web.Request, asker: Asker) -> web.StreamResponse:
         asked, at = request.query, request.match_info

@@ -74,15 +74,13 @@ class EncodedViews:
         key = question.key, visible
         found = self._known.get(key)
         if found is None:
-            making, known = self._making, self._known
-            task = making.get(key)
+            task = self._making.get(key)
             if task is None:
-                task = making[key] = asyncio.create_task(self._make(picture, question, visible))
-                task.add_done_callback(lambda _: making.pop(key, None))
+                made = self._make(key, picture, question, visible)
+                task = self._making[key] = asyncio.create_task(made)
+                task.add_done_callback(_heard)
             # One who goes away must not take it from the others.
             found = await asyncio.shield(task)
-            size = 2 * len(found.body) if isinstance(found, Encoded) else 0
-            known.put(key, found, size + len(repr(question.key)))
         return found if isinstance(found, Encoded) else None
 
     async def zipped(self, view: Encoded) -> bytes:
@@ -95,12 +93,26 @@ class EncodedViews:
         return view.zipped
 
     async def _make(
-        self, picture: Picture, question: Question, visible: Visible
+        self, key: _Key, picture: Picture, question: Question, visible: Visible
     ) -> Encoded | _Nothing:
-        if question.page.live:
-            return _made(picture, question, visible)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _made, picture, question, visible)
+        making, known = self._making, self._known  # another picture's may take their place
+        try:
+            if question.page.live:
+                found = _made(picture, question, visible)
+            else:
+                loop = asyncio.get_running_loop()
+                found = await loop.run_in_executor(self._thread, _made, picture, question, visible)
+            size = 2 * len(found.body) if isinstance(found, Encoded) else 0
+            known.put(key, found, size + len(repr(question.key)))
+            return found
+        finally:
+            making.pop(key, None)
+
+
+def _heard(task: asyncio.Task[Encoded | _Nothing]) -> None:
+    """Whoever waited for it has been told of its exception, and may have gone."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _made(picture: Picture, question: Question, visible: Visible) -> Encoded | _Nothing:

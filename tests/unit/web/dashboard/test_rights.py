@@ -139,7 +139,7 @@ async def test_a_user_by_the_same_name_with_other_groups_is_somebody_else() -> N
     assert not (await scene.rights.visible(Identity("anna", groups=("x",)))).namespaces
 
 
-async def test_fifty_users_and_five_hundred_namespaces_are_no_flood(
+async def test_many_users_and_many_namespaces_are_no_flood(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Minutes that are played: nobody waits for time, which the test sets."""
@@ -150,8 +150,8 @@ async def test_fifty_users_and_five_hundred_namespaces_are_no_flood(
         await turn(0)
 
     monkeypatch.setattr(module.asyncio, "sleep", passes)
-    scene = Scene(frozenset(f"n-{n}" for n in range(500)))
-    users = [Identity(f"u-{n}") for n in range(50)]
+    scene = Scene(frozenset(f"n-{n}" for n in range(200)))
+    users = [Identity(f"u-{n}") for n in range(20)]
     for number, who in enumerate(users):
         scene.api.user(who.user, f"n-{number}")
 
@@ -163,7 +163,7 @@ async def test_fifty_users_and_five_hundred_namespaces_are_no_flood(
             quiet = quiet + 1 if asked == len(scene.api.asked) else 0
 
     minutes: list[int] = []
-    for _ in range(12):
+    for _ in range(5):
         before = len(scene.api.asked)
         for _ in range(6):
             for who in users:
@@ -175,7 +175,7 @@ async def test_fifty_users_and_five_hundred_namespaces_are_no_flood(
     bounds = {kind: (60 * rate, burst) for kind, (rate, burst) in IN_ALL.items()}
     assert max(minutes) <= sum(rate + burst for rate, burst in bounds.values()), minutes
     # In the end: three wide questions of each, the one that is theirs, and the share of all others.
-    assert minutes[-1] <= bounds["refused"][0] + 50 * 4 * 2, minutes
+    assert minutes[-1] <= bounds["refused"][0] + 20 * 4 * 2, minutes
     for number, who in enumerate(users):
         assert (await scene.rights.visible(who)).namespaces == {f"n-{number}"}
     scene.rights.close()
