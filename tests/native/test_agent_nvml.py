@@ -103,6 +103,8 @@ def test_gauges_of_a_device_from_hopper_on(fake_gpu: FakeGPUs) -> None:
         "throttled": ["power-cap", "thermal"],
         "pcie_rx_bytes_per_second": pytest.approx(2 * MIB),
         "pcie_tx_bytes_per_second": pytest.approx(MIB),
+        "nvlink_rx_bytes_per_second": None,
+        "nvlink_tx_bytes_per_second": None,
         "encoder_ratio": 0.1,
         "decoder_ratio": 0.2,
     }
@@ -237,6 +239,19 @@ def test_a_lost_device_is_unhealthy_and_comes_back(fake_gpu: FakeGPUs) -> None:
 def test_an_xid_of_a_device_that_was_lost_is_the_cause_that_is_told(gpu: FakeGPU) -> None:
     *_, lost = watched(gpu, ("xid", gpu.uuids[0], 79), ("set", gpu.uuids[0], "lost", 1))
     assert lost == ["XID 79: the GPU has fallen off the bus; GPU is lost"]
+
+
+def rows() -> list[int | None]:
+    driver = NvmlDriver()
+    driver.open()
+    vitals = driver.vitals(0)
+    driver.close()
+    return [vitals.remapped_after_corrected, vitals.remapped_after_uncorrected]
+
+
+def test_remapped_rows_are_told_by_their_errors(gpu: FakeGPU) -> None:
+    gpu.set(gpu.uuids[0], "remapped-rows", 3)
+    assert gpu.call("tests.native.test_agent_nvml:rows") == [0, 3]
 
 
 def test_what_the_driver_remembers_counts_while_it_says_so(gpu: FakeGPU) -> None:

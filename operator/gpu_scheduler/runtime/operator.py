@@ -69,7 +69,7 @@ class Operator:
         devices_changed = DeviceEvents(shared.state, shared.events).changed
         self.informers = informers.build(shared, devices_changed)
         self.reports = reports.build(shared)
-        self.usage = usage.build(shared)
+        self.usage = usage.build(shared, observations)
         self.sweeping = trial_source(
             Handle(
                 shared.state,
@@ -140,7 +140,7 @@ class Operator:
             eviction.losses,
             self.reports.checkpoints,
             eviction.preemption.costs,
-            self.usage.addresses,
+            *self.usage.followers,
         )
         may_be_allowed = self.jobs.missing.quota_changed, self.jobs.refusals.changed
         return informers.watch(

@@ -1,5 +1,6 @@
 """What Prometheus sees. Names are API: dashboards and alerts are written against them."""
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -13,6 +14,7 @@ from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.clock import Clock
+from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
 from gpu_scheduler.runtime.informers.our_lists import PATHS
@@ -33,7 +35,12 @@ def recorded() -> set[str]:
     return {name.removesuffix("_total") for name in re.findall(r"^### (\S+)$", operator, re.M)}
 
 
+async def used() -> ClusterUse:
+    return ClusterUse()
+
+
 def scrape(metrics: OperatorMetrics) -> dict[Sample, float]:
+    asyncio.run(metrics.look())
     text = generate_latest(metrics.registry).decode()
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -43,6 +50,7 @@ def scrape(metrics: OperatorMetrics) -> dict[Sample, float]:
 
 
 def families(metrics: OperatorMetrics) -> set[str]:
+    asyncio.run(metrics.look())
     text = generate_latest(metrics.registry).decode()
     return {
         family.name
@@ -75,7 +83,7 @@ def make(leader: bool = True, holders: Literal["off", "devices"] = "off") -> Ope
         assert isinstance(operator.sweeping, Sweeping)
         operator.sweeping.pruning.ended += 1
         metrics.bind_seconds(0.003)
-        metrics.use = ClusterUse
+        metrics.use = used
     return metrics
 
 
@@ -213,6 +221,19 @@ def test_a_job_that_does_not_say_what_it_waits_for_is_counted_after_two_seconds(
     created = jobs[0].created_seconds
     assert without_reason(jobs, created + 1.5) == 0
     assert without_reason(jobs, created + 2.5) == 2
+
+
+def test_use_that_cannot_be_looked_at_is_not_told_and_all_else_is() -> None:
+    async def broken() -> ClusterUse:
+        raise RuntimeError("unheard of")
+
+    metrics, before = make(), counts["usage"]
+    assert ("gpusched_silent_agents", ()) in scrape(metrics)
+    metrics.use = broken
+    seen = scrape(metrics)
+    assert ("gpusched_silent_agents", ()) not in seen
+    assert seen["gpusched_leader", ()] == 1
+    assert counts["usage"] == before + 1
 
 
 def test_no_label_names_a_tenants_pod() -> None:

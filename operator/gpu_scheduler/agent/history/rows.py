@@ -75,8 +75,7 @@ def container_owner(use: ContainerUse) -> Owner:
 
 def device_mib(device: DeviceSample) -> float | None:
     """Memory of a device, MiB; None: not known."""
-    memory = device.memory or device.facts.memory
-    return None if memory is None else memory.total_bytes / MIB
+    return None if device.total_bytes is None else device.total_bytes / MIB
 
 
 def _above(owner: Owner, on_it: Mapping[Owner, tuple[float, float | None]]) -> float | None:

@@ -4,6 +4,7 @@ from gpu_scheduler.dashboard.content.hidden import nodes_for, parts_for
 from gpu_scheduler.dashboard.content.words import (
     Sentence,
     amount,
+    begin,
     gpus,
     is_are,
     listed,
@@ -51,6 +52,8 @@ def lead(nodes: tuple[NodeRow, ...], busy: float | None, *, own: bool) -> Lead:
     on = f" on {many(len(nodes), 'node')}"
     if busy is None:
         first = sentence(f"{gpus(whole)}{on}; nobody asks the nodes what they do.")
+    elif amount(busy) == "0":
+        first = sentence(f"None of {gpus(whole)} is busy{on}.")
     else:
         first = sentence(f"{amount(busy)} of {gpus(whole)} {is_are(busy)} busy{on}.")
     return Lead(first=first, then=() if own else (*_room(nodes), *_closed(nodes)))
@@ -69,7 +72,7 @@ def _room(nodes: tuple[NodeRow, ...]) -> Sentence:
         return sentence(f"Most room in one piece: {amount(piece)} on ", where, ".")
     free = sum(sum(d.free >= 1 and not d.problem for d in node.devices) for node in open_nodes)
     return sentence(
-        f"{many(free, 'whole GPU').capitalize()} {is_are(free)} free, "
+        f"{begin(many(free, 'whole GPU'))} {is_are(free)} free, "
         f"{'it is' if free == 1 else 'most of them'} on ",
         (max(open_nodes, key=_whole).name, f"/gpus?node={max(open_nodes, key=_whole).name}"),
         ".",

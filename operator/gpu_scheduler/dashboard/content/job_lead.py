@@ -3,6 +3,7 @@
 from gpu_scheduler.dashboard.content.words import (
     Sentence,
     amount,
+    begin,
     duration,
     gpus,
     listed,
@@ -26,18 +27,13 @@ def lead(row: JobRow, detail: JobDetail, queued: QueueRow | None, now: float) ->
     if row.phase == "Suspended":
         return Lead(first=sentence(f"{name} is suspended."), then=sentence(row.message))
     since = queued.since if queued is not None else row.created
-    start = f"{name} waits"
-    if row.asked:
-        start += f" for {gpus(row.asked)}"
-    place = f", as number {queued.position:,} of {row.project}" if _placed(queued, row) else ""
+    what = f" for {gpus(row.asked)}" if row.asked else ""
+    number = queued.position if queued is not None and row.project else 0
+    place = f", as number {number:,} of {row.project}" if number else ""
     return Lead(
-        first=sentence(f"{start} since {duration(now - since)}{place}."),
+        first=sentence(f"{name} has waited {duration(now - since)}{what}{place}."),
         then=sentence(f"{row.reason}: {row.message}" if row.reason else row.message),
     )
-
-
-def _placed(queued: QueueRow | None, row: JobRow) -> bool:
-    return queued is not None and queued.position > 0 and bool(row.project)
 
 
 def _runs(row: JobRow, detail: JobDetail, now: float) -> Sentence:
@@ -47,7 +43,7 @@ def _runs(row: JobRow, detail: JobDetail, now: float) -> Sentence:
     if row.busy is None:
         use = "; how busy is not known"
     elif row.idle_since is not None:
-        use = f"; it has done nothing on them since {duration(now - row.idle_since)}"
+        use = f"; it has done nothing on them for {duration(now - row.idle_since)}"
     else:
         use = f", and is {percent(row.busy)} busy"
     return sentence(f"{row.ref.name} runs on ", *where, f"{for_so_long}{use}.")
@@ -78,6 +74,6 @@ def _did(row: JobRow, detail: JobDetail) -> Sentence:
         return sentence(row.message)
     used = detail.used
     if used is None:
-        return sentence(f"{many(row.succeeded, 'pod').capitalize()} succeeded.")
+        return sentence(f"{begin(many(row.succeeded, 'pod'))} succeeded.")
     mean = f", {percent(used.mean)} of the time busy" if used.mean is not None else ""
     return sentence(f"It held {amount(used.gpu_hours)} GPU-hours{mean}.")

@@ -12,7 +12,7 @@ from gpu_scheduler.dashboard.content.rows import (
     text_of,
     works_for,
 )
-from gpu_scheduler.dashboard.content.words import many, sentence
+from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, one_of, page_of
 from gpu_scheduler.dashboard.views import Beside, Job, JobRow, Jobs, Lead, Ref
@@ -39,7 +39,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Jobs:
         and (not idle or row.idle_since is not None)
     ]
     offset, shown = page_of(_sorted(found, order), asked)
-    phases = Counter(row.phase for row in rows)
+    phases = Counter(str(row.phase) for row in rows)
     return Jobs(
         at=picture.at,
         lead=lead(phases),
@@ -85,7 +85,7 @@ def lead(phases: Counter[str]) -> Lead:
         for phase, word in (("Succeeded", "succeeded"), ("Failed", "failed"))
         if (number := phases[phase])
     ]
-    then = sentence(f"{' and '.join(ended)}.".capitalize()) if ended else ()
+    then = sentence(begin(f"{' and '.join(ended)}.")) if ended else ()
     return Lead(first=first, then=then)
 
 

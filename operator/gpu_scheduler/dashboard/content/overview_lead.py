@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpu_scheduler.dashboard.content.words import (
     Sentence,
     amount,
+    begin,
     count,
     gpus,
     is_are,
@@ -81,9 +82,12 @@ def _used(known: Known, held: float) -> Sentence:
         return sentence("; nobody asks the nodes what they do with them")
     if unknown >= held:
         return sentence("; what they do is not known")
-    text = (amount(busy), "/gpus?colour=use")
-    rest = f", of {amount(unknown)} nobody knows" if amount(unknown) != "0" else ""
-    return sentence(", ", text, f" {is_are(busy)} busy{rest}")
+    if amount(busy) == "0":
+        said = sentence(", ", ("none", "/gpus?colour=use"), " is busy")
+    else:
+        said = sentence(", ", (amount(busy), "/gpus?colour=use"), f" {is_are(busy)} busy")
+    rest = f"; of {amount(unknown)} nobody knows" if amount(unknown) != "0" else ""
+    return (*said, *sentence(rest))
 
 
 def _idle(known: Known) -> Sentence:
@@ -102,7 +106,7 @@ def _idle(known: Known) -> Sentence:
 
 def _then(known: Known) -> Sentence:
     silent = (
-        f" {many(known.silent_agents, 'agent').capitalize()} "
+        f" {begin(many(known.silent_agents, 'agent'))} "
         f"{'does' if known.silent_agents == 1 else 'do'} not answer."
         if known.silent_agents and not known.own
         else ""
@@ -110,15 +114,16 @@ def _then(known: Known) -> Sentence:
     if not known.waiting:
         nothing = "There is no work yet." if not known.works else "Nothing waits."
         return sentence(nothing, silent)
-    jobs = (f"{many(known.waiting, 'job')}".capitalize(), "/queue")
+    of = f" of {listed(known.projects)}" if 0 < len(known.projects) <= 3 else ""
+    jobs = sentence((begin(many(known.waiting, "job")) + of, "/queue"))
     verb = " waits" if known.waiting == 1 else " wait"
     most = known.reasons[0]
     if len(known.reasons) == 1:
-        why: Sentence = sentence(", for ", _reason(most), ".")
+        why = sentence(": ", _reason(most), ".")
     else:
-        why = sentence(", ", f"{count(most.jobs)} of them for ", _reason(most), ".")
-    of = f" of {listed(known.projects)}" if 0 < len(known.projects) <= 3 else ""
-    return (*sentence(jobs, verb + of), *why, *sentence(silent))
+        says = "says" if most.jobs == 1 else "say"
+        why = sentence(f"; {count(most.jobs)} of them {says} ", _reason(most), ".")
+    return (*jobs, *sentence(verb), *why, *sentence(silent))
 
 
 def _reason(row: ReasonRow) -> tuple[str, str]:

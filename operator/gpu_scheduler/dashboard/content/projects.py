@@ -9,8 +9,10 @@ from gpu_scheduler.dashboard.content.rows import (
 from gpu_scheduler.dashboard.content.words import (
     Sentence,
     amount,
+    begin,
     duration,
     gpus,
+    is_are,
     listed,
     many,
     sentence,
@@ -36,22 +38,26 @@ def lead(rows: tuple[ProjectRow, ...], now: float) -> Lead:
         )
     quota, held = sum(row.quota for row in rows), sum(row.held for row in rows)
     first = sentence(
-        f"{many(len(rows), 'project').capitalize()} {'holds' if len(rows) == 1 else 'hold'} "
+        f"{begin(many(len(rows), 'project'))} {'holds' if len(rows) == 1 else 'hold'} "
         f"{gpus(held)} of {amount(quota)} guaranteed."
     )
     borrowing = sorted((row for row in rows if row.borrowed), key=lambda row: -row.borrowed)
     if not borrowing:
         return Lead(first=first, then=sentence("Nobody borrows."))
     top = borrowing[0]
-    since = f" since {duration(now - top.borrowed_since)}" if top.borrowed_since is not None else ""
+    borrows, since = f" borrows {amount(top.borrowed)}", ""
+    if top.borrowed_since is not None:
+        borrows = f" has borrowed {amount(top.borrowed)}"
+        since = f" for {duration(now - top.borrowed_since)}"
     rest = f", and {many(len(borrowing) - 1, 'other project')} too" if len(borrowing) > 1 else ""
     short = [row.name for row in rows if row.pending and row.held < row.quota]
-    lack = f" {listed(short)} {'waits' if len(short) == 1 else 'wait'} inside their quota."
+    inside = "waits inside its quota" if len(short) == 1 else "wait inside their quotas"
+    lack = f" {listed(short)} {inside}."
     return Lead(
         first=first,
         then=sentence(
             (top.name, f"/projects/{top.name}"),
-            f" borrows {amount(top.borrowed)}{since}{rest}.",
+            f"{borrows}{since}{rest}.",
             lack if short else "",
         ),
     )
@@ -90,14 +96,15 @@ def _first(row: ProjectRow) -> Sentence:
 
 def _then(row: ProjectRow, now: float) -> Sentence:
     found = []
-    if row.borrowed:
-        since = f" since {duration(now - row.borrowed_since)}" if row.borrowed_since else ""
-        found.append(
-            f"{gpus(row.borrowed)} {'is' if row.borrowed == 1 else 'are'} borrowed{since}."
-        )
+    if row.borrowed and row.borrowed_since is not None:
+        have = "has" if is_are(row.borrowed) == "is" else "have"
+        since = duration(now - row.borrowed_since)
+        found.append(f"{gpus(row.borrowed)} {have} been borrowed for {since}.")
+    elif row.borrowed:
+        found.append(f"{gpus(row.borrowed)} {is_are(row.borrowed)} borrowed.")
     if row.waiting:
         found.append(
-            f"{many(row.waiting, 'job').capitalize()} "
+            f"{begin(many(row.waiting, 'job'))} "
             f"{'waits' if row.waiting == 1 else 'wait'} for {gpus(row.pending)}."
         )
     return sentence(" ".join(found) or "Nothing of it waits.")

@@ -9,7 +9,7 @@ from gpu_scheduler.dashboard.content.rows import (
     searched,
     text_of,
 )
-from gpu_scheduler.dashboard.content.words import count, duration, many, sentence
+from gpu_scheduler.dashboard.content.words import begin, count, duration, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, one_of, page_of
 from gpu_scheduler.dashboard.views import Lead, Queue, QueueRow
@@ -64,7 +64,7 @@ def lead(rows: list[QueueRow], now: float) -> Lead:
     else:
         half = duration(waits[(len(waits) - 1) // 2])
         first = sentence(
-            f"{many(len(rows), 'job').capitalize()} wait, half of them for no longer than {half}."
+            f"{begin(many(len(rows), 'job'))} wait, half of them for no longer than {half}."
         )
     mended = sum(row.mends for row in rows)
     served = [row for row in rows if not row.mends]
@@ -76,7 +76,7 @@ def lead(rows: list[QueueRow], now: float) -> Lead:
             "Next is ", (row.ref.name, page), f" of {row.project}." if row.project else "."
         )
     if mended:
-        who = "It" if len(rows) == 1 else f"{count(mended).capitalize()} of them"
+        who = "It" if len(rows) == 1 else f"{begin(count(mended))} of them"
         space = " " if then else ""
         then += sentence(f"{space}{who} cannot start before somebody changes something.")
     return Lead(first=first, then=then)

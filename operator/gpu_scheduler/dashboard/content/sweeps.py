@@ -1,6 +1,6 @@
 """The list of searches, and the page of one."""
 
-from gpu_scheduler.dashboard.content.words import many, sentence
+from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, page_of
 from gpu_scheduler.dashboard.views import Lead, Ref, Sweep, SweepRow, Sweeps
@@ -28,7 +28,7 @@ def lead(rows: list[SweepRow]) -> Lead:
     running = [row for row in rows if row.phase == "Running"]
     trials = sum(row.counts.get("running", 0) for row in rows)
     first = (
-        f"{many(len(running), 'sweep').capitalize()} {'runs' if len(running) == 1 else 'run'}, "
+        f"{begin(many(len(running), 'sweep'))} {'runs' if len(running) == 1 else 'run'}, "
         f"with {many(trials, 'trial')} on GPUs."
         if running
         else f"None of {many(len(rows), 'sweep')} runs."
@@ -49,7 +49,7 @@ def one(picture: Picture, visible: Visible, asked: Asked) -> Sweep | None:
         return None
     return Sweep(
         at=picture.at,
-        lead=_lead_of(row),
+        lead=lead_of(row),
         row=row,
         top=detail.top,
         errors=detail.errors,
@@ -57,7 +57,8 @@ def one(picture: Picture, visible: Visible, asked: Asked) -> Sweep | None:
     )
 
 
-def _lead_of(row: SweepRow) -> Lead:
+def lead_of(row: SweepRow) -> Lead:
+    """How far it has come, and its best trial."""
     done = sum(row.counts.get(each, 0) for each in ("succeeded", "pruned", "failed"))
     best = row.best
     so_far = "so far " if row.phase in ("Running", "Pending", "Suspended") else ""

@@ -35,8 +35,13 @@ def gpus(number: float) -> str:
 
 
 def is_are(number: float) -> str:
-    """The verb after so many."""
-    return "is" if amount(number) == "1" else "are"
+    """The verb after so many: up to one is one thing."""
+    return "is" if 0 < round(number, 2) <= 1 else "are"
+
+
+def begin(text: str) -> str:
+    """With a capital letter at its beginning, and nowhere else."""
+    return text[:1].upper() + text[1:]
 
 
 def duration(seconds: float) -> str:

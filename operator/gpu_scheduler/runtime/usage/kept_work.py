@@ -8,7 +8,7 @@ from gpu_scheduler.api.gpuusage import Busy, HostUse, Memory, Workload
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve
-from gpu_scheduler.runtime.usage.sums import mean, p50, percent
+from gpu_scheduler.runtime.usage.sums import mean, p50, percent, used_gpu_seconds
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.usage.advice.oversized import p95_of
@@ -97,6 +97,7 @@ class KeptWork:
                 "busy": _busy(self.totals, work.busy()),
                 "memory_mib": _memory(work, self.totals),
                 "gpu_seconds": round(self.totals.held_gpu_seconds),
+                "used_gpu_seconds": used_gpu_seconds(self.totals),
                 "curve": self.curve.shown(),
             }
         )
@@ -136,6 +137,9 @@ class KeptWork:
                     }
                 ),
                 "gpu_seconds": max(round(self.totals.held_gpu_seconds), self.shown.gpu_seconds),
+                "used_gpu_seconds": _most(
+                    used_gpu_seconds(self.totals), self.shown.used_gpu_seconds
+                ),
             }
         )
 
@@ -151,6 +155,10 @@ def stamp(now: float) -> str:
 
 def _started(work: LiveWork) -> float:
     return min((each for pod, _ in work.pods if (each := epoch_seconds(pod.started))), default=0.0)
+
+
+def _most(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)
 
 
 def _percent(part: float, of: float) -> int:

@@ -13,12 +13,14 @@ from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.advice_told import AdviceTold
 from gpu_scheduler.runtime.usage.advising import Adviser, price_of
+from gpu_scheduler.runtime.usage.gpu_seconds import GpuSeconds
 from gpu_scheduler.runtime.usage.kept_work import KeptWork, stamp
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.runtime.usage.sums import job_usage
 from gpu_scheduler.runtime.usage.usage_objects import UsageObjects
 from gpu_scheduler.runtime.usage.works import LiveWork, live_works
 from gpu_scheduler.state.jobs.job import job_key
+from gpu_scheduler.usage.answer import Totals
 
 
 class Minute:
@@ -32,6 +34,9 @@ class Minute:
         self.told = AdviceTold(common.events, common.state.changes)
         self.objects = UsageObjects(
             common.client, common.clock, terminating=common.state.terminating, over=self._over
+        )
+        self.gpu_seconds = GpuSeconds(
+            common.state, common.settings.idle_seconds, common.clock.monotonic
         )
         self.headlines: Mapping[str, str] = {}
         """The rule that stands at the head of what is said of work, by its key."""
@@ -56,6 +61,7 @@ class Minute:
         """
         now = self._common.clock.monotonic()
         works = await live_works(self._common.state, self._seen, now)
+        await self.gpu_seconds.settle(works.values())
         headlines: dict[str, str] = {}
 
         def told(work: LiveWork, now: float) -> list[Advice]:
@@ -66,13 +72,16 @@ class Minute:
                 headlines[work.name.key] = found[0].rule
             return found
 
-        over = await self.objects.update(works, self._seen.ended, told)
+        over = await self.objects.update(works, self._totals, told)
         self.headlines = headlines
         self._tell_statuses(over)
         self._adviser.keep(works)
         self.told.keep(works.keys() | self.objects.lately())
         self._seen.keep_ended(works.keys() | self.objects.lately())
         await self.objects.write()
+
+    def _totals(self, work: str) -> Totals:
+        return self._seen.totals(work)[0]
 
     def _tell_statuses(self, over: Collection[str]) -> None:
         """Have those look again that ended before their agents had told the rest of it.

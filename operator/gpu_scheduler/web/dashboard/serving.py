@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from gpu_scheduler import __version__
 from gpu_scheduler.dashboard.pages import PAGES
-from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.web.dashboard import assets
 from gpu_scheduler.web.dashboard.access import Access
 from gpu_scheduler.web.dashboard.app import STREAMS, Parts, app
@@ -40,7 +40,6 @@ class Dashboard:
         connection: Connection,
         clock: Clock,
         leading: Callable[[], Operator | None],
-        picture: Callable[[Operator], Picture],
     ) -> None:
         """Nothing listens yet.
 
@@ -49,7 +48,6 @@ class Dashboard:
             connection: its way to the API server.
             clock: of this process.
             leading: who leads here and knows the cluster; None: nobody.
-            picture: makes one of this moment.
 
         Raises:
             OSError: certificate or front end cannot be read.
@@ -63,23 +61,19 @@ class Dashboard:
             without_credentials(connection), user_agent=_AGENT, concurrency=_USERS_IN_FLIGHT
         )
 
-        def current() -> Picture | None:
+        self._pictures = Pictures(leading)
+
+        def state() -> ClusterState | None:
             leader = leading()
-            return None if leader is None else picture(leader)
+            return None if leader is None else leader.state
 
-        def namespaces() -> WorkNamespaces:
-            def state() -> ClusterState | None:
-                leader = leading()
-                return None if leader is None else leader.state
-
-            return WorkNamespaces(state, clock.monotonic)
-
-        self._access = Access(self._reviews, namespaces(), clock)
+        namespaces = WorkNamespaces(state, clock.monotonic)
+        self._access = Access(self._reviews, namespaces, clock)
         self._what_if = WhatIfProcesses(leading)
         self._application = app(
             Parts(
                 pages=PAGES,
-                picture=Pictures(current, clock.monotonic),
+                picture=self._pictures,
                 access=self._access,
                 clock=clock.monotonic,
                 own_token=OwnToken(self._users, clock.monotonic),

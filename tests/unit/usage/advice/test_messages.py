@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_fields
 from tests.unit.usage.advice.traces import TRACES
 
 from gpu_scheduler.api.gpuusage import Advice
@@ -49,9 +50,9 @@ SENTENCES = {
         "loader workers if it is loading"
     ),
     RuleName.STOP_AND_GO: (
-        "it stopped 9 times in 15 minutes and hardly used its GPU 30 % of the time, with 95 % "
-        "of its GPU in between: its input pipeline stalls; prefetch more, or make pauses such "
-        "as evaluation shorter"
+        "it stopped 9 times in 15 minutes, which takes 30 % of its time, with 95 % of its GPU in "
+        "use in between: its input pipeline stalls; prefetch more, or make pauses such as "
+        "evaluation shorter"
     ),
     RuleName.SCALING_INEFFICIENT: (
         "train-4 uses 40 % of its GPU, while the median of 5 pods is 95 %: the others wait "
@@ -134,6 +135,18 @@ def test_where_it_may_be_loaders_or_code_both_are_named(rule: RuleName) -> None:
     assert found.rule == rule
     assert "more loader workers" in found.message
     assert "parallelise that" in found.message
+
+
+def test_disks_that_more_workers_would_not_help_are_named() -> None:
+    work = TRACES[RuleName.ADD_WORKERS]()
+    found = advise(
+        replace(work, windows=[replace_fields(each, ram_max=0.9) for each in work.windows])
+    )
+    assert found[0].message == (
+        "it uses 20 % of its GPU and waits for disks 40 % of the time, with 90 % of its memory "
+        "beside the GPU in use, so more workers have no room: use faster storage, a cache, or "
+        "fewer and larger files"
+    )
 
 
 def test_times_are_never_longer_than_they_were() -> None:
