@@ -115,7 +115,8 @@ class Rights:
         self._slots = Slots(lambda: AT_ONCE, AT_ONCE_OF_ONE)
         self._bounds_in_all = {kind: RateLimiter[str](*each) for kind, each in IN_ALL.items()}
         self._bounds_of_one = {kind: RateLimiter[Identity](*each) for kind, each in OF_ONE.items()}
-        self._failures: Failures[str] = Failures(clock)
+        self._failures: Failures[object] = Failures(clock)  # of all, or of a user
+        self._down = False  # the last question had no answer
         self._tasks: set[asyncio.Task[None]] = set()
         self.results: Counter[str] = Counter()
         """Reviews by ``allowed``, ``refused``, ``failed``."""
@@ -245,6 +246,8 @@ class Rights:
                     if not any(due.values()):
                         return
                 batch = [name for kind in due for name in self._with_room(record, kind, due[kind])]
+                if self._down:
+                    del batch[1:]  # one is enough to learn that it is over
                 if batch:
                     answers = await asyncio.gather(*(self._ask(record, name) for name in batch))
                     record.failed = not all(answers)
@@ -295,7 +298,7 @@ class Rights:
         """Whether there was an answer."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS), self._slots.of(str(hash(record.who))):
-                if not self._failures.may_try(ACCESS_REVIEWS):
+                if not all(map(self._failures.may_try, (ACCESS_REVIEWS, record.who))):
                     return False
                 body = _body(record.who, name)
                 found = await self._client.create(ACCESS_REVIEWS, body, _Review, retry=False)
@@ -304,20 +307,23 @@ class Rights:
             return False
         except (errors.ApiError, msgspec.DecodeError) as error:
             self.results["failed"] += 1
-            return self._note(error)
-        self._failures.over(ACCESS_REVIEWS)
+            return self._note(record.who, error)
+        self._down = False
+        for about in (ACCESS_REVIEWS, record.who):
+            self._failures.over(about)
         allowed, now = found.status.allowed, self._clock()
         self.results["allowed" if allowed else "refused"] += 1
         record.verdicts[name] = _Verdict(allowed, now, now + self._random.uniform(*RENEW_SECONDS))
         record.shown = None
         return True
 
-    def _note(self, error: Exception) -> bool:
+    def _note(self, who: Identity, error: Exception) -> bool:
         """False; what an answer says is not told: it may name the user."""
+        self._down = True
         if isinstance(error, errors.Refused) and not isinstance(error, errors.Forbidden):
-            return False  # it is about this user alone
-        status = error.status if isinstance(error, errors.ApiError) else 0
-        if self._failures.note(ACCESS_REVIEWS, error):
+            self._failures.note(who, error)  # it is about this user alone
+        elif self._failures.note(ACCESS_REVIEWS, error):
+            status = error.status if isinstance(error, errors.ApiError) else 0
             said = status or "not at all"
             log.warning("the dashboard shows nothing: a SubjectAccessReview was answered %s", said)
         return False
