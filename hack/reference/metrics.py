@@ -45,6 +45,7 @@ def of_operator() -> list[Metric]:
     metrics = OfOperator(cast(Client, MagicMock()))
     metrics.operator = cast(Operator, MagicMock())
     metrics.operator.common.clock.now.return_value = 0.0  # type: ignore[attr-defined]
+    metrics.dashboard = MagicMock()
     metrics.operator.common.pending = AsyncMock(return_value=Pending())  # type: ignore[misc]
     metrics.use = AsyncMock(return_value=ClusterUse())
     asyncio.run(metrics.look())

@@ -34,6 +34,7 @@ from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
+from gpu_scheduler.web.dashboard.serving import Dashboard
 from gpu_scheduler.web.dump_socket import DumpSocket
 from gpu_scheduler.web.gc_pauses import GcPauses
 from gpu_scheduler.web.metrics import OperatorMetrics
@@ -44,7 +45,7 @@ log = logging.getLogger(__name__)
 
 _READS_IN_FLIGHT = 20  # beside the placing writes
 _DRAIN_SECONDS = 5.0
-_Server = Listener | StallWatch | DumpSocket | GcPauses
+_Server = Listener | StallWatch | DumpSocket | GcPauses | Dashboard
 
 
 async def run(settings: OperatorSettings, connection: Connection) -> int:
@@ -73,7 +74,7 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
         ) as client:
             clock = Clock()
             metrics = OperatorMetrics(client, clock)
-            servers = await _serve(settings, metrics)
+            servers = await _serve(settings, connection, clock, metrics)
             leads = asyncio.Event()
             labelled = follow(election, settings.lease_namespace, settings.pod, leads)
             labelling = asyncio.create_task(labelled, name="label")
@@ -99,7 +100,9 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
                     await server.cleanup()
 
 
-async def _serve(settings: OperatorSettings, metrics: OperatorMetrics) -> list[_Server]:
+async def _serve(
+    settings: OperatorSettings, connection: Connection, clock: Clock, metrics: OperatorMetrics
+) -> list[_Server]:
     def state() -> str:
         return "leader" if metrics.operator else "standby"
 
@@ -126,6 +129,10 @@ async def _serve(settings: OperatorSettings, metrics: OperatorMetrics) -> list[_
         listener = Listener(reports_app(leading))
         await listener.start(settings.report_host, settings.report_port)
         servers.append(listener)
+    if settings.dashboard_port:
+        dashboard = metrics.dashboard = Dashboard(settings, connection, clock, leading)
+        await dashboard.start()
+        servers.append(dashboard)
     if settings.dump_socket:
         dumps = DumpSocket(settings.dump_socket, dump)
         await dumps.start()

@@ -100,3 +100,10 @@ none, and gets the default of values.yaml.
 {{- define "gpu-scheduler.holderImage" -}}
 {{- default (include "gpu-scheduler.image" .) .Values.holders.image }}
 {{- end }}
+
+{{/* The Secret with the dashboard's certificate; empty where there is none, or no dashboard. */}}
+{{- define "gpu-scheduler.dashboardTls" -}}
+{{- if .Values.dashboard.enabled }}
+{{- .Values.dashboard.tls.secret }}
+{{- end }}
+{{- end }}

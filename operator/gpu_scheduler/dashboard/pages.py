@@ -19,10 +19,18 @@ __all__ = ["PAGES", "Asked", "BadQuestionError", "Page"]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``path``: below /api/v1, as aiohttp writes it."""
+    """One of them.
+
+    Attributes:
+        path: below /api/v1, as aiohttp writes it.
+        make: what it says.
+        live: whether it asks ``Picture.details``, which are read of this moment: made where the
+            state may be read. All others may be made in any thread.
+    """
 
     path: str
     make: Callable[[Picture, Visible, Asked], View | None]
+    live: bool = False
 
 
 PAGES: tuple[Page, ...] = (
@@ -30,10 +38,10 @@ PAGES: tuple[Page, ...] = (
     Page("gpus", gpus.page),
     Page("queue", queue.page),
     Page("jobs", jobs.page),
-    Page("jobs/{namespace}/{kind}/{name}", jobs.one),
+    Page("jobs/{namespace}/{kind}/{name}", jobs.one, live=True),
     Page("projects", projects.page),
     Page("projects/{name}", projects.one),
     Page("sweeps", sweeps.page),
-    Page("sweeps/{namespace}/{name}", sweeps.one),
-    Page("chart", chart),
+    Page("sweeps/{namespace}/{name}", sweeps.one, live=True),
+    Page("chart", chart, live=True),
 )

@@ -34,8 +34,15 @@ from gpu_scheduler.runtime.reports.token_reviews import RESULTS
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import Stage
 from gpu_scheduler.usage.figures import ClusterUse
-from gpu_scheduler.web import cluster_metrics, pending_metrics, sweep_metrics, usage_metrics
+from gpu_scheduler.web import (
+    cluster_metrics,
+    dashboard_metrics,
+    pending_metrics,
+    sweep_metrics,
+    usage_metrics,
+)
 from gpu_scheduler.web.collector import Collector, filled, labelled
+from gpu_scheduler.web.dashboard_metrics import DashboardFigures
 from gpu_scheduler.web.gc_pauses import GcPauses
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
@@ -48,7 +55,8 @@ _STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 class OperatorMetrics(Collector):
     """One process' metrics. ``operator`` is set once this replica leads.
 
-    ``use`` as well, where what GPUs do is followed: looks at it now.
+    ``use`` as well, where what GPUs do is followed: looks at it now. ``dashboard`` where that is
+    served.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
@@ -56,6 +64,7 @@ class OperatorMetrics(Collector):
         super().__init__(clock)
         self.operator: Operator | None = None
         self.use: Callable[[], Awaitable[ClusterUse]] | None = None
+        self.dashboard: DashboardFigures | None = None
         self._client = client
         self._used: ClusterUse | None = None
         self._pending = Pending()
@@ -159,6 +168,8 @@ class OperatorMetrics(Collector):
             state = self.operator.state
             yield from sweep_metrics.figures(state.gpujobs.values(), state.projects)
             yield from _counts(self.operator)
+        if self.dashboard is not None:
+            yield from dashboard_metrics.figures(self.dashboard)
         if self._used is not None:
             yield from usage_metrics.figures(self._used)
 
