@@ -84,12 +84,10 @@ class Listener:
         application: web.Application,
         limits: ConnectionLimits | None = None,
         clock: Callable[[], float] = time.monotonic,
-        tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Nothing listens yet; ``tls`` None: plain HTTP."""
+        """Nothing listens yet."""
         self._limits = limits or ConnectionLimits()
         self._clock = clock
-        self._tls = tls
         self._greeting: set[asyncio.Task[None]] = set()
         application.middlewares.append(self._middleware())
         self._runner = web.AppRunner(
@@ -108,11 +106,13 @@ class Listener:
         )
         self._turns: Turns[str, tuple[_Connection, bytes]] = Turns()
         self._working = False
-        self._socket: socket.socket | None = None
+        self._sockets: list[socket.socket] = []
         self._tasks: list[asyncio.Task[NoReturn]] = []
 
-    async def start(self, host: str, port: int) -> int:
-        """Begin to listen; the port, also where 0 was asked for.
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+        """Begin to listen; the port, also where 0 was asked for. Again: there as well.
+
+        ``tls`` None: plain HTTP.
 
         Raises:
             OSError: somebody else listens there.
@@ -120,13 +120,12 @@ class Listener:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         listening.setblocking(False)
-        self._socket = listening
-        await self._runner.setup()
+        self._sockets.append(listening)
         loop = asyncio.get_running_loop()
-        self._tasks = [
-            loop.create_task(self._accept(listening)),
-            loop.create_task(self._close_old(self._limits.seconds / 2)),
-        ]
+        if not self._tasks:
+            await self._runner.setup()
+            self._tasks.append(loop.create_task(self._close_old(self._limits.seconds / 2)))
+        self._tasks.append(loop.create_task(self._accept(listening, tls)))
         found: int = listening.getsockname()[1]
         return found
 
@@ -136,11 +135,11 @@ class Listener:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if self._socket is not None:
-            self._socket.close()
+        for listening in self._sockets:
+            listening.close()
         await self._runner.cleanup()
 
-    async def _accept(self, listening: socket.socket) -> NoReturn:
+    async def _accept(self, listening: socket.socket, tls: ssl.SSLContext | None) -> NoReturn:
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -153,8 +152,8 @@ class Listener:
                 log.warning("a connection could not be accepted: %s", error)
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
-            admitted = [self._admit(accepted, peer[0]) for accepted, peer in came]
-            if self._tls is None:
+            admitted = [self._admit(accepted, peer[0], tls) for accepted, peer in came]
+            if tls is None:
                 await asyncio.gather(*admitted)
                 continue
             for each in admitted:  # who greets slowly keeps nobody else waiting
@@ -163,7 +162,9 @@ class Listener:
                 task.add_done_callback(self._greeting.discard)
             await asyncio.sleep(0)
 
-    async def _admit(self, accepted: socket.socket, source: str) -> None:
+    async def _admit(
+        self, accepted: socket.socket, source: str, tls: ssl.SSLContext | None
+    ) -> None:
         try:
             if self._failing.is_spent(source, self._clock()):
                 raise FullError
@@ -180,10 +181,10 @@ class Listener:
         self._connections.add(connection.held)
         self._open[connection.held] = connection
         self._by_handler[connection.handler] = connection
-        seconds = None if self._tls is None else _GREETING_SECONDS
+        seconds = None if tls is None else _GREETING_SECONDS
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=seconds
+                lambda: connection, accepted, ssl=tls, ssl_handshake_timeout=seconds
             )
         except Exception as error:
             if not isinstance(error, OSError):

@@ -1,8 +1,9 @@
-"""Where the dashboard listens: with a certificate to all, without one to this pod alone.
+"""Where the dashboard listens: inside its pod, and with a certificate to all as well.
 
 A port-forward ends inside the pod, so it reaches 127.0.0.1 there, and the API server has
-encrypted the way; nothing else does, as tokens would cross the network in clear. The files of the
-certificate are read again while it listens, for whoever issued it replaces them.
+encrypted the way; nothing else reaches that. Tokens never cross the network in clear: without a
+certificate nobody else is listened to. Its files are read again meanwhile, for whoever issued it
+replaces them.
 
 Behind an Ingress everybody comes from its one address, so no address is kept to a part of the
 connections here, or turned away for what some of its users bring; who asks is bounded by their
@@ -47,24 +48,31 @@ class DashboardListener:
         """``tls_folder``: with certificate and key; empty: there is none.
 
         Raises:
-            OSError: the files cannot be read.
+            OSError: the files cannot be read, or are none.
         """
         self._folder = Path(tls_folder) if tls_folder else None
         self._tls = _context(self._folder) if self._folder is not None else None
         self._seen = _stamp(self._folder)
-        self._listener = Listener(application, limits, tls=self._tls)
+        self._listener = Listener(application, limits)
         self._looking: asyncio.Task[NoReturn] | None = None
 
-    async def start(self, host: str, port: int) -> int:
-        """Begin to listen; the port, also where 0 was asked for. ``host`` empty: see above.
+    async def start(self, port: int, tls_port: int = 0, host: str = ALL) -> tuple[int, int]:
+        """Begin to listen: the ports, also where 0 was asked for; the second 0 without one.
+
+        Args:
+            port: inside the pod.
+            tls_port: at ``host``, where there is a certificate.
+            host: an address of the pod.
 
         Raises:
             OSError: somebody else listens there.
         """
-        found = await self._listener.start(host or (ALL if self._tls else LOOPBACK), port)
-        if self._tls is not None:
-            self._looking = asyncio.create_task(self._look(), name="certificate")
-        return found
+        inside = await self._listener.start(LOOPBACK, port)
+        if self._tls is None:
+            return inside, 0
+        outside = await self._listener.start(host, tls_port, self._tls)
+        self._looking = asyncio.create_task(self._look(), name="certificate")
+        return inside, outside
 
     async def cleanup(self) -> None:
         """Listen no more."""

@@ -85,15 +85,14 @@ class Dashboard:
         )
         self._listener = DashboardListener(self._application, settings.dashboard_tls_folder)
 
-    async def start(self) -> int:
-        """Begin to listen; the port.
+    async def start(self) -> tuple[int, int]:
+        """Begin to listen: the ports, see ``DashboardListener``.
 
         Raises:
             OSError: somebody else listens there.
         """
-        return await self._listener.start(
-            self._settings.dashboard_host, self._settings.dashboard_port
-        )
+        settings = self._settings
+        return await self._listener.start(settings.dashboard_port, settings.dashboard_tls_port)
 
     async def cleanup(self) -> None:
         """Listen no more."""

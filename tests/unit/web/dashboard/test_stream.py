@@ -210,7 +210,7 @@ async def test_streams_on_the_real_port_live_longer_than_other_connections() -> 
     token = scene.api.user("anna", "team-a")
     limits = replace(LIMITS, seconds=0.1, long_seconds=30.0)
     listener = DashboardListener(app(scene.parts), limits=limits)
-    port = await listener.start("", 0)
+    port, _ = await listener.start(0)
     async with ClientSession() as session:
         url = f"http://127.0.0.1:{port}"
         idle = await asyncio.open_connection("127.0.0.1", port)
