@@ -1,7 +1,7 @@
 """Looks every ten seconds where the GPUs are, and keeps it: charts of the cluster and of projects.
 
-Written once a minute into one object, so a change of leader loses a minute of the fine chart and
-nothing that shows in the coarse one.
+Written as often as GPUUsages into one object, by default once a minute, so a change of leader loses
+a minute of the fine chart and nothing that shows in the coarse one.
 """
 
 import asyncio
@@ -24,7 +24,6 @@ from gpu_scheduler.usage.figures import ClusterUse, GpuState
 log = logging.getLogger(__name__)
 
 _PERIOD_SECONDS = 10.0
-_WRITE_SECONDS = 60.0
 _TRY_AGAIN_SECONDS = 30.0
 _HELD = (GpuState.BUSY, GpuState.PART_UNUSED, GpuState.IDLE, GpuState.UNKNOWN)
 
@@ -85,7 +84,8 @@ class ChartKeeper:
         use, pending = await self._cluster.look(), await self._common.pending()
         at, clock = self._common.clock.now(), self._common.clock.monotonic()
         self.charts.add(at, figures(self._common.state, use, pending, self._idle_seconds))
-        if clock - self._written < _WRITE_SECONDS or not self._failures.may_try(CLUSTER):
+        due = clock - self._written >= self._common.settings.usage_seconds
+        if not due or not self._failures.may_try(CLUSTER):
             return
         self._written = clock
         self.charts.forget(at)
