@@ -75,11 +75,23 @@ class Login:
         return forked.command(words, {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", **environment})
 
 
-def with_roles(running: Running) -> None:
+@contextmanager
+def with_roles(running: Running, admin: Caller) -> Iterator[None]:
     """As the chart has it: who may view a namespace may view what of ours is in it."""
     chart = ("template", "gpu-scheduler", str(CHART), "-n", "gpu-scheduler")
     roles = running.helm(*chart, "--show-only", "templates/rbac-users.yaml").stdout
     running.kubectl("apply", "-f", "-", input=roles)
+    until(lambda: _view_has_ours(admin), "the role view has what of ours it may view")
+    try:
+        yield
+    finally:
+        running.kubectl("delete", "-f", "-", input=roles)
+        until(lambda: not _view_has_ours(admin), "the role view is as it was")
+
+
+def _view_has_ours(admin: Caller) -> bool:
+    rules = admin.get(f"/apis/{_RBAC}/v1/clusterroles/view").body["rules"]
+    return any("gpu-scheduler.io" in rule.get("apiGroups", ()) for rule in rules)
 
 
 @contextmanager

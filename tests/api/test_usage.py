@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.api.agent import NODE
 from tests.api.caller import Caller
+from tests.api.conftest import administrator
 from tests.api.free_port import free_port
 from tests.api.logins import with_roles
 from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE
@@ -25,8 +26,10 @@ SETTINGS = {**CALM_LEASE, "agent_port": str(PORT), "usage_seconds": "1"}
 
 @pytest.fixture(scope="module")
 def site(control_plane: Running) -> Iterator[Site]:
-    with_roles(control_plane)
-    with site_on(control_plane, SETTINGS) as made:
+    with (
+        with_roles(control_plane, administrator(control_plane)),
+        site_on(control_plane, SETTINGS) as made,
+    ):
         yield made
 
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.api.conftest import administrator
 from tests.api.fake_nodes import node, with_nodes
 from tests.api.free_port import free_port
 from tests.api.logins import WAYS, Login, logins, with_roles
@@ -44,10 +45,13 @@ class Past:
 
 @pytest.fixture(scope="module")
 def past(control_plane: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Past]:
-    with_roles(control_plane)
     port = free_port()
     settings = {**SHARES, "agent_port": str(port), "usage_seconds": "1"}
-    with site_on(control_plane, settings) as site, team_on(site) as team:
+    with (
+        with_roles(control_plane, administrator(control_plane)),
+        site_on(control_plane, settings) as site,
+        team_on(site) as team,
+    ):
         tenant = team(quota=4)
         with with_nodes(site.admin, node(NODE, "Tesla-T4", 2)):
             train, web = begin(tenant)

@@ -101,6 +101,7 @@ def test_a_job_changed_as_advised_makes_room_and_is_not_advised_again(
     assert peak >= PEAK_MIB, "its peak is known"
     advice = gpu(operated, tenant, "advise", "wasteful")
     say(advice)
+    assert f"instead of {SHARE}" in " ".join(advice.split()), "the share that was asked for"
 
     tenant.submit("elsewhere", gpu=1, template=python(WATCHER))  # the other GPU
     wait_running(tenant, "elsewhere")
