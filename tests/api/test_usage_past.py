@@ -150,10 +150,10 @@ def test_a_job_of_yesterday_without_pods_and_node_is_reported(past: Past, way: s
     found = json.loads(past.report(way, "train", "-o", "json"))
     assert found["state"].startswith("Succeeded")
     assert found["use"]["endedAt"] == stamp(YESTERDAY)
-    assert (found["runSeconds"], found["gpuHoursHeld"], found["gpuHoursUsed"]) == (7200, 1.0, 0.7)
+    assert (found["runSeconds"], found["gpuHoursHeld"], found["gpuHoursUsed"]) == (7200, 1.0, 1.0)
     assert (found["utilizationPercentMean"], found["peakMemoryMiB"]) == (70, 3000)
     text = past.report(way, "train")
-    for figure in ("Succeeded", "GPU-hours used  0.70", "mean 70 %", "2.9 GiB"):
+    for figure in ("Succeeded", "GPU-hours used  1.00", "mean 70 %", "2.9 GiB"):
         assert figure in text, text
 
 

@@ -241,7 +241,8 @@ def objects_of(scene: Scene, resource: Resource) -> Iterator[tuple[str, bool]]:
 
 def test_all_that_listens_is_asked_here(scene: Scene) -> None:
     """An application or a socket that is new has to be asked, or to be shown to be none of it."""
-    assert applications() == {"web/admin.py", "web/reports.py"}
+    dashboard = "web/dashboard/app.py"  # of which tests/unit/web/dashboard asks every route
+    assert applications() == {"web/admin.py", "web/reports.py", dashboard}
     unix = "web/dump_socket.py"  # that its own user alone may open: its tests show it
     assert listeners() == {"web/bounded.py", unix}
     assert scene.site.replica.process is not None
@@ -289,7 +290,10 @@ async def test_an_agents_port_tells_them_nothing_of_others(scene: Scene, tmp_pat
     async with running_agent(tmp_path, told=told, **folder, **listening) as stage:
         key = keys.header("this agent").removeprefix("Bearer ")
         await soon(lambda: bool(stage.statuses()))
-        while (answer := await at_port("GET", "/usage", key))[0] == 503:  # it has not looked yet
+        for _ in range(100):
+            answer = await at_port("GET", "/usage", key)
+            if answer[0] != 503:  # it has looked
+                break
             await asyncio.sleep(0.1)
         assert {"pod's UID", "job's UID"} <= {*scene.told(answer[1])}, "its leader is told"
         given = {person.token for person in scene.people.values()}
