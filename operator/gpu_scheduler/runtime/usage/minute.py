@@ -22,7 +22,6 @@ from gpu_scheduler.runtime.usage.sums import job_usage
 from gpu_scheduler.runtime.usage.usage_objects import UsageObjects
 from gpu_scheduler.runtime.usage.works import LiveWork, live_works
 from gpu_scheduler.state.jobs.job import job_key
-from gpu_scheduler.usage.answer import Totals
 
 
 class Minute:
@@ -93,7 +92,7 @@ class Minute:
                 headlines[key] = found[0].rule
             return Advised(found, self._adviser.since(key), self.told.events(key, now))
 
-        over = await self.objects.update(works, self._totals, told)
+        over = await self.objects.update(works, self._seen.sums, told)
         self.headlines = headlines
         self._tell_statuses(over)
         self._adviser.keep(works)
@@ -101,9 +100,6 @@ class Minute:
         self.told.keep(works.keys() | self.objects.lately())
         self._seen.keep_ended(works.keys() | self.objects.lately())
         await self.objects.write()
-
-    def _totals(self, work: str) -> Totals:
-        return self._seen.totals(work)[0]
 
     def _tell_statuses(self, over: Collection[str]) -> None:
         """Have those look again that ended before their agents had told the rest of it.

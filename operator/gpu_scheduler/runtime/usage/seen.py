@@ -12,6 +12,7 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, ShareUse, Totals
 
+_NOTHING = Totals()
 _Place = tuple[str, str]  # container and device
 STALE_SECONDS = 45.0  # after which what was said is no figure of this moment
 
@@ -37,6 +38,7 @@ class SeenUse:
         """``pods``: that are known."""
         self._pods = pods
         self._nodes: dict[str, _NodeUse] = {}
+        self._where: dict[str, set[str]] = {}  # nodes that know a work
 
     def look(self, node: str) -> int:
         """The look of the last answer of a node; 0: there is none."""
@@ -68,6 +70,7 @@ class SeenUse:
         }
         known.ended |= {each.work: each.totals for each in answer.ended if each.work}
         known.devices = {device.uuid: device for device in answer.devices}
+        self._index(node, known)
         known.look = answer.look
         known.at = now
         known.silent = False
@@ -111,22 +114,31 @@ class SeenUse:
             return None
         return known.devices.get(uuid)
 
+    def sums(self, work: str) -> Totals:
+        """Of all its shares, those that run and those that have ended."""
+        found = Totals()
+        for name in self._where.get(work, ()):
+            node = self._nodes[name]
+            found += node.ended.get(work, _NOTHING) + node.running.get(work, _NOTHING)
+        return found
+
     def totals(self, work: str) -> tuple[Totals, int]:
-        """The sums of all its shares, and the most memory that one of them might hold, MiB."""
-        found, cap_mib = Totals(), 0
-        for node in self._nodes.values():
-            cap_mib = max(cap_mib, node.caps_mib.get(work, 0))
-            if work in node.ended:
-                found += node.ended[work]
-            if work in node.running:
-                found += node.running[work]
-        return found, cap_mib
+        """The same, and the most memory that one of them might hold, MiB."""
+        caps = (node.caps_mib.get(work, 0) for node in self._nodes.values())
+        return self.sums(work), max(caps, default=0)
 
     def keep_ended(self, works: Collection[str]) -> None:
         """Forget the sums of all work but this."""
         for node in self._nodes.values():
             node.ended = {work: sums for work, sums in node.ended.items() if work in works}
             node.caps_mib = {work: cap for work, cap in node.caps_mib.items() if work in works}
+        self._where = {}
+        for name, node in self._nodes.items():
+            self._index(name, node)
+
+    def _index(self, name: str, node: _NodeUse) -> None:
+        for work in (*node.running, *node.ended):
+            self._where.setdefault(work, set()).add(name)
 
 
 def _by_work(pods: Mapping[PodUID, Mapping[_Place, ShareUse]]) -> dict[str, Totals]:
