@@ -39,6 +39,16 @@ async def used() -> ClusterUse:
     return ClusterUse()
 
 
+class Served:
+    """A dashboard."""
+
+    def reviews(self) -> dict[tuple[str, str], int]:
+        return {("token", "accepted"): 3, ("access", "refused"): 4}
+
+    def open_streams(self) -> int:
+        return 2
+
+
 def scrape(metrics: OperatorMetrics) -> dict[Sample, float]:
     asyncio.run(metrics.look())
     text = generate_latest(metrics.registry).decode()
@@ -84,6 +94,7 @@ def make(leader: bool = True, holders: Literal["off", "devices"] = "off") -> Ope
         operator.sweeping.pruning.ended += 1
         metrics.bind_seconds(0.003)
         metrics.use = used
+        metrics.dashboard = Served()
     return metrics
 
 
@@ -96,6 +107,13 @@ def test_names_have_the_prefix_and_stay() -> None:
 
 def test_holder_pods_are_counted_where_there_are_any() -> None:
     assert recorded() - families(make()) == {"gpusched_holders", "gpusched_holder_failures"}
+
+
+def test_what_the_dashboard_asks_and_its_open_pages_are_told() -> None:
+    found = scrape(make())
+    labels = (("kind", "access"), ("result", "refused"))
+    assert found["gpusched_dashboard_reviews_total", labels] == 4
+    assert found["gpusched_dashboard_streams", ()] == 2
 
 
 def test_violations_of_memory_caps_are_told_by_project_and_policy() -> None:
