@@ -101,6 +101,11 @@ ADVICE_SEED ?= 1
 advice: setup ## Kinds of work at random, ADVICE=50 of each from ADVICE_SEED=1, and what they are advised
 	@ADVICE=$(ADVICE) ADVICE_SEED=$(ADVICE_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/usage/advice/confusion.py
 
+AFTER ?= 0
+.PHONY: advice-applied
+advice-applied: setup ## A job changed as advised, on the real node: 40 minutes, AFTER=1 for 40 more (needs root)
+	@AFTER=$(AFTER) $(PYTHON) -m pytest -q -s -n0 tests/e2e/advice_applied.py
+
 PLANS ?= 30000
 PLANS_SEED ?= 1
 .PHONY: plans
@@ -159,6 +164,10 @@ bench-ports: setup ## What strangers at its ports cost the operator: scrapes, id
 .PHONY: bench-memory
 bench-memory: setup ## What the operator keeps in memory of jobs, pods and namespaces (OPTIONS=--help)
 	@$(PYTHON) -m tests.perf.bench_memory $(OPTIONS)
+
+.PHONY: bench-signals
+bench-signals: setup ## What signals cost the operator at 1,000 GPUs, with agents that are no good too (OPTIONS=--help)
+	@$(PYTHON) -m tests.perf.bench_signals $(OPTIONS)
 
 .PHONY: bench-commands
 bench-commands: setup ## What `kubectl gpu` costs who types it, on a cluster with 1,000 jobs

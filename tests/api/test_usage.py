@@ -1,13 +1,13 @@
 """GPUUsage on a real API server: what agents say comes to who may view the namespace."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.api.agent import NODE
 from tests.api.caller import Caller
 from tests.api.free_port import free_port
+from tests.api.logins import with_roles
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team, site_on
 from tests.api.tenant import GROUP, Json, Tenant, template, until
@@ -15,7 +15,6 @@ from tests.api.usage_agent import UsageAgent, usage_agent
 
 from cluster import Running
 
-CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 PORT = free_port()
 ON_IT = template(nodeSelector={"kubernetes.io/hostname": NODE})
 SETTINGS = {**CALM_LEASE, "agent_port": str(PORT), "usage_seconds": "1"}
@@ -23,11 +22,7 @@ SETTINGS = {**CALM_LEASE, "agent_port": str(PORT), "usage_seconds": "1"}
 
 @pytest.fixture(scope="module")
 def site(control_plane: Running) -> Iterator[Site]:
-    roles = control_plane.helm(
-        *("template", "gpu-scheduler", str(CHART), "-n", "gpu-scheduler"),
-        *("--show-only", "templates/rbac-users.yaml"),
-    ).stdout
-    control_plane.kubectl("apply", "-f", "-", input=roles)
+    with_roles(control_plane)
     with site_on(control_plane, SETTINGS) as made:
         yield made
 

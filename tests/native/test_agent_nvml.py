@@ -13,8 +13,10 @@ from tests.native.fake_gpu import MIB, FakeGPU
 from gpu_scheduler.agent.driver import DriverError
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.nvml import NvmlDriver
+from gpu_scheduler.agent.process import processes_now
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.sampler import Sampler
+from gpu_scheduler.agent.settings import AgentSettings
 
 FakeGPUs = Callable[..., FakeGPU]
 
@@ -153,6 +155,24 @@ def test_processes_are_told_with_their_pid_and_memory_if_it_is_known(
             child.kill()
             child.communicate()
     assert gpu.call("tests.native.test_agent_nvml:holders") == []
+
+
+def on_the_node() -> list[dict[str, Any]]:
+    return processes_now(AgentSettings(node="a", orders_file="/nowhere"))
+
+
+def test_whoever_asks_in_the_agents_pod_gets_a_look_of_its_own(gpu: FakeGPU) -> None:
+    child = gpu.start_call("tests.native.test_agent_nvml:hold", 100)
+    try:
+        assert child.stdout is not None
+        child.stdout.readline()
+        (found,) = gpu.call("tests.native.test_agent_nvml:on_the_node")
+        assert (found["gpu"], found["uuid"], found["pid"]) == (0, gpu.uuids[0], child.pid)
+        assert (found["memoryMiB"], found["pod"]) == (400, None)
+        assert found["command"].startswith("python")
+    finally:
+        child.kill()
+        child.communicate()
 
 
 def busy() -> list[list[float]] | None:

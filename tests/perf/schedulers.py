@@ -148,6 +148,7 @@ async def start_operator(
     *,
     root: Path = ROOT,
     seconds: float = _START_SECONDS,
+    program: str = "gpu_scheduler.main",
 ) -> Start:
     """Start the operator and wait until it leads and has listed everything.
 
@@ -156,6 +157,7 @@ async def start_operator(
         environment: settings that differ from the defaults.
         root: the checkout whose operator is run.
         seconds: for each of the two waits.
+        program: the module that runs it.
     """
     settings = {
         "KUBECONFIG": str(operator_kubeconfig(running)),
@@ -166,7 +168,7 @@ async def start_operator(
     }
     log, offset = _log(running, OPERATOR)
     began = time.monotonic()
-    _spawn(running, OPERATOR, settings, ("gpu_scheduler.main", "operator"), root)
+    _spawn(running, OPERATOR, settings, (program, "operator"), root)
     await _wait_for_line(running, log, offset, _LEADING, seconds)
     leading = time.monotonic() - began
     await _wait_for_line(running, log, offset, _SYNCED, seconds)

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gpu_scheduler.api.advice import MOST, Advice, Time
+from gpu_scheduler.api.advice import MOST, MOST_RULES, Advice, AdviceEvent, Time
 from gpu_scheduler.api.model import ApiModel
 
 NAME = "current"
@@ -89,6 +89,13 @@ class Workload(ApiModel):
     )
     advice: list[Advice] = Field(
         default_factory=list, max_length=MOST, description="What to change; the first matters most."
+    )
+    advice_since: Time | None = Field(
+        None,
+        description="When the first of it, or silence after it, began: it stays for an hour.",
+    )
+    advice_events: list[AdviceEvent] | None = Field(
+        None, max_length=MOST_RULES, description="Events of the last day, one a rule."
     )
     curve: Curve | None = Field(None, description="Use over its life.")
 

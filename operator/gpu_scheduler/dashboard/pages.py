@@ -11,7 +11,7 @@ from gpu_scheduler.dashboard.content import gpus, jobs, overview, projects, queu
 from gpu_scheduler.dashboard.content.chart import chart
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, BadQuestionError
-from gpu_scheduler.dashboard.views import View
+from gpu_scheduler.dashboard.rows import View
 from gpu_scheduler.dashboard.visible import Visible
 
 __all__ = ["PAGES", "Asked", "BadQuestionError", "Page"]

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpu_scheduler.dashboard.views import (
+from gpu_scheduler.dashboard.rows import (
     AdviceRow,
-    Chart,
     Curve,
     IdleRow,
     JobRow,
@@ -20,6 +19,7 @@ from gpu_scheduler.dashboard.views import (
     SweepRow,
     Used,
 )
+from gpu_scheduler.dashboard.views import Chart
 from gpu_scheduler.usage.figures import GpuState
 
 

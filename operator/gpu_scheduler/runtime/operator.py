@@ -106,7 +106,13 @@ class Operator:
         )
         self._watched = Watched(self.state.nodes.agents.reports, self.state.nodes.sick_devices)
         hurried = self.binding.binder.hurries
-        self.status = status.build(shared, self.eviction.preemption, self._context, hurried)
+        self.status = status.build(
+            shared,
+            self.eviction.preemption,
+            self._context,
+            hurried,
+            self.usage.minute.pod_advice,
+        )
         self.watches = self._watches()
 
     def _rules(self) -> PlanningRules:

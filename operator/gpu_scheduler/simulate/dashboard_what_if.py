@@ -16,7 +16,8 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import PlanInput
-from gpu_scheduler.dashboard.views import Lead, Piece, WhatIfAnswer, WhatIfRow
+from gpu_scheduler.dashboard.rows import Lead, Piece
+from gpu_scheduler.dashboard.views import WhatIfAnswer, WhatIfRow
 from gpu_scheduler.dashboard.what_if import WhatIfTask
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.limits.bounded import quoted

@@ -1,8 +1,8 @@
 """The admin port: ``/healthz``, ``/readyz`` and ``/metrics``.
 
 Healthy: the event loop turns. Ready: the replica sees all that it looks at, and a stand-by looks at
-nothing. No request changes anything. What names a tenant's namespace is shown to who has the token
-for scrapes alone, and to nobody where there is none.
+nothing. No request changes anything. What names a namespace or a project is shown to who has the
+token for scrapes alone, and to nobody where there is none.
 """
 
 import asyncio

@@ -17,7 +17,7 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.shared_look import SharedLook
 
 SECONDS = 1.0  # that a text may be old
-_OF_TENANTS = "namespace"  # the label of whatever says something of a tenant's work
+_OF_TENANTS = frozenset({"namespace", "project"})  # labels of what says something of a tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class _Read:
 
 
 def _public(metric: Metric) -> Metric | None:
-    """What of it names no tenant's namespace; None: nothing."""
+    """What of it names no tenant; None: nothing."""
     samples = list(metric.samples)  # walked once: some are made by who walks them
-    shown = [sample for sample in samples if _OF_TENANTS not in sample.labels]
+    shown = [sample for sample in samples if _OF_TENANTS.isdisjoint(sample.labels)]
     if len(shown) == len(samples):
         return metric
     if not shown:
@@ -64,7 +64,7 @@ class Exposition:
         Args:
             registry: whose text.
             clock: monotonic seconds.
-            of_tenants: what names a namespace as well.
+            of_tenants: what names a tenant as well: a namespace, a project.
             look: comes before the figures are read.
         """
         self._registry = registry

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.views import (
+from gpu_scheduler.dashboard.rows import (
     AdviceRow,
     Device,
     IdleRow,

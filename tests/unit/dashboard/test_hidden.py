@@ -10,7 +10,8 @@ from tests.unit.dashboard.rows import parts, picture
 from gpu_scheduler.dashboard.content.hidden import nodes_for, parts_for
 from gpu_scheduler.dashboard.pages import PAGES
 from gpu_scheduler.dashboard.picture import Details, JobDetail, Picture, SweepDetail
-from gpu_scheduler.dashboard.views import Chart, Ref
+from gpu_scheduler.dashboard.rows import Ref
+from gpu_scheduler.dashboard.views import Chart
 from gpu_scheduler.dashboard.visible import ALL, Visible
 from gpu_scheduler.usage.figures import GpuState
 

@@ -10,7 +10,7 @@ from gpu_scheduler.dashboard.content import gpus, jobs, overview, projects, queu
 from gpu_scheduler.dashboard.content.job_lead import lead as job_lead
 from gpu_scheduler.dashboard.content.words import text
 from gpu_scheduler.dashboard.picture import JobDetail
-from gpu_scheduler.dashboard.views import Lead, Ranked, Step, Used
+from gpu_scheduler.dashboard.rows import Lead, Ranked, Step, Used
 from gpu_scheduler.dashboard.visible import ALL, Visible
 
 OWN = Visible(frozenset({"team-a"}), inventory=False)

@@ -12,9 +12,9 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.dashboard.content import jobs
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.reading.picture_maker import PictureMaker
-from gpu_scheduler.dashboard.views import Ref
+from gpu_scheduler.dashboard.rows import Ref
 from gpu_scheduler.dashboard.visible import ALL
-from gpu_scheduler.runtime.usage.charts import ChartKeeper
+from gpu_scheduler.runtime.usage.charting.chart_keeper import ChartKeeper
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.state.jobs.job import job_key
 

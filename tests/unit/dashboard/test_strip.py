@@ -8,7 +8,7 @@ from tests.unit.runtime.usage.random_cluster import random_cluster
 from gpu_scheduler.dashboard.content import overview
 from gpu_scheduler.dashboard.content.hidden import parts_of
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.reading.nodes import node_rows
+from gpu_scheduler.dashboard.reading.nodes import NodeRows
 from gpu_scheduler.dashboard.visible import ALL
 from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
 from gpu_scheduler.usage.figures import GpuState
@@ -24,7 +24,7 @@ async def test_a_thousand_clusters_add_up_and_boxes_equal_the_strip() -> None:
         parts = await gpus_by_state(
             cluster.state, cluster.seen, 0.0, idle_seconds=IDLE_SECONDS, piece_milli=500
         )
-        nodes = await node_rows(cluster.state, cluster.seen, 0.0, 1e9, IDLE_SECONDS)
+        nodes = await NodeRows(cluster.state, cluster.seen, IDLE_SECONDS).read(0.0, 1e9)
         page = overview.page(
             Picture(at=1e9, idle_seconds=IDLE_SECONDS, parts=parts, nodes=nodes), ALL, {}
         )

@@ -25,6 +25,7 @@ from tests.unit.runtime.jobs import test_missing, test_services
 from tests.unit.runtime.jobs.test_reconcile import KEY, THERE
 from tests.unit.runtime.jobs.test_reconcile import Case as Reconciling
 from tests.unit.runtime.reports import test_checkpoints
+from tests.unit.runtime.status import test_pod_advice
 from tests.unit.runtime.status_case import Case as StatusCase
 from tests.unit.runtime.usage.stage import UsageStage
 from tests.unit.runtime.virtual_loop import clock
@@ -42,6 +43,8 @@ from gpu_scheduler.runtime.jobs.acceptance import Refusal
 from gpu_scheduler.runtime.jobs.creation import FoundJob, FoundMeta
 from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
 from gpu_scheduler.runtime.leading.leader_label import follow
+from gpu_scheduler.runtime.status.pod_advice import PodAdvice
+from gpu_scheduler.runtime.status.status_writer import StatusWriter
 from gpu_scheduler.sweeps.runtime.results import Results
 from gpu_scheduler.web.dashboard.answers import Refusal as Unanswered
 from gpu_scheduler.web.dashboard.identities import Identities, Identity
@@ -285,6 +288,15 @@ def writing_a_status(answer: Any) -> Scene:
     return Scene(case.client, [case.writer.run(), every(0.2, touch)], is_it)
 
 
+def advising_a_pod(answer: Any) -> Scene:
+    case = test_pod_advice.Case()
+    case.advice = PodAdvice(case.state, clock=clock)
+    client = FakeClient(lambda sent: answer)
+    writer = StatusWriter(client, [case.advice], seconds=5.0, clock=clock)  # type: ignore[arg-type]
+    take = partial(case.advice.take, list(case.pods.values()), test_pod_advice.IDLE)
+    return Scene(client, [writer.run(), every(0.5, take)], to("PATCH", "/pods/web-00/status"))
+
+
 def saying_an_event(answer: Any) -> Scene:
     client = FakeClient(lambda sent: answer)
     events = Events(client, instance="me", clock=clock)  # type: ignore[arg-type]
@@ -474,6 +486,7 @@ SCENES: dict[Callable[[Any], Scene], str] = {
     marking_a_pod: "runtime/eviction/evictor.py:_send",
     hurrying_a_pod: "runtime/eviction/overdue.py:_hurry",
     writing_a_status: "runtime/status/status_writer.py:_send",
+    advising_a_pod: "runtime/status/status_writer.py:_send",
     saying_an_event: "runtime/common/events.py:_write",
     taking_the_term: "runtime/binding/leader_term.py:_write",
     trying_the_term: "runtime/binding/leader_term.py:_ask",

@@ -13,7 +13,8 @@ from gpu_scheduler.dashboard.content.words import (
 )
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked
-from gpu_scheduler.dashboard.views import Gpus, Lead, NodeRow
+from gpu_scheduler.dashboard.rows import Lead, NodeRow
+from gpu_scheduler.dashboard.views import Gpus
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.usage.figures import GpuState
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.views import Device, NodeRow, Share
+from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.usage.figures import GpuState
 

@@ -12,7 +12,7 @@ from gpu_scheduler.dashboard.content.words import (
     sentence,
 )
 from gpu_scheduler.dashboard.picture import JobDetail
-from gpu_scheduler.dashboard.views import JobRow, Lead, Placed, QueueRow
+from gpu_scheduler.dashboard.rows import JobRow, Lead, Placed, QueueRow
 
 
 def lead(row: JobRow, detail: JobDetail, queued: QueueRow | None, now: float) -> Lead:

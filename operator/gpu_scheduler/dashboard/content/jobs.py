@@ -15,7 +15,8 @@ from gpu_scheduler.dashboard.content.rows import (
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, one_of, page_of
-from gpu_scheduler.dashboard.views import Beside, Job, JobRow, Jobs, Lead, Ref
+from gpu_scheduler.dashboard.rows import Beside, JobRow, Lead, Ref
+from gpu_scheduler.dashboard.views import Job, Jobs
 from gpu_scheduler.dashboard.visible import Visible
 
 _SORTS = ("", "-created", "created", "name", "-held", "held", "-busy", "busy", "phase")

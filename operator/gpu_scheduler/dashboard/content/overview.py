@@ -6,7 +6,8 @@ from gpu_scheduler.dashboard.content.rows import projects_for, queue_for, reason
 from gpu_scheduler.dashboard.content.words import listed
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked
-from gpu_scheduler.dashboard.views import NodeRow, Overview, Part
+from gpu_scheduler.dashboard.rows import NodeRow, Part
+from gpu_scheduler.dashboard.views import Overview
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.usage.figures import GpuState
 

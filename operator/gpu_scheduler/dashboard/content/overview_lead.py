@@ -14,7 +14,7 @@ from gpu_scheduler.dashboard.content.words import (
     many,
     sentence,
 )
-from gpu_scheduler.dashboard.views import IdleRow, Lead, ReasonRow
+from gpu_scheduler.dashboard.rows import IdleRow, Lead, ReasonRow
 from gpu_scheduler.usage.figures import GpuState
 
 _HELD = (GpuState.BUSY, GpuState.PART_UNUSED, GpuState.IDLE, GpuState.UNKNOWN)

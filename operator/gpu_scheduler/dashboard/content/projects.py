@@ -19,7 +19,8 @@ from gpu_scheduler.dashboard.content.words import (
 )
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import MOST_ROWS, Asked
-from gpu_scheduler.dashboard.views import Lead, Project, ProjectRow, Projects
+from gpu_scheduler.dashboard.rows import Lead, ProjectRow
+from gpu_scheduler.dashboard.views import Project, Projects
 from gpu_scheduler.dashboard.visible import Visible
 
 

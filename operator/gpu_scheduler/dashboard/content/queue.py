@@ -12,7 +12,8 @@ from gpu_scheduler.dashboard.content.rows import (
 from gpu_scheduler.dashboard.content.words import begin, count, duration, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, one_of, page_of
-from gpu_scheduler.dashboard.views import Lead, Queue, QueueRow
+from gpu_scheduler.dashboard.rows import Lead, QueueRow
+from gpu_scheduler.dashboard.views import Queue
 from gpu_scheduler.dashboard.visible import Visible
 
 _SORTS = ("", "position", "since", "-since", "gpus", "-gpus", "name")

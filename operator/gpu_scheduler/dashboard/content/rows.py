@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from gpu_scheduler.dashboard.question import Asked
-from gpu_scheduler.dashboard.views import JobRow, ProjectRow, QueueRow, ReasonRow
+from gpu_scheduler.dashboard.rows import JobRow, ProjectRow, QueueRow, ReasonRow
 from gpu_scheduler.dashboard.visible import Visible
 
 _MOST_TEXT = 100

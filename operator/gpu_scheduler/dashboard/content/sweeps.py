@@ -3,7 +3,8 @@
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, page_of
-from gpu_scheduler.dashboard.views import Lead, Ref, Sweep, SweepRow, Sweeps
+from gpu_scheduler.dashboard.rows import Lead, Ref, SweepRow
+from gpu_scheduler.dashboard.views import Sweep, Sweeps
 from gpu_scheduler.dashboard.visible import Visible
 
 

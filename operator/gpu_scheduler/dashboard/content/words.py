@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from gpu_scheduler.dashboard.views import Piece
+from gpu_scheduler.dashboard.rows import Piece
 
 _SMALL = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",

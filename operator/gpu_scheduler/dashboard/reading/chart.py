@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from gpu_scheduler.dashboard.views import Chart
-from gpu_scheduler.runtime.usage.chart import SERIES, Charts
+from gpu_scheduler.runtime.usage.charting.chart import SERIES, Charts
 
 # Whether the fine one, and how many of its steps.
 _POINTS: Mapping[str, tuple[bool, int]] = {

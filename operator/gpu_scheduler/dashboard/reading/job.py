@@ -5,10 +5,11 @@ from typing import Any
 
 from gpu_scheduler.api.gpujob import FINISHED
 from gpu_scheduler.api.gpuusage import Workload
+from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.content.words import amount
 from gpu_scheduler.dashboard.picture import JobDetail
-from gpu_scheduler.dashboard.views import Curve, Placed, Step, Used
+from gpu_scheduler.dashboard.rows import Curve, Placed, Step, Used
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
@@ -157,7 +158,7 @@ def _used(kept: Workload | None, status: Mapping[str, Any]) -> Used | None:
         busy, memory = kept.busy, kept.memory_mib
         return Used(
             gpu_hours=kept.gpu_seconds / _HOUR,
-            used_gpu_hours=None,
+            used_gpu_hours=_hours(kept.used_gpu_seconds),
             idle_gpu_hours=None,
             mean=_ratio(busy.mean),
             p50=_ratio(busy.p50),
@@ -168,15 +169,16 @@ def _used(kept: Workload | None, status: Mapping[str, Any]) -> Used | None:
     told = status.get("usage")
     if not told:
         return None
+    usage = JobUsage.model_validate(told)
     return Used(
-        gpu_hours=int(told.get("gpuSeconds") or 0) / _HOUR,
-        used_gpu_hours=_hours(told.get("busyGpuSeconds")),
-        idle_gpu_hours=_hours(told.get("idleGpuSeconds")),
-        mean=_ratio(told.get("meanPercent")),
-        p50=_ratio(told.get("p50Percent")),
-        p95=_ratio(told.get("p95Percent")),
-        peak_mib=told.get("peakMiB"),
-        cap_mib=told.get("capMiB"),
+        gpu_hours=usage.gpu_seconds / _HOUR,
+        used_gpu_hours=_hours(usage.used_gpu_seconds),
+        idle_gpu_hours=_hours(usage.idle_gpu_seconds),
+        mean=_ratio(usage.mean_percent),
+        p50=_ratio(usage.p50_percent),
+        p95=_ratio(usage.p95_percent),
+        peak_mib=usage.peak_mib,
+        cap_mib=usage.cap_mib,
     )
 
 

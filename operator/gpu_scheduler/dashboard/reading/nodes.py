@@ -1,15 +1,15 @@
 """Nodes and devices with what is on them, read off the ledger and the agents' last answers."""
 
-from collections import defaultdict
 from collections.abc import Sequence
+from math import inf
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.reading.refs import of_pod
-from gpu_scheduler.dashboard.views import Device, NodeRow, Share
+from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
 from gpu_scheduler.limits.in_pieces import in_pieces
-from gpu_scheduler.runtime.usage.seen import SeenUse
+from gpu_scheduler.runtime.usage.seen import STALE_SECONDS, SeenUse
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.usage.answer import ShareUse
@@ -18,46 +18,70 @@ _TOPOLOGY = frozenset({"zone", "region", "rack", "block", "row", "room"})
 _Held = dict[str, dict[PodUID, tuple[int, int]]]  # by device: milli and MiB of each pod
 
 
-async def node_rows(
-    state: ClusterState, seen: SeenUse, now: float, at: float, idle_seconds: float
-) -> tuple[NodeRow, ...]:
-    """All nodes with GPUs, by name.
+class NodeRows:
+    """Remembers rows from picture to picture: of a node of which nothing is new none is made."""
 
-    Args:
-        state: the cluster.
-        seen: what shares do.
-        now: monotonic seconds.
-        at: the same moment, epoch seconds.
-        idle_seconds: without a kernel after which a share is idle.
-    """
-    held: dict[str, _Held] = {}
-    async for uid, charge in in_pieces(state.ledger.charges.items()):
-        if not charge.grants:
-            continue
-        there = held.setdefault(charge.node, defaultdict(dict))
-        for grant in state.ledger.resolved(charge.node, charge.grants):
-            milli, mib = there[grant.device].get(uid, (0, 0))
-            there[grant.device][uid] = milli + grant.milli, mib + grant.mib
-    found = []
-    reader = _Reader(state, seen, now, at, idle_seconds)
-    async for name in in_pieces(sorted(each.name for each in state.ledger.cluster.nodes)):
-        number = state.ledger.number_of(name)
-        if number is not None:
-            found.append(reader.node(name, number, held.get(name, {})))
-    return tuple(found)
+    def __init__(self, state: ClusterState, seen: SeenUse, idle_seconds: float) -> None:
+        """Nothing is read yet.
+
+        Args:
+            state: the cluster.
+            seen: what shares do.
+            idle_seconds: without a kernel after which a share is idle.
+        """
+        self._state = state
+        self._seen = seen
+        self._idle_seconds = idle_seconds
+        self._rows: dict[str, tuple[object, NodeRow]] = {}  # and what each was made of
+
+    async def read(self, now: float, at: float) -> tuple[NodeRow, ...]:
+        """All nodes with GPUs, by name; ``now``: monotonic seconds, ``at``: since the epoch."""
+        state, held = self._state, await self._held()
+        cluster, heard, rows = state.ledger.cluster, self._seen.heard(), {}
+        async for name in in_pieces(sorted(each.name for each in cluster.nodes)):
+            number = state.ledger.number_of(name)
+            if number is None:
+                continue  # it is gone
+            cluster, there = state.ledger.cluster, held.get(name, {})
+            silence, told = state.nodes.agents.silence(name), heard.get(name, -inf)
+            made_of = (
+                there,
+                told if now - told <= STALE_SECONDS else None,
+                state.ledger.node(name),
+                cluster.free_cpu_milli[number],
+                silence,
+            )
+            known = self._rows.get(name)
+            if known is None or known[0] != made_of:
+                known = made_of, _Reader(self, now, at).node(name, number, there)
+            rows[name] = known
+        self._rows = rows
+        return tuple(row for _, row in rows.values())
+
+    async def _held(self) -> dict[str, _Held]:
+        """What pods hold, by node."""
+        held: dict[str, _Held] = {}
+        ledger = self._state.ledger
+        async for uid, charge in in_pieces(ledger.charges.items()):
+            if not charge.grants:
+                continue
+            there = held.setdefault(charge.node, {})
+            for grant in ledger.resolved(charge.node, charge.grants):
+                by_pod = there.setdefault(grant.device, {})
+                milli, mib = by_pod.get(uid, (0, 0))
+                by_pod[uid] = milli + grant.milli, mib + grant.mib
+        return held
 
 
 class _Reader:
     """Of one moment."""
 
-    def __init__(
-        self, state: ClusterState, seen: SeenUse, now: float, at: float, idle_seconds: float
-    ) -> None:
-        self._state = state
-        self._seen = seen
+    def __init__(self, rows: NodeRows, now: float, at: float) -> None:
+        self._state = rows._state
+        self._seen = rows._seen
+        self._idle_seconds = rows._idle_seconds
         self._now = now
         self._at = at
-        self._idle_seconds = idle_seconds
 
     def node(self, name: str, number: int, held: _Held) -> NodeRow:
         cluster, agents = self._state.ledger.cluster, self._state.nodes.agents

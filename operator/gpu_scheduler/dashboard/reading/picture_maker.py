@@ -5,13 +5,14 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.dashboard.picture import JobDetail, Picture, SweepDetail
 from gpu_scheduler.dashboard.reading.chart import chart_of
 from gpu_scheduler.dashboard.reading.job import job_detail
-from gpu_scheduler.dashboard.reading.nodes import node_rows
+from gpu_scheduler.dashboard.reading.nodes import NodeRows
 from gpu_scheduler.dashboard.reading.projects import project_rows
-from gpu_scheduler.dashboard.reading.queue import queue_rows
+from gpu_scheduler.dashboard.reading.queue import QueueRows
 from gpu_scheduler.dashboard.reading.refs import of_group, ref_of
 from gpu_scheduler.dashboard.reading.sweeps import sweep_detail, sweep_rows
 from gpu_scheduler.dashboard.reading.works import WorkRows
-from gpu_scheduler.dashboard.views import AdviceRow, Chart, IdleRow, JobRow, Ref
+from gpu_scheduler.dashboard.rows import AdviceRow, IdleRow, JobRow, Ref
+from gpu_scheduler.dashboard.views import Chart
 from gpu_scheduler.limits.shared_look import SharedLook
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
@@ -30,6 +31,8 @@ class PictureMaker:
         """Of this leader; nothing is read yet."""
         self._leader = leader
         self._rows = WorkRows(leader.state, leader.common.settings.idle_seconds)
+        self._nodes = NodeRows(leader.state, leader.usage.seen, leader.common.settings.idle_seconds)
+        self._queue = QueueRows(leader.state, leader.common.plan)
         self._works: dict[str, LiveWork] = {}
         self.look = SharedLook(self._look, SECONDS, leader.common.clock.monotonic)
 
@@ -41,7 +44,7 @@ class PictureMaker:
         pending = await common.pending()
         self._works = works = await live_works(state, usage.seen, now)
         rows = await self._rows.read(works, usage.minute.headlines, at)
-        nodes = await node_rows(state, usage.seen, now, at, settings.idle_seconds)
+        nodes = await self._nodes.read(now, at)
         parts = await gpus_by_state(
             state,
             usage.seen,
@@ -49,7 +52,7 @@ class PictureMaker:
             idle_seconds=settings.idle_seconds,
             piece_milli=pending.piece_milli,
         )
-        queue = queue_rows(state, common.plan, rows)
+        queue = self._queue.read(rows)
         charts = usage.charts
         return Picture(
             at=at,

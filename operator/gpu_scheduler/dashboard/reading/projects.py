@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.reading.queue import pending_by_project
-from gpu_scheduler.dashboard.views import JobRow, NodeRow, ProjectRow, QueueRow
+from gpu_scheduler.dashboard.rows import JobRow, NodeRow, ProjectRow, QueueRow
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.state.cluster_state import ClusterState
 

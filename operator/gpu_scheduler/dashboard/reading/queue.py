@@ -7,7 +7,7 @@ from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
 from gpu_scheduler.dashboard.reading.refs import of_group
-from gpu_scheduler.dashboard.views import JobRow, QueueRow, Ref
+from gpu_scheduler.dashboard.rows import JobRow, QueueRow, Ref
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds, job_key
@@ -19,19 +19,32 @@ _MENDED = frozenset(
 ) | frozenset(map(str, NEVER))
 
 
-def queue_rows(
-    state: ClusterState, plan: LastPlan, works: Iterable[JobRow]
-) -> tuple[QueueRow, ...]:
-    """In the order in which each project's are served; those without a place in it come last."""
-    rows = [
-        made
-        for row in works
-        if row.ref.kind == "GPUJob" and row.phase in ("Pending", "Running")
-        if (job := state.gpujobs.get(job_key(row.ref.namespace, row.ref.name))) is not None
-        if (made := _of_job(row, job)) is not None
-    ]
-    rows += _groups(state, plan)
-    return tuple(sorted(rows, key=lambda row: (row.position or _LAST, row.since, row.ref.name)))
+class QueueRows:
+    """Remembers rows from picture to picture: one whose job's row is the same stays."""
+
+    def __init__(self, state: ClusterState, plan: LastPlan) -> None:
+        """Nothing is read yet."""
+        self._state = state
+        self._plan = plan
+        self._known: dict[Ref, tuple[JobRow, QueueRow | None]] = {}
+
+    def read(self, works: Iterable[JobRow]) -> tuple[QueueRow, ...]:
+        """In the order in which each project's are served; those without a place come last."""
+        known: dict[Ref, tuple[JobRow, QueueRow | None]] = {}
+        gpujobs, rows = self._state.gpujobs, []
+        for row in works:
+            if row.phase not in ("Pending", "Running") or row.ref.kind != "GPUJob":
+                continue
+            before = self._known.get(row.ref)
+            if before is None or before[0] is not row:
+                job = gpujobs.get(job_key(row.ref.namespace, row.ref.name))
+                before = row, _of_job(row, job) if job is not None else None
+            known[row.ref] = before
+            if before[1] is not None:
+                rows.append(before[1])
+        self._known = known
+        rows += _groups(self._state, self._plan)
+        return tuple(sorted(rows, key=lambda row: (row.position or _LAST, row.since, row.ref.name)))
 
 
 def _of_job(row: JobRow, job: GPUJobRecord) -> QueueRow | None:

@@ -1,6 +1,6 @@
 """Workloads by the names that readers know."""
 
-from gpu_scheduler.dashboard.views import Ref
+from gpu_scheduler.dashboard.rows import Ref
 from gpu_scheduler.runtime.common.work_name import WorkName, work_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord

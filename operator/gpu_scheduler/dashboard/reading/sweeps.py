@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from gpu_scheduler.api.sweep_status import RankedTrial, SweepStatus
 from gpu_scheduler.dashboard.picture import SweepDetail
-from gpu_scheduler.dashboard.views import JobRow, Ranked, Step, SweepRow
+from gpu_scheduler.dashboard.rows import JobRow, Ranked, Step, SweepRow
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_key
 

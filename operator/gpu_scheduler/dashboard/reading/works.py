@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.reading.refs import of_group, of_job, ref_of
-from gpu_scheduler.dashboard.views import JobRow, Phase, Ref
+from gpu_scheduler.dashboard.rows import JobRow, Phase, Ref
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.runtime.common.work_name import GPUJOB
@@ -24,6 +24,9 @@ _PHASES: Mapping[str, Phase] = {
     "Succeeded": "Succeeded",
     "Failed": "Failed",
 }
+
+_Figures = tuple[float, float | None, float | None, float | None, str]
+_NOTHING: _Figures = (0.0, None, None, None, "")
 
 
 class WorkRows:
@@ -62,11 +65,9 @@ class WorkRows:
         found += self._owners(works, headlines, at)
         return tuple(sorted(found, key=lambda row: -row.created))
 
-    def _figures(
-        self, work: LiveWork | None, headlines: Mapping[str, str], at: float
-    ) -> tuple[float, float | None, float | None, float | None, str]:
+    def _figures(self, work: LiveWork | None, headlines: Mapping[str, str], at: float) -> _Figures:
         if work is None:
-            return 0.0, None, None, None, ""
+            return _NOTHING
         idle, busy = work.idle_seconds(), work.busy()
         since = None
         if idle is not None and idle >= self._idle_seconds:

@@ -9,7 +9,7 @@ from gpu_scheduler.runtime.common.observations import Observations
 from gpu_scheduler.runtime.informers.event_handlers import PodFollower
 from gpu_scheduler.runtime.usage.agent_addresses import AgentAddresses
 from gpu_scheduler.runtime.usage.asking import AgentAsker
-from gpu_scheduler.runtime.usage.charts import ChartKeeper
+from gpu_scheduler.runtime.usage.charting.chart_keeper import ChartKeeper
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse

@@ -6,13 +6,12 @@ objects themselves say what ended and how the curves went on; sums come from the
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
 from pydantic import ValidationError
 
-from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.gpuusage import (
     MOST_BYTES,
     MOST_WORKLOADS,
@@ -29,7 +28,7 @@ from gpu_scheduler.kube.listing import parts
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.in_pieces import in_pieces
-from gpu_scheduler.runtime.usage.kept_work import KeptWork
+from gpu_scheduler.runtime.usage.kept_work import Advised, KeptWork
 from gpu_scheduler.runtime.usage.usage_writes import GPUUSAGES, NamespaceGoneError, UsageWrites
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.usage.answer import Totals
@@ -42,7 +41,7 @@ _AT_ONCE = 8
 _TRY_AGAIN_SECONDS = 30.0
 _SAID_EVERY = 120  # tries, an hour of them: a kind that is missing is missing for long
 
-Told = Callable[[LiveWork, float], list[Advice]]
+Told = Callable[[LiveWork, float], Advised | None]
 
 
 class UsageObjects:
@@ -112,6 +111,11 @@ class UsageObjects:
         self._written[namespace] = _without_time(status)
         for shown in found.workloads:
             self._kept.setdefault(namespace, {})[_key(namespace, shown)] = KeptWork.of(shown)
+
+    def held(self) -> Iterator[tuple[str, Workload]]:
+        """What held GPUs when the objects were written last, by key."""
+        for there in self._kept.values():
+            yield from ((key, kept.shown) for key, kept in there.items() if kept.shown.pods)
 
     async def update(
         self, works: Mapping[str, LiveWork], totals: Callable[[str], Totals], told: Told

@@ -23,7 +23,7 @@ _SECONDS = 10.0  # between two looks for GPUJobs that are over
 
 
 @dataclass(slots=True)
-class _Run:
+class _RunningJob:
     """A GPUJob that had GPUs; times are epoch seconds."""
 
     job: JobKey
@@ -40,7 +40,7 @@ class WorkTimes:
         """``observations`` are told."""
         self._state = state
         self._tell = observations
-        self._runs: dict[str, _Run] = {}  # by UID of the GPUJob
+        self._runs: dict[str, _RunningJob] = {}  # by UID of the GPUJob
         self._of: dict[PodUID, str] = {}
         self._alone: set[PodUID] = set()  # pods that ask by themselves and hold some
 
@@ -64,7 +64,7 @@ class WorkTimes:
         if run is None:
             live = self._state.beginnings.live
             first = now if live else epoch_seconds(pod.started) or now
-            run = self._runs[job.uid] = _Run(job.key, kind, first, first)
+            run = self._runs[job.uid] = _RunningJob(job.key, kind, first, first)
             if not _had_gpus(job):
                 self._waited(now - job.created_seconds, kind)
         run.pods.add(pod.uid)

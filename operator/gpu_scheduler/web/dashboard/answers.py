@@ -8,7 +8,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gpu_scheduler.dashboard.pages import BadQuestionError
-from gpu_scheduler.dashboard.views import Problem, View
+from gpu_scheduler.dashboard.rows import View
+from gpu_scheduler.dashboard.views import Problem
 from gpu_scheduler.kube.unexpected import unexpected
 
 JSON = "application/json"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import msgspec
 
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.views import View
+from gpu_scheduler.dashboard.rows import View
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.limits.bounded import Bounded
 from gpu_scheduler.web.dashboard.questions import Question

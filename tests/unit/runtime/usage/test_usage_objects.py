@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient
-from tests.unit.runtime.usage.stage import UsageStage
+from tests.unit.runtime.usage.stage import UsageStage, follow
 from tests.unit.state.builders import USABLE_MIB
 
 from gpu_scheduler.api.gpuusage import MOST_BYTES, GPUUsageStatus, Workload
@@ -131,32 +131,6 @@ async def test_another_leader_goes_on_from_the_object_and_the_agents() -> None:
 
     undisturbed, disturbed = await history(set()), await history({3, 40, 77})
     assert disturbed == undisturbed
-
-
-async def follow(before: UsageStage) -> UsageStage:
-    """The next leader, that lists what this one wrote."""
-    item = {
-        "apiVersion": "gpu-scheduler.io/v1alpha1",
-        "kind": "GPUUsage",
-        "metadata": {"name": "current", "namespace": "team-a", "uid": "usage-uid"},
-        "status": before.status(),
-    }
-
-    def reply(sent: Any) -> Any:
-        if sent.method == "GET":
-            return {"metadata": {"resourceVersion": "1"}, "items": [item]}
-        return {}
-
-    after = UsageStage(FakeClient(reply))
-    after.seconds = before.seconds
-    after.look = before.look
-    after.gone = before.gone
-    after.job()
-    for uid in before.shares:
-        after.runs(before.state.pods.known[uid].name)
-    after.shares = before.shares
-    await after.minute.objects.restore()
-    return after
 
 
 async def test_one_that_somebody_deleted_is_made_again() -> None:

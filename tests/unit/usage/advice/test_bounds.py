@@ -9,7 +9,7 @@ from tests.unit.usage.advice.traces import TRACES
 
 from gpu_scheduler.usage.advice.finding import RuleName
 from gpu_scheduler.usage.advice.rules import advise
-from gpu_scheduler.usage.advice.work import Work
+from gpu_scheduler.usage.advice.work import EarlierRun, Work
 from gpu_scheduler.usage.window import Window
 
 ONE = 1e-6
@@ -137,3 +137,23 @@ def test_one_pod_is_behind_from_thirty_percent(mean: float, behind: bool) -> Non
     assert ([each.rule for each in found] == ["SCALING_INEFFICIENT"]) is behind
     if behind:
         assert found[0].message.startswith("train-2 uses 69 %")
+
+
+@pytest.mark.parametrize(
+    ("means", "fewer", "speaks"),
+    [
+        ((0.55, 0.55), 1, True),
+        ((0.57, 0.57), 1, False),
+        ((0.57, 0.55), 1, False),
+        ((0.55, None), 1, False),
+        ((0.55, 0.55), 5, False),
+        ((), 1, False),
+    ],
+)
+def test_workers_are_too_many_from_thirty_percent(
+    means: tuple[float | None, ...], fewer: int, speaks: bool
+) -> None:
+    work = TRACES[RuleName.SCALING_INEFFICIENT]()
+    earlier = EarlierRun("train-1", fewer, 0.8)
+    work = replace(work, members=(), workers=5, means=means, earlier=earlier)
+    assert ("SCALING_INEFFICIENT" in [each.rule for each in advise(work)]) is speaks

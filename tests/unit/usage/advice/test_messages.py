@@ -11,6 +11,7 @@ from gpu_scheduler.api.gpuusage import Advice
 from gpu_scheduler.usage.advice import phrases
 from gpu_scheduler.usage.advice.finding import Finding, RuleName
 from gpu_scheduler.usage.advice.rules import advise
+from gpu_scheduler.usage.advice.work import EarlierRun
 
 SENTENCES = {
     RuleName.GPU_NEVER_USED: (
@@ -135,6 +136,16 @@ def test_where_it_may_be_loaders_or_code_both_are_named(rule: RuleName) -> None:
     assert found.rule == rule
     assert "more loader workers" in found.message
     assert "parallelise that" in found.message
+
+
+def test_a_run_with_fewer_workers_is_named() -> None:
+    earlier = EarlierRun("train-1", 1, 0.9)
+    work = replace(TRACES[RuleName.SCALING_INEFFICIENT](), members=(), workers=5, earlier=earlier)
+    found = advise(replace(work, means=(0.5,) * 4))[0]
+    assert found.message == (
+        "its 5 workers use 50 % of each GPU, while train-1 with 1 worker used 90 %: more of them "
+        "wait for each other or for data; use fewer workers, larger batches, or a faster network"
+    )
 
 
 def test_disks_that_more_workers_would_not_help_are_named() -> None:

@@ -14,7 +14,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from gpu_scheduler.dashboard.pages import Page
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, BadQuestionError
-from gpu_scheduler.dashboard.views import Lead, View, WhatIf, WhatIfAnswer, WhatIfRow
+from gpu_scheduler.dashboard.rows import Lead, View
+from gpu_scheduler.dashboard.views import WhatIf, WhatIfAnswer, WhatIfRow
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.clock import Clock

@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from gpu_scheduler.runtime.usage.chart import (
+from gpu_scheduler.runtime.usage.charting.chart import (
     CLUSTER,
     MOST_BYTES,
     SERIES,

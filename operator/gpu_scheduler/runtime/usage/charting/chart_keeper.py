@@ -15,8 +15,8 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.common.pending import Pending
-from gpu_scheduler.runtime.usage.chart import CLUSTER, Charts, Figures
-from gpu_scheduler.runtime.usage.chart_object import ChartObject
+from gpu_scheduler.runtime.usage.charting.chart import CLUSTER, Charts, Figures
+from gpu_scheduler.runtime.usage.charting.chart_object import ChartObject
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.usage.figures import ClusterUse, GpuState

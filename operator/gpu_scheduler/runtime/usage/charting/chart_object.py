@@ -7,7 +7,7 @@ import logging
 from gpu_scheduler.api.gpuusage import CLUSTER_NAME
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.runtime.usage.chart import BadChartsError, Charts
+from gpu_scheduler.runtime.usage.charting.chart import BadChartsError, Charts
 from gpu_scheduler.runtime.usage.usage_writes import UsageWrites
 
 log = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from tests.unit.runtime.fake_client import FakeClient
 from tests.unit.runtime.usage.stage import UsageStage
 
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.usage.chart import CLUSTER, Charts
-from gpu_scheduler.runtime.usage.charts import ChartKeeper
+from gpu_scheduler.runtime.usage.charting.chart import CLUSTER, Charts
+from gpu_scheduler.runtime.usage.charting.chart_keeper import ChartKeeper
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 
 
