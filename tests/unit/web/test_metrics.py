@@ -38,6 +38,16 @@ async def used() -> ClusterUse:
     return ClusterUse()
 
 
+class Served:
+    """A dashboard."""
+
+    def reviews(self) -> dict[tuple[str, str], int]:
+        return {("token", "accepted"): 3, ("access", "refused"): 4}
+
+    def open_streams(self) -> int:
+        return 2
+
+
 async def scrape(metrics: OperatorMetrics) -> dict[Sample, float]:
     await metrics.look()
     text = generate_latest(metrics.registry).decode()
@@ -83,6 +93,7 @@ def make(leader: bool = True, holders: Literal["off", "devices"] = "off") -> Ope
         operator.sweeping.pruning.ended += 1
         metrics.bind_seconds(0.003)
         metrics.use = used
+        metrics.dashboard = Served()
     return metrics
 
 
@@ -95,6 +106,13 @@ async def test_names_have_the_prefix_and_stay() -> None:
 
 async def test_holder_pods_are_counted_where_there_are_any() -> None:
     assert recorded() - await families(make()) == {"gpusched_holders", "gpusched_holder_failures"}
+
+
+async def test_what_the_dashboard_asks_and_its_open_pages_are_told() -> None:
+    found = await scrape(make())
+    labels = (("kind", "access"), ("result", "refused"))
+    assert found["gpusched_dashboard_reviews_total", labels] == 4
+    assert found["gpusched_dashboard_streams", ()] == 2
 
 
 async def test_violations_of_memory_caps_are_told_by_project_and_policy() -> None:

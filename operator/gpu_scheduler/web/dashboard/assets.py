@@ -27,7 +27,7 @@ _TYPES = {
     ".woff2": "font/woff2",
 }
 _TEXT = ("text/", "application/", "image/svg")
-_HASHED = re.compile(r"[-.][\w-]{8,}\.\w+\Z", re.ASCII)
+_HASH = re.compile(r"[\w-]{8}", re.ASCII)  # as vite puts it behind the name
 _FOR_EVER = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
 INDEX = "index.html"
@@ -112,5 +112,11 @@ def _asset(name: str, body: bytes, content_type: str) -> Asset:
         zipped if len(zipped) < len(body) else None,
         content_type,
         f'W/"{hashlib.blake2b(body, digest_size=12).hexdigest()}"',
-        _FOR_EVER if _HASHED.search(name) and content_type != "text/html" else _ASK_AGAIN,
+        _FOR_EVER if _is_hashed(name) and content_type != "text/html" else _ASK_AGAIN,
     )
+
+
+def _is_hashed(name: str) -> bool:
+    """Whether a name is like index-D3adB33f.js."""
+    stem, _, _ = name.rpartition(".")
+    return len(stem) > 9 and stem[-9] in "-." and _HASH.fullmatch(stem[-8:]) is not None

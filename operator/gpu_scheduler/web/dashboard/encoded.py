@@ -70,7 +70,9 @@ class EncodedViews:
             BadQuestionError: the question cannot be understood.
         """
         if picture is not self._picture:
-            self._picture, self._known, self._making = picture, Bounded(self._most_bytes), {}
+            self._picture = picture
+            self._known = Bounded(self._most_bytes)
+            self._making = {}
         key = question.key, visible
         found = self._known.get(key)
         if found is None:

@@ -44,7 +44,8 @@ async def refusal(processes: WhatIfProcesses, name: str = "anna", **question: An
     return caught.value
 
 
-async def test_an_answer_comes_from_another_process() -> None:
+async def test_an_answer_comes_from_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_OLD_SECONDS", 600.0)
     leader = Leader()
     processes = WhatIfProcesses(lambda: leader)
     found = await processes.answer(QUESTION, reader("anna"), Visible())
