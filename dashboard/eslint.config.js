@@ -22,7 +22,7 @@ export default defineConfig(
         { selector: "MemberExpression[property.name='innerHTML']", message: 'Write text.' },
         { selector: "MemberExpression[property.name='outerHTML']", message: 'Write text.' },
         {
-          selector: "MemberExpression[object.name=/^(local|session)Storage$/]",
+          selector: 'MemberExpression[object.name=/^(local|session)Storage$/]',
           message: 'What the page knows it forgets; above all a token.',
         },
       ],

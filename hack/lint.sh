@@ -60,6 +60,7 @@ check "CUDA headers" "$bin/python" hack/driver_headers.py
 check "clang-format" env "PATH=$PWD/$bin:$PATH" make --directory native format-check
 check "shellcheck" env "PATH=$PWD/$bin:$PATH" shellcheck "${scripts[@]}"
 check "helm lint" helm_lint
+check "dashboard" hack/dashboard.sh lint
 tell
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -33,7 +33,11 @@ export function lead(first: string, then = ''): Lead {
   return { first: pieces(first), then: pieces(then) };
 }
 
-export const ref = (namespace: string, name: string, kind = 'GPUJob'): Ref => ({ namespace, kind, name });
+export const ref = (namespace: string, name: string, kind = 'GPUJob'): Ref => ({
+  namespace,
+  kind,
+  name,
+});
 
 export function share(part: Partial<Share> & { ref: Ref | null; gpus: number }): Share {
   return {
@@ -47,7 +51,11 @@ export function share(part: Partial<Share> & { ref: Ref | null; gpus: number }):
   };
 }
 
-export function device(index: number, shares: readonly Share[], part: Partial<Device> = {}): Device {
+export function device(
+  index: number,
+  shares: readonly Share[],
+  part: Partial<Device> = {},
+): Device {
   const held = shares.reduce((sum, each) => sum + each.gpus, 0);
   const known = shares.every((each) => each.busy !== null);
   const memory = shares.reduce((sum, each) => sum + (each.memoryMib ?? 0), 0);
@@ -58,14 +66,23 @@ export function device(index: number, shares: readonly Share[], part: Partial<De
     memoryMib: 81_920,
     problem: '',
     free: Math.max(0, Math.round((1 - held) * 1000) / 1000),
-    busy: known ? Math.min(1, shares.reduce((sum, each) => sum + (each.busy ?? 0), 0)) : null,
+    busy: known
+      ? Math.min(
+          1,
+          shares.reduce((sum, each) => sum + (each.busy ?? 0), 0),
+        )
+      : null,
     memoryUsedMib: known ? Math.round(memory) : null,
     shares,
     ...part,
   };
 }
 
-export function node(name: string, devices: readonly Device[], part: Partial<NodeRow> = {}): NodeRow {
+export function node(
+  name: string,
+  devices: readonly Device[],
+  part: Partial<NodeRow> = {},
+): NodeRow {
   return {
     name,
     model: 'NVIDIA-A100-SXM4-80GB',
@@ -106,7 +123,9 @@ export function job(part: Partial<JobRow> & { ref: Ref }): JobRow {
   };
 }
 
-export function queued(part: Partial<QueueRow> & { ref: Ref; reason: string; message: string }): QueueRow {
+export function queued(
+  part: Partial<QueueRow> & { ref: Ref; reason: string; message: string },
+): QueueRow {
   return {
     project: part.ref.namespace,
     type: '',

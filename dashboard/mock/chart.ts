@@ -15,22 +15,29 @@ export function chartView(world: World, span: string, project: string): Chart | 
   const row = world.projects.find((each) => each.name === project);
   if (project && !row) return null;
   const parts = partsOf(world);
-  const sum = (...states: string[]) => parts.filter((part) => states.includes(part.state)).reduce((all, part) => all + part.gpus, 0);
+  const sum = (...states: string[]) =>
+    parts.filter((part) => states.includes(part.state)).reduce((all, part) => all + part.gpus, 0);
   const all = row ? row.quota : parts.reduce((sum_, part) => sum_ + part.gpus, 0);
   const most = row ? (row.limit ?? all) : all;
   const held = row ? row.held : sum('busy', 'part-unused', 'idle', 'unknown');
   const busy = row ? (row.busy ?? 0) : sum('busy');
   const many = Math.floor(seconds / step);
   const random = randomly(span.length + project.length);
-  const wave = (index: number, shift: number) => 1 + 0.16 * Math.sin(((index - many) * step) / 11_000 + shift) - 0.16 * Math.sin(shift);
+  const wave = (index: number, shift: number) =>
+    1 + 0.16 * Math.sin(((index - many) * step) / 11_000 + shift) - 0.16 * Math.sin(shift);
   const walk = (end: number, top: number, shift: number) =>
     Array.from({ length: many }, (_, index) =>
-      index === many - 1 ? end : Math.max(0, Math.min(top, end * wave(index, shift) * (0.97 + 0.06 * random()))),
+      index === many - 1
+        ? end
+        : Math.max(0, Math.min(top, end * wave(index, shift) * (0.97 + 0.06 * random()))),
     );
   const heldLine = walk(held, most, 0);
-  const busyLine = walk(busy, most, 1.2).map((value, index) => Math.min(value, heldLine[index] ?? value));
+  const busyLine = walk(busy, most, 1.2).map((value, index) =>
+    Math.min(value, heldLine[index] ?? value),
+  );
   const gap = span === '7d' ? 5 : -1;
-  const known = <T,>(values: T[]): (T | null)[] => values.map((value, index) => (index === gap ? null : value));
+  const known = <T>(values: T[]): (T | null)[] =>
+    values.map((value, index) => (index === gap ? null : value));
   return {
     at: world.at,
     start: world.at - seconds + step,
@@ -38,9 +45,15 @@ export function chartView(world: World, span: string, project: string): Chart | 
     gpus: Array.from({ length: many }, () => all),
     held: known(heldLine),
     busy: world.followed ? known(busyLine) : heldLine.map(() => null),
-    idle: world.followed ? known(walk(row ? row.idle : sum('idle'), most, 0.4)) : heldLine.map(() => null),
+    idle: world.followed
+      ? known(walk(row ? row.idle : sum('idle'), most, 0.4))
+      : heldLine.map(() => null),
     waiting: known(walk(world.queue.length, 1e9, 2)),
     borrowed: known(walk(row?.borrowed ?? 0, most, 2)),
-    note: world.followed ? (gap > 0 ? 'An hour is missing: no leader kept it.' : '') : 'Use is not known: agents are not asked.',
+    note: world.followed
+      ? gap > 0
+        ? 'An hour is missing: no leader kept it.'
+        : ''
+      : 'Use is not known: agents are not asked.',
   };
 }

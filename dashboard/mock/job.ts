@@ -42,9 +42,16 @@ export function jobView(world: World, row: JobRow): Job {
     at: world.at,
     lead: sentence(row, placed),
     row,
-    facts: [`${row.asked} GPU · 40,960 MiB cap`, 'priority normal', 'image team/torch:2.9'],
+    facts: [
+      `${row.asked} GPU · ${Math.round(row.asked * 81_920).toLocaleString('en')} MiB cap`,
+      'priority normal',
+      'image team/torch:2.9',
+    ],
     steps: steps(row),
-    stepsNote: row.created < world.at - 6 * HOUR ? 'what was before the last change of leader is told from its status alone' : 'each step in the planner’s own words',
+    stepsNote:
+      row.created < world.at - 6 * HOUR
+        ? 'what was before the last change of leader is told from its status alone'
+        : 'each step in the planner’s own words',
     placed,
     beside,
     advice,
@@ -57,7 +64,9 @@ export function jobView(world: World, row: JobRow): Job {
             'why it is so': `kubectl gpu why ${name} -n ${namespace}`,
             'its log': `kubectl gpu logs ${name} -n ${namespace} -f`,
           }
-        : { 'all about it': `kubectl describe ${row.ref.kind.toLowerCase()} ${name} -n ${namespace}` },
+        : {
+            'all about it': `kubectl describe ${row.ref.kind.toLowerCase()} ${name} -n ${namespace}`,
+          },
     maySuspend: row.ref.kind === 'GPUJob' && row.ended === null,
     suspended: row.phase === 'Suspended',
   };
@@ -68,12 +77,15 @@ function sentence(row: JobRow, placed: readonly Placed[]) {
   const name = row.ref.name;
   if (first && placed.length === 1) {
     return lead(
-      `${name} runs on ${first.gpus === 0.5 ? 'half' : first.gpus} of [GPU ${first.devices[0] ?? 0} of ${first.node}](/gpus/${first.node}/${first.devices[0] ?? 0}), and is ${Math.round((row.busy ?? 0) * 100)} % busy.`,
+      `${name} runs on ${first.gpus === 0.5 ? 'half' : String(first.gpus)} of [GPU ${first.devices[0] ?? 0} of ${first.node}](/gpus/${first.node}/${first.devices[0] ?? 0}), and is ${Math.round((row.busy ?? 0) * 100)} % busy.`,
       'It waited 41 min, 38 of them for quota.',
     );
   }
   if (first) {
-    return lead(`${name} runs with ${placed.length} pods on ${row.held} GPUs, and is ${Math.round((row.busy ?? 0) * 100)} % busy.`, 'It waited 41 min, 38 of them for quota.');
+    return lead(
+      `${name} runs with ${placed.length} pods on ${row.held} GPUs, and is ${Math.round((row.busy ?? 0) * 100)} % busy.`,
+      'It waited 41 min, 38 of them for quota.',
+    );
   }
   if (row.phase === 'Pending') return lead(`${name} waits: ${row.message}.`);
   return lead(`${name} has ended: ${row.phase}.`);
@@ -83,17 +95,34 @@ function steps(row: JobRow): Step[] {
   const at = row.created;
   const begin: Step[] = [
     { at, kind: 'submitted', words: 'submitted', detail: '' },
-    { at: at + 1, kind: 'waits', words: row.reason || 'WaitingForQuota', detail: row.message || 'vision uses 17.9 of its limit 18; this job needs 0.5' },
+    {
+      at: at + 1,
+      kind: 'waits',
+      words: row.reason || 'WaitingForQuota',
+      detail: row.message || 'vision uses 17.9 of its limit 18; this job needs 0.5',
+    },
   ];
   if (row.phase === 'Pending') return begin;
   const placed = at + WAITED;
-  begin[1] = { at: at + 1, kind: 'waits', words: 'WaitingForQuota', detail: `${row.project} used 17.9 of its limit 18; this job needs ${row.asked}` };
+  begin[1] = {
+    at: at + 1,
+    kind: 'waits',
+    words: 'WaitingForQuota',
+    detail: `${row.project} used 17.9 of its limit 18; this job needs ${row.asked}`,
+  };
   begin.push(
-    { at: placed, kind: 'placed', words: `placed on ${row.node || 'dell-2'}, GPU 3, beside tts-train (0.3)`, detail: 'quota came free when gan-old ended; tightest GPU that leaves whole GPUs whole' },
+    {
+      at: placed,
+      kind: 'placed',
+      words: `placed on ${row.node || 'dell-2'}, GPU 3, beside tts-train (0.3)`,
+      detail: 'quota came free when gan-old ended; tightest GPU that leaves whole GPUs whole',
+    },
     { at: placed + STARTING, kind: 'runs', words: 'image pulled (7.1 GB), started', detail: '' },
   );
-  if (row.ended !== null) begin.push({ at: row.ended, kind: 'ended', words: row.phase, detail: row.message });
-  else if (row.phase === 'Suspended') begin.push({ at: placed + HOUR, kind: 'suspended', words: 'suspended', detail: row.message });
+  if (row.ended !== null)
+    begin.push({ at: row.ended, kind: 'ended', words: row.phase, detail: row.message });
+  else if (row.phase === 'Suspended')
+    begin.push({ at: placed + HOUR, kind: 'suspended', words: 'suspended', detail: row.message });
   return begin;
 }
 
@@ -110,7 +139,9 @@ function curve(row: JobRow, now: number): Curve {
     busy: Array.from({ length: many }, (_, index) =>
       index === 4 ? null : Math.max(0, Math.min(1, busy * (0.75 + 0.5 * random()))),
     ),
-    memoryMib: Array.from({ length: many }, (_, index) => (index === 4 ? null : memory * Math.min(1, 0.2 + index / (many / 3)))),
+    memoryMib: Array.from({ length: many }, (_, index) =>
+      index === 4 ? null : memory * Math.min(1, 0.2 + index / (many / 3)),
+    ),
   };
 }
 

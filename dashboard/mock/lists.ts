@@ -34,7 +34,9 @@ function ordered<R extends object>(rows: R[], sort: string): R[] {
     const [one, other] = [value(a) ?? null, value(b) ?? null];
     if (one === null || other === null) return Number(one === null) - Number(other === null);
     const order =
-      typeof one === 'number' && typeof other === 'number' ? one - other : JSON.stringify(one).localeCompare(JSON.stringify(other));
+      typeof one === 'number' && typeof other === 'number'
+        ? one - other
+        : JSON.stringify(one).localeCompare(JSON.stringify(other));
     return down ? -order : order;
   });
 }

@@ -43,7 +43,12 @@ function refusal(session: Session | null, path: string): [number, string] | 'cut
   }
 }
 
-async function served(session: Session, request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+async function served(
+  session: Session,
+  request: IncomingMessage,
+  response: ServerResponse,
+  url: URL,
+): Promise<void> {
   const path = url.pathname.slice(API.length);
   const [first, ...parts] = path.split('/').filter(Boolean).map(decodeURIComponent);
   if (request.method === 'POST' && first === 'what-if') {
@@ -73,15 +78,27 @@ function stream(session: Session, response: ServerResponse, address: string): vo
   session.follow(address, response);
 }
 
-function suspend(session: Session, response: ServerResponse, [namespace = '', name = '', verb]: string[]): void {
+function suspend(
+  session: Session,
+  response: ServerResponse,
+  [namespace = '', name = '', verb]: string[],
+): void {
   const at = session.world.jobs.findIndex((row) => sameRef(row.ref, ref(namespace, name)));
   const row = session.world.jobs[at];
   if (!row || !session.world.me.actions) {
-    problem(response, row ? 403 : 404, row ? 'You may not patch gpujobs there.' : 'There is no such job.');
+    problem(
+      response,
+      row ? 403 : 404,
+      row ? 'You may not patch gpujobs there.' : 'There is no such job.',
+    );
     return;
   }
   const phase = verb === 'suspend' ? 'Suspended' : 'Pending';
-  session.world.jobs[at] = { ...row, phase, reason: verb === 'suspend' ? 'Suspended' : 'WaitingForGPU' };
+  session.world.jobs[at] = {
+    ...row,
+    phase,
+    reason: verb === 'suspend' ? 'Suspended' : 'WaitingForGPU',
+  };
   session.changed();
   response.writeHead(204).end();
 }
@@ -92,7 +109,9 @@ function control(url: URL, response: ServerResponse): true {
   const mode = url.searchParams.get('mode') ?? '';
   if (session && MODES.includes(mode)) session.set(mode as Mode);
   if (session && url.searchParams.get('change') === 'quota') {
-    session.world.projects = session.world.projects.map((row, index) => (index === 0 ? { ...row, held: row.held + 1 } : row));
+    session.world.projects = session.world.projects.map((row, index) =>
+      index === 0 ? { ...row, held: row.held + 1 } : row,
+    );
     session.changed();
   }
   if (session && url.searchParams.get('change') === 'order') {

@@ -1,4 +1,13 @@
-import type { Gpus, Jobs, Overview, Project, Projects, Queue, Sweep, Sweeps } from '../src/api/views.ts';
+import type {
+  Gpus,
+  Jobs,
+  Overview,
+  Project,
+  Projects,
+  Queue,
+  Sweep,
+  Sweeps,
+} from '../src/api/views.ts';
 import { AT, HOUR, lead } from './build.ts';
 import { chartView } from './chart.ts';
 import { jobView } from './job.ts';
@@ -14,14 +23,17 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   'queue/0': queue,
   'jobs/0': jobs,
   'jobs/3': (world, [namespace, kind, name]) => {
-    const row = world.jobs.find(({ ref }) => ref.namespace === namespace && ref.kind === kind && ref.name === name);
+    const row = world.jobs.find(
+      ({ ref }) => ref.namespace === namespace && ref.kind === kind && ref.name === name,
+    );
     return row ? jobView(world, row) : null;
   },
   'projects/0': projects,
   'projects/1': project,
   'sweeps/0': sweeps,
   'sweeps/2': sweep,
-  'chart/0': (world, _parts, asked) => chartView(world, asked['span'] ?? '24h', asked['project'] ?? ''),
+  'chart/0': (world, _parts, asked) =>
+    chartView(world, asked['span'] ?? '24h', asked['project'] ?? ''),
   'me/0': (world) => world.me,
 };
 
@@ -29,10 +41,13 @@ const MAKERS: Readonly<Record<string, Maker>> = {
 export function view(world: World, address: string): object | null {
   const url = new URL(address, 'http://mock');
   const [first = '', ...parts] = url.pathname.split('/').filter(Boolean).map(decodeURIComponent);
-  return MAKERS[`${first}/${parts.length}`]?.(world, parts, Object.fromEntries(url.searchParams)) ?? null;
+  return (
+    MAKERS[`${first}/${parts.length}`]?.(world, parts, Object.fromEntries(url.searchParams)) ?? null
+  );
 }
 
-const refWords = (row: { ref: { namespace: string; name: string } }) => `${row.ref.namespace}/${row.ref.name}`;
+const refWords = (row: { ref: { namespace: string; name: string } }) =>
+  `${row.ref.namespace}/${row.ref.name}`;
 const names = (world: World) => world.projects.map((row) => row.name);
 
 function overview(world: World): Overview {
@@ -93,7 +108,12 @@ function project(world: World, [name]: readonly string[]): Project | null {
   const borrows = row.borrowed > 0 ? `, ${row.borrowed} of them borrowed` : '';
   return {
     at: world.at,
-    lead: lead(`${row.name} holds ${row.held} GPUs of its quota of ${row.quota}${borrows}.`, row.waiting > 0 ? `[${row.waiting} jobs](/queue?project=${row.name}) wait for ${row.pending} GPUs.` : ''),
+    lead: lead(
+      `${row.name} holds ${row.held} GPUs of its quota of ${row.quota}${borrows}.`,
+      row.waiting > 0
+        ? `[${row.waiting} jobs](/queue?project=${row.name}) wait for ${row.pending} GPUs.`
+        : '',
+    ),
     row,
     reasons: reasonsOf(own),
     holding: world.jobs.filter((each) => each.project === name && each.held > 0).slice(0, 50),
@@ -111,11 +131,23 @@ function sweep(world: World, [namespace, name]: readonly string[]): Sweep | null
   return {
     at: world.at,
     lead: row.best
-      ? lead(`The best of ${row.ref.name} so far is ${row.best.value}, by trial ${row.best.trial}.`, 'It runs with 10 trials at once, and has 4 to go before it stops early.')
+      ? lead(
+          `The best of ${row.ref.name} so far is ${row.best.value}, by trial ${row.best.trial}.`,
+          'It runs with 10 trials at once, and has 4 to go before it stops early.',
+        )
       : lead(`${row.ref.name} has no result yet.`, row.message),
     row,
     top: row.best ? world.top : [],
-    errors: row.counts['failed'] ? [{ at: AT - 2 * HOUR, kind: 'ended', words: 'trial 31: OutOfMemory', detail: 'asked for 21.4 of its 20 GiB with batch 512' }] : [],
+    errors: row.counts['failed']
+      ? [
+          {
+            at: AT - 2 * HOUR,
+            kind: 'ended',
+            words: 'trial 31: OutOfMemory',
+            detail: 'asked for 21.4 of its 20 GiB with batch 512',
+          },
+        ]
+      : [],
     command: `kubectl gpu sweep ${row.ref.name} -n ${row.ref.namespace}`,
   };
 }

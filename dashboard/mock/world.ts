@@ -95,11 +95,18 @@ export function partsOf(world: World, smallest = 0.5): Part[] {
       else sums.free += left;
     }
   }
-  const closed = world.nodes.filter((node) => node.closed).map((node) => `${node.name} is ${node.closed}`);
+  const closed = world.nodes
+    .filter((node) => node.closed)
+    .map((node) => `${node.name} is ${node.closed}`);
   return (Object.keys(sums) as Part['state'][]).map((state) => ({
     state,
     gpus: Math.round(sums[state] * 1000) / 1000,
-    note: state === 'closed' ? closed.join(', ') : state === 'free-in-pieces' ? `below ${smallest}` : '',
+    note:
+      state === 'closed'
+        ? closed.join(', ')
+        : state === 'free-in-pieces'
+          ? `below ${smallest}`
+          : '',
   }));
 }
 

@@ -9,5 +9,7 @@ export function chromium(): string {
     const found = folders.map((folder) => `${folder}/${name}`).find(existsSync);
     if (found) return found;
   }
-  throw new Error(`none of ${NAMES.join(', ')} is on the PATH: apt-get install chromium-headless-shell`);
+  throw new Error(
+    `none of ${NAMES.join(', ')} is on the PATH: apt-get install chromium-headless-shell`,
+  );
 }

@@ -14,7 +14,11 @@ export async function open(page: Page, path: string, token: string): Promise<voi
 }
 
 /** Have the server be otherwise for a token. */
-export async function control(page: Page, token: string, what: string): Promise<{ streams: number }> {
+export async function control(
+  page: Page,
+  token: string,
+  what: string,
+): Promise<{ streams: number }> {
   const response = await page.request.get(`/mock/control?token=${token}&${what}`);
   return (await response.json()) as { streams: number };
 }

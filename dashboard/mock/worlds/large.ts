@@ -1,11 +1,37 @@
 import type { JobRow, ProjectRow, QueueRow, Share } from '../../src/api/views.ts';
-import { AT, device, HOUR, job, lead, MINUTE, node, project, queued, ref, share, sweep } from '../build.ts';
+import {
+  AT,
+  device,
+  HOUR,
+  job,
+  lead,
+  MINUTE,
+  node,
+  project,
+  queued,
+  ref,
+  share,
+  sweep,
+} from '../build.ts';
 import { pickOne, randomly } from '../random.ts';
 import { world, type World } from '../world.ts';
 
 const NODES = 125;
 const JOBS = 10_000;
-const PROJECTS = ['vision', 'speech', 'genomics', 'robotics', 'climate', 'language', 'finance', 'chem', 'astro', 'retail', 'maps', 'video'];
+const PROJECTS = [
+  'vision',
+  'speech',
+  'genomics',
+  'robotics',
+  'climate',
+  'language',
+  'finance',
+  'chem',
+  'astro',
+  'retail',
+  'maps',
+  'video',
+];
 const STEMS = ['train', 'eval', 'finetune', 'sweep', 'fold', 'asr', 'vit', 'gan', 'bert', 'slam'];
 const REASONS = [
   ['WaitingForQuota', 'the project uses all that it may'],
@@ -99,7 +125,18 @@ export function large(): World {
     });
   });
   const pending = queue.map((row) =>
-    job({ ref: row.ref, phase: 'Pending', reason: row.reason, message: row.message, asked: row.gpus, held: 0, running: 0, pods: row.pods, node: '', created: row.since }),
+    job({
+      ref: row.ref,
+      phase: 'Pending',
+      reason: row.reason,
+      message: row.message,
+      asked: row.gpus,
+      held: 0,
+      running: 0,
+      pods: row.pods,
+      node: '',
+      created: row.since,
+    }),
   );
   const made = world({
     nodes,
@@ -127,9 +164,18 @@ export function large(): World {
         command: `kubectl gpu suspend ${row.ref.name} -n ${row.ref.namespace}`,
       })),
     leads: {
-      overview: lead('[893 of 1,000 GPUs](/gpus) are allocated, [612](/jobs?phase=Running) are busy.', '[640 jobs](/queue) wait.'),
-      gpus: lead('612 of 1,000 GPUs are busy on 125 nodes.', '86 are held idle, most by [speech](/projects/speech). The largest free block is a node in [rack 7](/gpus?q=7).'),
-      queue: lead('640 jobs wait, half of them less than 10 h 40 min.', 'A hundred and thirty cannot start before somebody changes them.'),
+      overview: lead(
+        '[893 of 1,000 GPUs](/gpus) are allocated, [612](/jobs?phase=Running) are busy.',
+        '[640 jobs](/queue) wait.',
+      ),
+      gpus: lead(
+        '612 of 1,000 GPUs are busy on 125 nodes.',
+        '86 are held idle, most by [speech](/projects/speech). The largest free block is a node in [rack 7](/gpus?q=7).',
+      ),
+      queue: lead(
+        '640 jobs wait, half of them less than 10 h 40 min.',
+        'A hundred and thirty cannot start before somebody changes them.',
+      ),
       jobs: lead('[1,500 jobs](/jobs?phase=Running) run, [640](/queue) wait.'),
       projects: lead('Five of twelve projects borrow.'),
       sweeps: lead('[30 sweeps](/sweeps) run.'),
@@ -158,13 +204,19 @@ export function moving(): World {
       made.nodes[at] = { ...one, devices };
       const row = Math.floor(random() * made.jobs.length);
       const before = made.jobs[row];
-      if (before && before.held > 0 && before.busy !== null) made.jobs[row] = { ...before, busy: random() };
+      if (before && before.held > 0 && before.busy !== null)
+        made.jobs[row] = { ...before, busy: random() };
     }
   };
   return made;
 }
 
-function projectOf(name: string, index: number, running: readonly JobRow[], queue: readonly QueueRow[]): ProjectRow {
+function projectOf(
+  name: string,
+  index: number,
+  running: readonly JobRow[],
+  queue: readonly QueueRow[],
+): ProjectRow {
   const own = running.filter((row) => row.project === name);
   const waits = queue.filter((row) => row.project === name);
   const held = own.reduce((sum, row) => sum + row.held, 0);

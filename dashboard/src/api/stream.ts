@@ -92,7 +92,12 @@ export function follow(path: string, follower: Follower, world: World = WORLD): 
         if (isStopped()) return;
         if (error instanceof Refusal && error.status === 503) {
           await failed('standby');
-        } else if (error instanceof Refusal && error.status >= 400 && error.status < 500 && error.status !== 429) {
+        } else if (
+          error instanceof Refusal &&
+          error.status >= 400 &&
+          error.status < 500 &&
+          error.status !== 429
+        ) {
           follower.onState({ kind: 'refused', refusal: error });
           return;
         } else {

@@ -26,7 +26,10 @@ export function useAnswer<T>(path: string, seconds = 0): Answered<T> {
         if (!ended.signal.aborted) setAnswered({ answer, refusal: null, of: path });
       } catch (error) {
         if (!(error instanceof Refusal)) return;
-        if (error.status === 401) return logOut(error.message);
+        if (error.status === 401) {
+          logOut(error.message);
+          return;
+        }
         setAnswered((before) => ({
           answer: before.of === path ? before.answer : null,
           refusal: error,

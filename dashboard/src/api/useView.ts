@@ -39,7 +39,10 @@ export function useView<T extends { at: number }>(path: string): Viewed<T> {
       const early: LinkState[] = [];
       const onState = (state: LinkState) => {
         if (state.kind === 'refused') {
-          if (state.refusal.status === 401) return logOut(state.refusal.message);
+          if (state.refusal.status === 401) {
+            logOut(state.refusal.message);
+            return;
+          }
           setViewed({ view: null, of: path, refusal: state.refusal });
         }
         if (own) report(own, state);

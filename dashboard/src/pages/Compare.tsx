@@ -20,7 +20,16 @@ export function Compare() {
   const one = useView<Job>(a ? jobPath(a) : '');
   const other = useView<Job>(b ? jobPath(b) : '');
   return (
-    <Page title="Two jobs" crumb={<Link to="/jobs" className="q">Jobs</Link>} lead={sentence(a, b)} refusal={null}>
+    <Page
+      title="Two jobs"
+      crumb={
+        <Link to="/jobs" className="q">
+          Jobs
+        </Link>
+      }
+      lead={sentence(a, b)}
+      refusal={null}
+    >
       {a && !b && <ComparePicker of={a} />}
       {(one.refusal ?? other.refusal) && (
         <Card title="Not there">
@@ -33,7 +42,10 @@ export function Compare() {
             <ComparedList a={one.view} b={other.view} />
           </Card>
           {[one.view, other.view].map((job) => (
-            <section key={`${job.row.ref.namespace} ${job.row.ref.name}`} aria-label={job.row.ref.name}>
+            <section
+              key={`${job.row.ref.namespace} ${job.row.ref.name}`}
+              aria-label={job.row.ref.name}
+            >
               <h2>{job.row.ref.name}</h2>
               <CurveCards job={job} />
             </section>
@@ -48,5 +60,8 @@ export function Compare() {
 function sentence(a: Ref | null, b: Ref | null): Lead {
   if (!a) return { first: [text('No job is named in the address.')], then: [] };
   if (!b) return { first: [text(a.name, jobPath(a)), text(' beside which other?')], then: [] };
-  return { first: [text(a.name, jobPath(a)), text(' beside '), text(b.name, jobPath(b)), text('.')], then: [] };
+  return {
+    first: [text(a.name, jobPath(a)), text(' beside '), text(b.name, jobPath(b)), text('.')],
+    then: [],
+  };
 }

@@ -56,7 +56,10 @@ export function DevicePage({ node: name, index }: { node: string; index: number 
 /** The view of all GPUs has no sentence for each: this one is made of the device alone. */
 function sentence(node: NodeRow, device: Device): Lead {
   const held = heldOf(device);
-  const use = device.busy === null ? 'what it does is not known' : `it is used ${percent(device.busy)} of the time`;
+  const use =
+    device.busy === null
+      ? 'what it does is not known'
+      : `it is used ${percent(device.busy)} of the time`;
   const first =
     held === 0
       ? `GPU ${device.index} of ${node.name} is held by nobody.`
@@ -72,7 +75,12 @@ function One({ node, device }: { node: NodeRow; device: Device }) {
   return (
     <>
       <Card title="Its shares" about="width is the share, height its use">
-        <GpuBox device={device} by="use" height={72} shut={device.problem !== '' && device.shares.length === 0} />
+        <GpuBox
+          device={device}
+          by="use"
+          height={72}
+          shut={device.problem !== '' && device.shares.length === 0}
+        />
         <div className="steps">
           <ShareList device={device} />
         </div>
@@ -85,7 +93,11 @@ function One({ node, device }: { node: NodeRow; device: Device }) {
           <dd>{device.uuid || <Unknown why="no agent has told it" />}</dd>
           <dt>memory in use</dt>
           <dd>
-            {device.memoryUsedMib === null ? <Unknown why={NO_USE} /> : ofCap(device.memoryUsedMib, device.memoryMib)}
+            {device.memoryUsedMib === null ? (
+              <Unknown why={NO_USE} />
+            ) : (
+              ofCap(device.memoryUsedMib, device.memoryMib)
+            )}
           </dd>
           <dt>memory</dt>
           <dd>{memory(device.memoryMib)}</dd>

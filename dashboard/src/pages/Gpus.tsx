@@ -98,7 +98,10 @@ function All({ view }: { view: Gpus }) {
 }
 
 function Key({ idleSeconds, by }: { idleSeconds: number; by: ColourBy }) {
-  const full = by === 'use' ? 'busy: width is the share, height its use' : 'memory in use, of what the share may hold';
+  const full =
+    by === 'use'
+      ? 'busy: width is the share, height its use'
+      : 'memory in use, of what the share may hold';
   return (
     <ul className="key">
       <li>

@@ -55,10 +55,18 @@ function Parts({ job, of }: { job: Job; of: Ref }) {
         <Advice key={advice.rule} advice={advice} />
       ))}
       <CurveCards job={job} />
-      {job.used && <UsedCard used={job.used} />}
-      {job.beside.map((beside) => (
-        <BesideCard key={`${beside.node} ${beside.device.index}`} beside={beside} own={job.row.ref} />
-      ))}
+      {(job.used ?? job.beside.length > 0) && (
+        <div className="two">
+          {job.used && <UsedCard used={job.used} />}
+          {job.beside.map((beside) => (
+            <BesideCard
+              key={`${beside.node} ${beside.device.index}`}
+              beside={beside}
+              own={job.row.ref}
+            />
+          ))}
+        </div>
+      )}
       {job.placed.length > 0 && <PlacedCard placed={job.placed} />}
       {job.placed.length > 0 && <LogCard namespace={of.namespace} placed={job.placed} />}
       <Card title="By kubectl" about="the same, and what this page cannot do">

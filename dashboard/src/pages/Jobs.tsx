@@ -34,7 +34,11 @@ export function JobsPage() {
           more={<Csv name="jobs" columns={JOB_COLUMNS} rows={all} />}
         >
           <div className="filters" role="search">
-            <Search label="name or namespace" value={query.get('q') ?? ''} onSearch={(q) => set({ q })} />
+            <Search
+              label="name or namespace"
+              value={query.get('q') ?? ''}
+              onSearch={(q) => set({ q })}
+            />
             <Select
               label="project"
               all="all projects"

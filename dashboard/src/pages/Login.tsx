@@ -46,7 +46,10 @@ export function Login({ words }: { words: string }) {
         of your kubeconfig:
       </p>
       <Command line="kubectl gpu dashboard" />
-      <Command about="or make one that lasts an hour" line="kubectl create token NAME -n NAMESPACE" />
+      <Command
+        about="or make one that lasts an hour"
+        line="kubectl create token NAME -n NAMESPACE"
+      />
     </main>
   );
 }

@@ -65,7 +65,11 @@ function Cards({ view }: { view: Overview }) {
         <Card
           title="Held and not used"
           about="most GPU-hours first"
-          more={view.idleCount > view.idle.length && <Link to="/jobs?sort=idleSince">all {view.idleCount}</Link>}
+          more={
+            view.idleCount > view.idle.length && (
+              <Link to="/jobs?sort=idleSince">all {view.idleCount}</Link>
+            )
+          }
         >
           {view.idle.length > 0 ? (
             <IdleList rows={view.idle} />
@@ -82,12 +86,18 @@ function Cards({ view }: { view: Overview }) {
         <Card
           title="What to change"
           about="advice that saves most"
-          more={view.adviceCount > view.advice.length && <Link to="/jobs?sort=-advice">all {view.adviceCount}</Link>}
+          more={
+            view.adviceCount > view.advice.length && (
+              <Link to="/jobs?sort=-advice">all {view.adviceCount}</Link>
+            )
+          }
         >
           {view.advice.length > 0 ? (
             <AdviceList rows={view.advice} />
           ) : (
-            <State words={view.followed ? 'Nothing to advise.' : 'Without use there is no advice.'} />
+            <State
+              words={view.followed ? 'Nothing to advise.' : 'Without use there is no advice.'}
+            />
           )}
         </Card>
       </div>

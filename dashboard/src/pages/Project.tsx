@@ -66,7 +66,9 @@ function Parts({ view }: { view: Project }) {
           <dt>busy, of what it holds</dt>
           <dd>
             <Known value={row.busy} why={NO_USE}>
-              {(busy) => `${gpus(busy)}${row.held > 0 ? `, ${percent(Math.min(1, busy / row.held))}` : ''}`}
+              {(busy) =>
+                `${gpus(busy)}${row.held > 0 ? `, ${percent(Math.min(1, busy / row.held))}` : ''}`
+              }
             </Known>
           </dd>
           <dt>held idle</dt>
@@ -86,7 +88,12 @@ function Parts({ view }: { view: Project }) {
         more={<Link to={`/jobs?project=${of}`}>Jobs</Link>}
       >
         {view.holding.length > 0 ? (
-          <List label="who holds its GPUs" columns={JOB_COLUMNS.filter(without('project'))} rows={view.holding} keyOf={holderKey} />
+          <List
+            label="who holds its GPUs"
+            columns={JOB_COLUMNS.filter(without('project'))}
+            rows={view.holding}
+            keyOf={holderKey}
+          />
         ) : (
           <State words={row.running > 0 ? 'Nobody whom you may see.' : 'Nobody.'} />
         )}
@@ -103,7 +110,12 @@ function Parts({ view }: { view: Project }) {
           more={<Link to={`/queue?project=${of}`}>Queue</Link>}
         >
           {view.waiting.length > 0 ? (
-            <List label="who waits" columns={QUEUE_COLUMNS.filter(without('project'))} rows={view.waiting} keyOf={waiterKey} />
+            <List
+              label="who waits"
+              columns={QUEUE_COLUMNS.filter(without('project'))}
+              rows={view.waiting}
+              keyOf={waiterKey}
+            />
           ) : (
             <State words="Nobody whom you may see." />
           )}

@@ -21,7 +21,9 @@ export function ProjectsPage() {
   const sort = query.get('sort') ?? '';
   const all = view?.rows ?? [];
   const columns = projectColumns(mostOf(all));
-  const found = all.filter((row) => [row.name, ...row.namespaces].some((each) => each.includes(words)));
+  const found = all.filter((row) =>
+    [row.name, ...row.namespaces].some((each) => each.includes(words)),
+  );
   const rows = sorted(found, columns, sort);
   return (
     <Page title="Projects" lead={view?.lead ?? null} refusal={refusal}>
@@ -39,7 +41,11 @@ export function ProjectsPage() {
         ) : (
           <>
             <div className="filters" role="search">
-              <Search label="project or namespace" value={query.get('q') ?? ''} onSearch={(q) => set({ q })} />
+              <Search
+                label="project or namespace"
+                value={query.get('q') ?? ''}
+                onSearch={(q) => set({ q })}
+              />
             </div>
             <List
               label="projects"

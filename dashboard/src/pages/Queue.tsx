@@ -19,7 +19,10 @@ const keyOf = (row: QueueRow) => refWord(row.ref);
 /** Who waits, why, and what would help. */
 export function QueuePage() {
   const [query, set] = useQuery();
-  const { view, refusal, question, onOffset, all } = useList<QueueRow, Queue>('/queue', pick(query, ASKED));
+  const { view, refusal, question, onOffset, all } = useList<QueueRow, Queue>(
+    '/queue',
+    pick(query, ASKED),
+  );
   const sort = query.get('sort') ?? '';
   return (
     <Page title="Queue" lead={view?.lead ?? null} refusal={refusal}>
@@ -31,7 +34,11 @@ export function QueuePage() {
             more={<Csv name="queue" columns={QUEUE_COLUMNS} rows={all} />}
           >
             <div className="filters" role="search">
-              <Search label="name or namespace" value={query.get('q') ?? ''} onSearch={(q) => set({ q })} />
+              <Search
+                label="name or namespace"
+                value={query.get('q') ?? ''}
+                onSearch={(q) => set({ q })}
+              />
               <Select
                 label="project"
                 all="all projects"

@@ -30,7 +30,11 @@ export function SweepsPage() {
           more={<Csv name="sweeps" columns={SWEEP_COLUMNS} rows={all} />}
         >
           <div className="filters" role="search">
-            <Search label="name or namespace" value={query.get('q') ?? ''} onSearch={(q) => set({ q })} />
+            <Search
+              label="name or namespace"
+              value={query.get('q') ?? ''}
+              onSearch={(q) => set({ q })}
+            />
           </div>
           {view.total === 0 ? (
             <NoSweeps filtered={pick(query, FILTERS) !== ''} />

@@ -35,7 +35,12 @@ export function Actions({ job }: { job: Job }) {
               ? `Resume ${name}? It waits for GPUs again.`
               : `Suspend ${name}? Its pods end, and ${gpuWords(job.row.held)} come free.`}
           </span>
-          <button type="button" className="strong" disabled={state.busy} onClick={() => void perform()}>
+          <button
+            type="button"
+            className="strong"
+            disabled={state.busy}
+            onClick={() => void perform()}
+          >
             {title}
           </button>
           <button type="button" onClick={() => setAsked(false)}>

@@ -52,12 +52,20 @@ export function Boxes({ groups, by, small }: Props) {
 
   const pointed = at && find(nodes, at.key);
   return (
-    <div onMouseOver={point} onMouseLeave={() => setAt(null)} onFocus={point} onBlur={() => setAt(null)} onKeyDown={move}>
+    <div
+      onMouseOver={point}
+      onMouseLeave={() => setAt(null)}
+      onFocus={point}
+      onBlur={() => setAt(null)}
+      onKeyDown={move}
+    >
       {groups.map((group) =>
         small ? (
           <SmallGroup key={group.name} group={group} by={by} current={current} />
         ) : (
-          group.nodes.map((node) => <NodeCard key={node.name} node={node} by={by} current={current} />)
+          group.nodes.map((node) => (
+            <NodeCard key={node.name} node={node} by={by} current={current} />
+          ))
         ),
       )}
       {at && pointed && <Pointed at={{ ...pointed, box: at.box } satisfies At} />}
@@ -104,7 +112,10 @@ function SmallGroup({ group, by, current }: { group: Group; by: ColourBy; curren
   const models = [...new Set(group.nodes.map((node) => modelWords(node)))].join(', ');
   const busy = busyOf(group.nodes);
   const devices = group.nodes.reduce((sum, node) => sum + node.devices.length, 0);
-  const use = busy === null ? 'use not known' : `${counted(devices, 'GPU')}, used ${percent(busy)} of the time`;
+  const use =
+    busy === null
+      ? 'use not known'
+      : `${counted(devices, 'GPU')}, used ${percent(busy)} of the time`;
   const free = group.nodes.reduce((sum, node) => sum + (node.closed ? 0 : node.free), 0);
   return (
     <Card

@@ -31,7 +31,9 @@ export function ComparePicker({ of }: { of: Ref }) {
             </small>
           </li>
         ))}
-        {answer && others.length === 0 && <li className="sub">No other job is called like that.</li>}
+        {answer && others.length === 0 && (
+          <li className="sub">No other job is called like that.</li>
+        )}
       </ul>
     </Card>
   );

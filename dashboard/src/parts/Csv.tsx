@@ -20,7 +20,13 @@ export function Csv<T>({ name, columns, rows }: Props<T>) {
     try {
       const filed = columns.filter((column) => column.file);
       const table = (await rows()).map((row) => filed.map((column) => column.file?.(row) ?? null));
-      save(`${name}.csv`, csv(filed.map((column) => column.key), table));
+      save(
+        `${name}.csv`,
+        csv(
+          filed.map((column) => column.key),
+          table,
+        ),
+      );
     } catch (error) {
       setFailed(error instanceof Error ? error.message : String(error));
     }

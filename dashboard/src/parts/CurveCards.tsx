@@ -1,14 +1,23 @@
+import { useMemo } from 'react';
+
 import type { Job } from '../api/views.ts';
-import { memory, percent } from '../format/number.ts';
+import { measured, memory } from '../format/number.ts';
 import { Card } from './Card.tsx';
 import { CurveChart } from './CurveChart.tsx';
 import { State } from './State.tsx';
 
-const inGib = (mib: number) => memory(mib);
+const MIB = 1024; // in a GiB
+const plain = (value: number) => measured(Math.round(value * 10) / 10);
+const hundredths = (ratio: number) => measured(Math.round(ratio * 100));
 
 /** Use and memory of a job over its life. */
 export function CurveCards({ job }: { job: Job }) {
   const { curve, used } = job;
+  const memoryMib = curve?.memoryMib;
+  const memoryGib = useMemo(
+    () => (memoryMib ?? []).map((value) => (value === null ? null : value / MIB)),
+    [memoryMib],
+  );
   if (!curve) {
     if (job.row.held === 0) return null;
     return (
@@ -22,15 +31,15 @@ export function CurveCards({ job }: { job: Job }) {
   return (
     <div className="two">
       <Card title="GPU use" about="% of the device’s time, own processes">
-        <CurveChart name="GPU use" values={curve.busy} {...common} say={percent} most={1} />
+        <CurveChart name="GPU use" values={curve.busy} {...common} say={hundredths} most={1} />
       </Card>
-      <Card title="GPU memory" about="own processes, against the cap">
+      <Card title="GPU memory" about="GiB, own processes, against the cap">
         <CurveChart
           name="GPU memory"
-          values={curve.memoryMib}
+          values={memoryGib}
           {...common}
-          say={inGib}
-          cap={cap === null ? null : { at: cap, words: `cap ${memory(cap)}` }}
+          say={plain}
+          cap={cap === null ? null : { at: cap / MIB, words: `cap ${memory(cap)}` }}
         />
       </Card>
     </div>

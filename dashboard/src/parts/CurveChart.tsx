@@ -28,15 +28,16 @@ export function CurveChart({ name, values, start, stepSeconds, say, most = 0, ca
   );
   const data = useMemo(() => [times, [...values]] as uPlot.AlignedData, [times, values]);
   const span = values.length * stepSeconds;
+  const end = start + span - stepSeconds;
   const top = Math.max(most, largest(values), cap?.at ?? 0) * 1.06 || 1;
   const capAt = cap?.at ?? null;
   const capWords = cap?.words ?? '';
   const make = useMemo(
     () =>
       (colours: Colours): Options => ({
-        padding: [16, 10, 0, 0],
+        padding: [16, 14, 0, 0],
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-        scales: { x: { time: true }, y: { range: () => [0, top] } },
+        scales: { x: { time: true, range: () => [end - span, end] }, y: { range: () => [0, top] } },
         axes: axes(colours, span, say),
         series: [
           {},
@@ -51,13 +52,13 @@ export function CurveChart({ name, values, start, stepSeconds, say, most = 0, ca
           draw: [(self) => capAt !== null && dashed(self, capAt, capWords, colours.bad)],
         },
       }),
-    [span, top, say, capAt, capWords],
+    [span, end, top, say, capAt, capWords],
   );
   const now = last(values);
   const words = now === null ? 'not known' : say(now);
   const pointed = point === null ? null : (values[point] ?? null);
   return (
-    <>
+    <div className="curve">
       <Plot
         make={make}
         data={data}
@@ -69,6 +70,6 @@ export function CurveChart({ name, values, start, stepSeconds, say, most = 0, ca
         {point !== null &&
           `${clock(times[point] ?? start, start + span)}: ${pointed === null ? '–' : say(pointed)}`}
       </p>
-    </>
+    </div>
   );
 }

@@ -36,13 +36,26 @@ export const GpuBox = memo(function GpuBox({ device, by, height, shut }: Props) 
           <g key={index}>
             <rect className="part" {...place} height={height} />
             {high >= 0.5 && (
-              <rect className="fill" {...place} rx={Math.min(2, radius)} y={height - high} height={high} />
+              <rect
+                className="fill"
+                {...place}
+                rx={Math.min(2, radius)}
+                y={height - high}
+                height={high}
+              />
             )}
           </g>
         );
       })}
       {device.problem && (
-        <rect className="broken" x="1" y="1" width="calc(100% - 2px)" height={height - 2} rx={radius} />
+        <rect
+          className="broken"
+          x="1"
+          y="1"
+          width="calc(100% - 2px)"
+          height={height - 2}
+          rx={radius}
+        />
       )}
     </svg>
   );

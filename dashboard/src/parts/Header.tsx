@@ -49,7 +49,9 @@ function Who() {
           <b>{me.user}</b>
         </span>
         <span className="sub">
-          {me.all ? 'May see all namespaces.' : `May see ${me.namespaces.join(', ') || 'no namespace'}.`}
+          {me.all
+            ? 'May see all namespaces.'
+            : `May see ${me.namespaces.join(', ') || 'no namespace'}.`}
         </span>
         <span className="sub">gpu-scheduler {me.version}</span>
         {currentToken() && (

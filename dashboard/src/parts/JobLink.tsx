@@ -10,4 +10,3 @@ export function JobLink({ of, long = false }: { of: Ref; long?: boolean }) {
     </Link>
   );
 }
-

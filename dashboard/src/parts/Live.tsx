@@ -39,7 +39,7 @@ export function LostBanner() {
 
 function Banner({ state }: { state: Extract<LinkState, { retryAt: number }> }) {
   const left = useNow(() => Math.max(0, Math.ceil((state.retryAt - Date.now()) / 1000)));
-  const since = clock(state.since / 1000, Date.now() / 1000);
+  const since = useNow(() => clock(state.since / 1000, Date.now() / 1000));
   return (
     <div className="banner">
       <span role="alert">

@@ -1,6 +1,6 @@
 import { memo } from 'react';
 
-import type { NodeRow } from '../api/views.ts';
+import type { Device, NodeRow } from '../api/views.ts';
 import { devicePath } from '../format/job.ts';
 import { Link } from '../router/Link.tsx';
 import type { ColourBy } from './box.ts';
@@ -13,6 +13,17 @@ interface Props {
   small: boolean;
   /** Which device of this node the Tab key comes to; -1: none. */
   entry: number;
+}
+
+function Figures({ device }: { device: Device }) {
+  const [held, use] = figures(device);
+  if (!held) return null;
+  return (
+    <span>
+      <span className="wide-only">{held}, </span>
+      {use}
+    </span>
+  );
 }
 
 /** The devices of a node, each a link to its page. Large ones have their figures and names below. */
@@ -37,9 +48,9 @@ export const NodeBoxes = memo(function NodeBoxes({ node, by, small, entry }: Pro
             <>
               <span className="under">
                 <span>{device.index}</span>
-                <span>{figures(device)}</span>
+                <Figures device={device} />
               </span>
-              <span className="names one-line">{namesOn(device)}</span>
+              <span className="names one-line">{namesOn(device, node.closed !== '')}</span>
             </>
           )}
         </Link>

@@ -13,7 +13,10 @@ export function Parallel({ top, objective }: { top: readonly Ranked[]; objective
     axes
       .map((axis, index) => ({ x: x(index), at: axis.at[trial] ?? null }))
       .filter((point) => point.at !== null)
-      .map((point, index) => `${index === 0 ? 'M' : 'L'}${point.x} ${TOP + (1 - (point.at ?? 0)) * HEIGHT}`)
+      .map(
+        (point, index) =>
+          `${index === 0 ? 'M' : 'L'}${point.x} ${TOP + (1 - (point.at ?? 0)) * HEIGHT}`,
+      )
       .join('');
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="parameters of the best trials">
@@ -27,7 +30,9 @@ export function Parallel({ top, objective }: { top: readonly Ranked[]; objective
           <Ends key={axis.name} axis={axis} x={x(index)} />
         ))}
         {top
-          .map((row, trial) => <path key={row.trial} d={line(trial)} className={trial === 0 ? 'best' : ''} />)
+          .map((row, trial) => (
+            <path key={row.trial} d={line(trial)} className={trial === 0 ? 'best' : ''} />
+          ))
           .reverse()}
       </svg>
     </div>

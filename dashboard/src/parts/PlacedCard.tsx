@@ -84,7 +84,9 @@ const COLUMNS: readonly Column<Placed>[] = [
     cell: (row) => (
       <Known value={row.cpuCores} why={NO_USE}>
         {(cores) => (
-          <span className={row.cpuLimit !== null && cores > 0.95 * row.cpuLimit ? 'bad' : undefined}>
+          <span
+            className={row.cpuLimit !== null && cores > 0.95 * row.cpuLimit ? 'bad' : undefined}
+          >
             {`${measured(Math.round(cores * 10) / 10)}${row.cpuLimit === null ? '' : ` of ${gpus(row.cpuLimit)}`}`}
           </span>
         )}
@@ -116,7 +118,10 @@ const COLUMNS: readonly Column<Placed>[] = [
 export function PlacedCard({ placed }: { placed: readonly Placed[] }) {
   const slow = slowest(placed);
   return (
-    <Card title="Its pods" about={slow ? `busiest, which the others may wait for: ${slow.pod}` : undefined}>
+    <Card
+      title="Its pods"
+      about={slow ? `busiest, which the others may wait for: ${slow.pod}` : undefined}
+    >
       <List label="pods that hold GPUs" columns={COLUMNS} rows={placed} keyOf={keyOf} />
     </Card>
   );

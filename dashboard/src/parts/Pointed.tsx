@@ -16,20 +16,23 @@ export function Pointed({ at: { node, device, box } }: { at: At }) {
   const left = Math.max(12, Math.min(box.left, innerWidth - WIDTH - 12));
   const below = box.bottom < innerHeight * 0.6;
   const place = below ? { top: box.bottom + GAP } : { bottom: innerHeight - box.top + GAP };
+  const [held, use] = figures(device);
   return (
     <div className="point" aria-hidden="true" style={{ left, ...place }}>
       <b>
         GPU {device.index} of {node.name}
       </b>
       <div className="sub">
-        {modelWords(device)} · {figures(device) ? `${figures(device)} of the time` : 'nobody holds it'}
+        {modelWords(device)} · {held ? `${held}, ${use} of the time` : 'nobody holds it'}
       </div>
       <div className="sub">
         {ofCap(device.memoryUsedMib, device.memoryMib)} of memory in use
         {node.agent === 'silent' && ' · its agent is silent'}
         {node.agent === 'none' && ' · no agent there'}
       </div>
-      {(device.problem || node.closed) && <div className="bad">{device.problem || node.closed}</div>}
+      {(device.problem || node.closed) && (
+        <div className="bad">{device.problem || node.closed}</div>
+      )}
       <ul>
         {device.shares.map((share, index) => (
           <li key={index}>

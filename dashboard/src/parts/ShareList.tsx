@@ -19,7 +19,8 @@ const COLUMNS: readonly Column<Entry>[] = [
     head: 'job',
     width: 'minmax(0, 1.4fr)',
     narrow: 'name',
-    cell: (entry) => (entry.kind === 'free' ? <span className="sub">free</span> : <Name entry={entry} />),
+    cell: (entry) =>
+      entry.kind === 'free' ? <span className="sub">free</span> : <Name entry={entry} />,
   },
   {
     key: 'project',
@@ -46,7 +47,8 @@ const COLUMNS: readonly Column<Entry>[] = [
     about: 'held, of what it may hold',
     cell: (entry) =>
       entry.kind === 'free' ? (
-        entry.device.memoryUsedMib !== null && memory(Math.max(0, entry.device.free * entry.device.memoryMib))
+        entry.device.memoryUsedMib !== null &&
+        memory(Math.max(0, entry.device.free * entry.device.memoryMib))
       ) : (
         <Known value={entry.share.memoryMib} why={NO_USE}>
           {(held) => ofCap(held, entry.share.capMib)}
@@ -72,7 +74,8 @@ const COLUMNS: readonly Column<Entry>[] = [
     width: '88px',
     end: true,
     cell: (entry) =>
-      entry.kind === 'share' && entry.share.idleSince !== null && <Age at={entry.share.idleSince} />,
+      entry.kind === 'share' &&
+      entry.share.idleSince !== null && <Age at={entry.share.idleSince} />,
   },
 ];
 
@@ -90,5 +93,7 @@ export function ShareList({ device, own = null }: { device: Device; own?: Ref | 
     own: sameRef(share.ref, own),
   }));
   if (device.free > 0) entries.push({ kind: 'free', device });
-  return <List label={`who is on GPU ${device.index}`} columns={COLUMNS} rows={entries} keyOf={keyOf} />;
+  return (
+    <List label={`who is on GPU ${device.index}`} columns={COLUMNS} rows={entries} keyOf={keyOf} />
+  );
 }

@@ -37,5 +37,6 @@ export function Strip({ parts, idleSeconds }: { parts: readonly Part[]; idleSeco
 
 function words(part: Part, idleSeconds: number): string {
   const named = stateWords(part.state, idleSeconds);
-  return part.note ? `${named}: ${part.note}` : named;
+  if (!part.note) return named;
+  return part.state === 'free-in-pieces' ? `${named} ${part.note}` : `${named}: ${part.note}`;
 }

@@ -29,7 +29,8 @@ const COLUMNS: readonly Column<Stretch>[] = [
     width: '100px',
     end: true,
     narrow: 'sentence',
-    cell: ({ seconds, step }) => step.kind !== 'ended' && <span className="sub">{duration(seconds)}</span>,
+    cell: ({ seconds, step }) =>
+      step.kind !== 'ended' && <span className="sub">{duration(seconds)}</span>,
   },
 ];
 
@@ -46,7 +47,7 @@ function Words({ step }: { step: Step }) {
 export function Timeline({ job }: { job: Job }) {
   const now = useNow((at) => Math.floor(at));
   const all = stretches(job.steps, job.row.ended ?? now);
-  const shown = all.filter((each) => each.seconds > 0);
+  const shown = all.filter((each) => each.seconds > 1);
   if (all.length === 0) return <State words="Nothing is known of its life so far." />;
   const whole = shown.reduce((sum, each) => sum + each.seconds, 0);
   // A stretch of some seconds between hours is to be seen, too.

@@ -31,9 +31,10 @@ export function UsageChart({ chart, capacity }: Props) {
   const all = last(chart.gpus);
   const most = Math.max(0, all ?? 0, ...chart.held.map((value) => value ?? 0));
   const span = chart.held.length * stepSeconds;
+  const end = start + span - stepSeconds;
   const make = useMemo(
-    () => (colours: Colours) => options(colours, { span, most, all, capacity }),
-    [span, most, all, capacity],
+    () => (colours: Colours) => options(colours, { span, end, most, all, capacity }),
+    [span, end, most, all, capacity],
   );
   const words = (index: number) =>
     [
@@ -44,7 +45,6 @@ export function UsageChart({ chart, capacity }: Props) {
     ]
       .map(([name, values]) => `${say(values?.[index] as number | null)} ${name as string}`)
       .join(', ');
-  const end = chart.held.length - 1;
   return (
     <>
       <Plot
@@ -52,36 +52,46 @@ export function UsageChart({ chart, capacity }: Props) {
         data={data}
         height={230}
         onPoint={setPoint}
-        label={`GPUs over the last ${duration(span)}; at its end ${words(end)}`}
+        label={`GPUs over the last ${duration(span)}; at its end ${words(chart.held.length - 1)}`}
       />
-      <p className="readout" aria-hidden="true">
-        {point === null
-          ? chart.note
-          : `${clock(times[point] ?? at, at)}: ${words(point)} of ${say(chart.gpus[point] ?? null)}`}
-      </p>
-      {chart.note && <p className="vh">{chart.note}</p>}
-      <Numbers chart={chart} times={times} />
+      <div className="beneath">
+        <p className="readout" aria-hidden="true">
+          {point === null
+            ? chart.note
+            : `${clock(times[point] ?? at, at)}: ${words(point)} of ${say(chart.gpus[point] ?? null)}`}
+        </p>
+        {chart.note && <p className="vh">{chart.note}</p>}
+        <Numbers chart={chart} times={times} />
+      </div>
     </>
   );
 }
 
 const say = (value: number | null | undefined) => (value == null ? '–' : gpus(value));
 
-function options(
-  colours: Colours,
-  { span, most, all, capacity }: { span: number; most: number; all: number | null; capacity: string },
-): Options {
+interface Shape {
+  readonly span: number;
+  readonly end: number;
+  readonly most: number;
+  readonly all: number | null;
+  readonly capacity: string;
+}
+
+function options(colours: Colours, { span, end, most, all, capacity }: Shape): Options {
   return {
     padding: [18, 14, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { x: { time: true }, y: { range: () => [0, most * 1.04 || 1] } },
+    scales: {
+      x: { time: true, range: () => [end - span, end] },
+      y: { range: () => [0, most * 1.04 || 1] },
+    },
     axes: axes(colours, span, (value) => gpus(value)),
     series: [
       {},
       { stroke: colours.held, width: 1.6, points: { show: false } },
       { stroke: colours.busy, width: 1, fill: paler(colours.busy, 0.88), points: { show: false } },
     ],
-    bands: [{ series: [1, 2], fill: (self) => stripes(self.ctx, colours.held) as string }],
+    bands: [{ series: [1, 2], fill: (self) => stripes(self.ctx, colours.held) }],
     hooks: {
       draw: [
         (self) => {
@@ -97,7 +107,9 @@ const ROWS = 12;
 /** The same as numbers, for who sees no picture: some dozen rows of it. */
 function Numbers({ chart, times }: { chart: Chart; times: readonly number[] }) {
   const step = Math.max(1, Math.ceil(times.length / ROWS));
-  const shown = times.map((time, index) => ({ time, index })).filter(({ index }) => index % step === 0);
+  const shown = times
+    .map((time, index) => ({ time, index }))
+    .filter(({ index }) => index % step === 0);
   return (
     <details className="numbers">
       <summary>as numbers</summary>
@@ -116,9 +128,11 @@ function Numbers({ chart, times }: { chart: Chart; times: readonly number[] }) {
           {shown.map(({ time, index }) => (
             <tr key={time}>
               <td>{clock(time, chart.at)}</td>
-              {[chart.gpus, chart.held, chart.busy, chart.idle, chart.waiting].map((values, column) => (
-                <td key={column}>{say(values[index])}</td>
-              ))}
+              {[chart.gpus, chart.held, chart.busy, chart.idle, chart.waiting].map(
+                (values, column) => (
+                  <td key={column}>{say(values[index])}</td>
+                ),
+              )}
             </tr>
           ))}
         </tbody>

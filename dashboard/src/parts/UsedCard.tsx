@@ -39,7 +39,9 @@ export function UsedCard({ used }: { used: Used }) {
         <dt>most memory at once</dt>
         <dd>
           <Known value={used.peakMib} why={NO_USE}>
-            {(peak) => `${memory(peak)}${used.capMib === null ? '' : ` of its cap ${memory(used.capMib)}`}`}
+            {(peak) =>
+              `${memory(peak)}${used.capMib === null ? '' : ` of its cap ${memory(used.capMib)}`}`
+            }
           </Known>
         </dd>
       </dl>

@@ -56,25 +56,25 @@ export function VirtualList<T>(props: Props<T>) {
         aria-rowcount={total + 1}
         style={style}
       >
-      <Head columns={columns} sort={sort} onSort={onSort} />
-      <div className="body" role="rowgroup" ref={body} style={{ height: total * ROW }}>
-        {shown.map((index) => {
-          const row = kept.rows[index - offset];
-          const at = { transform: `translateY(${index * ROW}px)` };
-          if (row === undefined) return <Waiting key={`row ${index}`} index={index} style={at} />;
-          const key = keyOf(row);
-          return (
-            <Row
-              key={key}
-              row={row}
-              columns={columns}
-              index={index}
-              fresh={kept.fresh.has(key)}
-              style={at}
-            />
-          );
-        })}
-      </div>
+        <Head columns={columns} sort={sort} onSort={onSort} />
+        <div className="body" role="rowgroup" ref={body} style={{ height: total * ROW }}>
+          {shown.map((index) => {
+            const row = kept.rows[index - offset];
+            const at = { transform: `translateY(${index * ROW}px)` };
+            if (row === undefined) return <Waiting key={`row ${index}`} index={index} style={at} />;
+            const key = keyOf(row);
+            return (
+              <Row
+                key={key}
+                row={row}
+                columns={columns}
+                index={index}
+                fresh={kept.fresh.has(key)}
+                style={at}
+              />
+            );
+          })}
+        </div>
       </div>
     </>
   );

@@ -39,7 +39,9 @@ export function WhatIfAnswered({ answer }: { answer: WhatIfAnswer }) {
           <Pieces pieces={answer.lead.then} />
         </span>
       </p>
-      {answer.rows.length > 0 && <List label="what would be" columns={COLUMNS} rows={answer.rows} keyOf={keyOf} />}
+      {answer.rows.length > 0 && (
+        <List label="what would be" columns={COLUMNS} rows={answer.rows} keyOf={keyOf} />
+      )}
       {answer.omitted > 0 && <p className="sub">and {counted(answer.omitted, 'more', 'more')}</p>}
     </>
   );

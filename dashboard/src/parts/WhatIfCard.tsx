@@ -31,11 +31,13 @@ export function WhatIfCard({ projects }: { projects: readonly string[] }) {
   const [query, set] = useQuery();
   const kind: Kind = KINDS.find(([each]) => each === query.get('whatif'))?.[0] ?? 'nodes';
   const [draft, setDraft] = useState(BLANK);
-  const [state, setState] = useState<{ busy: boolean; answer: WhatIfAnswer | null; wrong: string }>({
-    busy: false,
-    answer: null,
-    wrong: '',
-  });
+  const [state, setState] = useState<{ busy: boolean; answer: WhatIfAnswer | null; wrong: string }>(
+    {
+      busy: false,
+      answer: null,
+      wrong: '',
+    },
+  );
   const nodes = useAnswer<Gpus>(kind === 'nodes' ? '/gpus' : '').answer?.nodes ?? [];
   const question = questionOf(kind, draft, nodes[0]?.name ?? '', projects[0] ?? '');
 
@@ -61,7 +63,12 @@ export function WhatIfCard({ projects }: { projects: readonly string[] }) {
             void put();
           }}
         >
-          <Choice label="there were" value={kind} choices={KINDS} onChoose={(whatif) => set({ whatif })} />
+          <Choice
+            label="there were"
+            value={kind}
+            choices={KINDS}
+            onChoose={(whatif) => set({ whatif })}
+          />
           <div className="fields">
             {kind === 'job' && <JobFields {...fields} />}
             {kind === 'nodes' && <NodeFields {...fields} nodes={nodes} />}
@@ -81,7 +88,12 @@ export function WhatIfCard({ projects }: { projects: readonly string[] }) {
 }
 
 /** What is asked; null: there is something missing. */
-export function questionOf(kind: Kind, draft: Draft, someNode: string, someProject: string): WhatIf | null {
+export function questionOf(
+  kind: Kind,
+  draft: Draft,
+  someNode: string,
+  someProject: string,
+): WhatIf | null {
   const none: WhatIf = { manifest: '', likeNode: '', nodes: 0, project: '', quota: null };
   const nodes = Number(draft.nodes);
   const quota = Number(draft.quota);

@@ -40,17 +40,20 @@ export function axes(colours: Colours, span: number, say: (value: number) => str
       },
       values: (self, splits) => {
         const end = self.scales['x']?.max ?? 0;
-        return splits.map((at) => (at === end ? 'now' : ticks.words(end - at)));
+        return splits.map((at, index) => {
+          if (at === end) return 'now';
+          return index === 0 ? `${ticks.words(end - at)} ago` : ticks.words(end - at);
+        });
       },
     },
     {
       ...common,
-      size: 46,
+      size: 44,
       gap: 8,
       grid: { stroke: colours.line, width: 1 },
       splits: (self) => {
         const most = self.scales['y']?.max ?? 1;
-        const step = roundStep(most / 4);
+        const step = roundStep(most / 5);
         const made: number[] = [];
         for (let at = 0; at <= most; at += step) made.push(at);
         return made;

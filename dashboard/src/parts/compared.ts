@@ -12,7 +12,7 @@ export interface Compared {
 
 type Say = (job: Job, now: number) => string | null;
 
-const maybe = <T,>(value: T | null | undefined, say: (value: T) => string) =>
+const maybe = <T>(value: T | null | undefined, say: (value: T) => string) =>
   value === null || value === undefined ? null : say(value);
 
 /** Seconds that a job spent in steps of one kind. */

@@ -8,20 +8,20 @@ export function shareName(share: Share): string {
 }
 
 /** Who is on a device: "frac05 · frac03", "hpo-sweep, 4 pods". */
-export function namesOn(device: Device): string {
+export function namesOn(device: Device, closed: boolean): string {
   const pods = new Map<string, number>();
   for (const share of device.shares) {
     pods.set(shareName(share), (pods.get(shareName(share)) ?? 0) + 1);
   }
-  if (pods.size === 0) return device.problem ? 'closed' : 'free';
+  if (pods.size === 0) return closed || device.problem ? 'closed' : 'free';
   return [...pods].map(([name, many]) => (many > 1 ? `${name}, ${many} pods` : name)).join(' · ');
 }
 
-/** "0.8 held, 62 %": the percentage is of the device's time. */
-export function figures(device: Device): string {
+/** What is held of a device, and its use, of the device's time: "0.8 held" and "62 %". */
+export function figures(device: Device): readonly [held: string, use: string] {
   const held = heldOf(device);
-  if (held === 0) return '';
-  return `${gpus(held)} held, ${device.busy === null ? '–' : percent(device.busy)}`;
+  if (held === 0) return ['', ''];
+  return [`${gpus(held)} held`, device.busy === null ? '–' : percent(device.busy)];
 }
 
 /** All that is known of a device in one line, for who does not see the box. */
@@ -31,7 +31,10 @@ export function spokenDevice(node: NodeRow, device: Device): string {
     device.problem,
     node.closed,
     device.busy === null ? 'use not known' : `used ${percent(device.busy)} of the time`,
-    ...device.shares.map((share) => `${shareName(share)} ${gpus(share.gpus)}${share.idleSince === null ? '' : ' idle'}`),
+    ...device.shares.map(
+      (share) =>
+        `${shareName(share)} ${gpus(share.gpus)}${share.idleSince === null ? '' : ' idle'}`,
+    ),
     `${gpus(device.free)} free`,
   ];
   return parts.filter(Boolean).join(', ');
@@ -50,5 +53,5 @@ export function ofCap(usedMib: number | null, capMib: number | null): string {
 /** "A100 80 GB": the model and what memory it is sold with. */
 export function modelWords(node: { model: string; memoryMib: number }): string {
   const model = node.model.replace(/^NVIDIA[- ]/, '').replaceAll('-', ' ');
-  return /\d ?GB?$/i.test(model) ? model : `${model} ${memory(node.memoryMib)}`;
+  return /\d ?GB?\b/i.test(model) ? model : `${model} ${memory(node.memoryMib)}`;
 }

@@ -51,7 +51,9 @@ function named(value: string, by: string): string {
 
 /** How busy the GPUs of some nodes are, of those of which it is known; null: of none. */
 export function busyOf(nodes: readonly NodeRow[]): number | null {
-  const known = nodes.flatMap((node) => node.devices.map((device) => device.busy)).filter((busy) => busy !== null);
+  const known = nodes
+    .flatMap((node) => node.devices.map((device) => device.busy))
+    .filter((busy) => busy !== null);
   return known.length > 0 ? known.reduce((sum, busy) => sum + busy, 0) / known.length : null;
 }
 
@@ -83,7 +85,12 @@ function said(node: NodeRow): string {
     node.name,
     node.model,
     ...Object.values(node.labels),
-    ...shares.flatMap((share) => [share.project, share.pod, share.ref?.name ?? '', share.ref?.namespace ?? '']),
+    ...shares.flatMap((share) => [
+      share.project,
+      share.pod,
+      share.ref?.name ?? '',
+      share.ref?.namespace ?? '',
+    ]),
   ]
     .join('\n')
     .toLowerCase();

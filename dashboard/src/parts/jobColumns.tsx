@@ -14,7 +14,9 @@ const ended = (row: JobRow) => row.phase === 'Succeeded' || row.phase === 'Faile
 export function PhaseWords({ row }: { row: JobRow }) {
   return (
     <span className={row.phase === 'Failed' ? 'bad' : undefined}>
-      <Mark value={row.reason && row.reason !== row.phase ? `${row.phase} · ${row.reason}` : row.phase} />
+      <Mark
+        value={row.reason && row.reason !== row.phase ? `${row.phase} · ${row.reason}` : row.phase}
+      />
     </span>
   );
 }
@@ -34,6 +36,12 @@ export function Use({ row }: { row: Pick<JobRow, 'busy' | 'idleSince' | 'held'> 
       )}
     </>
   );
+}
+
+/** "0.5", and "0 of 1" where it does not hold all that it asks for. */
+function gpusOf(row: JobRow): string {
+  const all = gpus(row.asked);
+  return ended(row) || row.held === row.asked ? all : `${gpus(row.held)} of ${all}`;
 }
 
 export const JOB_COLUMNS: readonly Column<JobRow>[] = [
@@ -73,14 +81,16 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
     cell: (row) => (
       <div className="one-line" title={row.message || podWords(row)}>
         <PhaseWords row={row} />
-        <small>{row.message || (row.node ? `${podWords(row)} on ${row.node}` : podWords(row))}</small>
+        <small>
+          {row.message || (row.node ? `${podWords(row)} on ${row.node}` : podWords(row))}
+        </small>
       </div>
     ),
   },
   {
     key: 'GPUs',
     head: 'GPUs',
-    width: '78px',
+    width: '72px',
     end: true,
     narrow: 'number',
     sort: 'held',
@@ -88,7 +98,7 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
     file: (row) => row.held,
     cell: (row) => (
       <>
-        <Mark value={ended(row) ? gpus(row.asked) : `${gpus(row.held)} of ${gpus(row.asked)}`} />
+        <Mark value={gpusOf(row)} />
         <span className="only-narrow"> GPU</span>
         {row.type && <small className="wide-only">{row.type}</small>}
       </>
@@ -97,7 +107,7 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
   {
     key: 'use',
     head: 'use',
-    width: '84px',
+    width: '108px',
     end: true,
     narrow: 'more',
     sort: 'busy',

@@ -19,7 +19,8 @@ export function sorted<T>(
   if (!value) return rows;
   const made = rows.map((row) => ({ row, value: value(row) }));
   made.sort((a, b) => {
-    if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null);
+    if (a.value === null || b.value === null)
+      return Number(a.value === null) - Number(b.value === null);
     const order =
       typeof a.value === 'number' && typeof b.value === 'number'
         ? a.value - b.value

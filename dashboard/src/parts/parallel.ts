@@ -12,19 +12,34 @@ export interface Axis {
 /** An axis for each parameter, and the last for the objective. */
 export function parallelAxes(top: readonly Ranked[], objective: string): Axis[] {
   const names = [...new Set(top.flatMap((row) => Object.keys(row.parameters)))];
-  const axes = names.map((name) => axis(name, top.map((row) => row.parameters[name] ?? null)));
-  axes.push(axis(objective || 'value', top.map((row) => String(row.value))));
+  const axes = names.map((name) =>
+    axis(
+      name,
+      top.map((row) => row.parameters[name] ?? null),
+    ),
+  );
+  axes.push(
+    axis(
+      objective || 'value',
+      top.map((row) => String(row.value)),
+    ),
+  );
   return axes;
 }
 
 function axis(name: string, values: readonly (string | null)[]): Axis {
   const there = values.filter((value) => value !== null);
   const numbers = there.map(Number);
-  if (there.length > 0 && there.every((value) => value.trim() !== '') && numbers.every(Number.isFinite)) {
+  if (
+    there.length > 0 &&
+    there.every((value) => value.trim() !== '') &&
+    numbers.every(Number.isFinite)
+  ) {
     return measuredAxis(name, values, Math.min(...numbers), Math.max(...numbers));
   }
   const words = [...new Set(there)].sort();
-  const place = (word: string) => (words.length > 1 ? words.indexOf(word) / (words.length - 1) : 0.5);
+  const place = (word: string) =>
+    words.length > 1 ? words.indexOf(word) / (words.length - 1) : 0.5;
   return {
     name,
     at: values.map((value) => (value === null ? null : place(value))),
@@ -34,7 +49,12 @@ function axis(name: string, values: readonly (string | null)[]): Axis {
 }
 
 /** Over more than two powers of ten by powers, as learning rates are searched. */
-function measuredAxis(name: string, values: readonly (string | null)[], low: number, high: number): Axis {
+function measuredAxis(
+  name: string,
+  values: readonly (string | null)[],
+  low: number,
+  high: number,
+): Axis {
   const byPowers = low > 0 && high / low > 100;
   const scale = byPowers ? Math.log : (value: number) => value;
   const width = scale(high) - scale(low);

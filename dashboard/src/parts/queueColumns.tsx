@@ -101,11 +101,16 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
   {
     key: 'mends',
     head: 'then',
-    width: '118px',
+    width: '158px',
     end: true,
     narrow: 'more',
     about: 'whether waiting alone can help',
     file: (row) => (row.mends ? 'not before it is mended' : ''),
-    cell: (row) => (row.mends ? <span className="bad">not before it is mended</span> : <span className="sub">by itself</span>),
+    cell: (row) =>
+      row.mends ? (
+        <span className="bad">not before it is mended</span>
+      ) : (
+        <span className="sub">by itself</span>
+      ),
   },
 ];

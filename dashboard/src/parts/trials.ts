@@ -11,6 +11,8 @@ export const TRIALS: readonly (readonly [name: string, state: State | 'bad'])[] 
 
 /** "412 succeeded, 8 running, 80 waiting". */
 export function trialWords(counts: Readonly<Record<string, number>>): string {
-  const said = TRIALS.filter(([name]) => counts[name]).map(([name]) => `${counts[name] ?? 0} ${name}`);
+  const said = TRIALS.filter(([name]) => counts[name]).map(
+    ([name]) => `${counts[name] ?? 0} ${name}`,
+  );
   return said.join(', ') || 'none yet';
 }

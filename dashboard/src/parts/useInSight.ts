@@ -3,11 +3,7 @@ import { type RefObject, useEffect, useState } from 'react';
 import { inSight, type Span } from './window.ts';
 
 /** The rows of a list that are in sight while the page is scrolled. */
-export function useInSight(
-  body: RefObject<HTMLElement | null>,
-  row: number,
-  total: number,
-): Span {
+export function useInSight(body: RefObject<HTMLElement | null>, row: number, total: number): Span {
   const [span, setSpan] = useState<Span>({ first: 0, last: Math.min(total, 30) });
   useEffect(() => {
     let asked = 0;

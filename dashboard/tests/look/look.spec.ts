@@ -4,8 +4,10 @@ import { expect, type Page, test } from '@playwright/test';
 
 import { control, open, tokenFor } from '../open.ts';
 
-const FOLDER = process.env['PICTURES'] ?? fileURLToPath(new URL('../../../docs/pictures/dashboard', import.meta.url));
-const TALLEST = 2400;
+const FOLDER =
+  process.env['PICTURES'] ??
+  fileURLToPath(new URL('../../../docs/pictures/dashboard', import.meta.url));
+const TALLEST = 2200;
 const WIDE = { width: 1440, height: 900 };
 const NARROW = { width: 390, height: 844 };
 
@@ -26,16 +28,21 @@ interface Shown {
   readonly path: string;
   readonly world?: string;
   readonly screens: readonly Screen[];
+  /** When the screen has its size. */
+  readonly last?: (page: Page) => Promise<void>;
   readonly before?: (page: Page, token: string) => Promise<void>;
 }
 
-const compare = new URLSearchParams({ a: 'vision/GPUJob/bert-finetune', b: 'speech/GPUJob/tts-train' });
+const compare = new URLSearchParams({
+  a: 'vision/GPUJob/bert-finetune',
+  b: 'speech/GPUJob/tts-train',
+});
 
 const PAGES: readonly Shown[] = [
   { name: 'overview', path: '/', screens: ALL },
   { name: 'gpus', path: '/gpus', screens: ALL },
   { name: 'gpus-memory', path: '/gpus?colour=memory&group=rack', screens: FEW },
-  { name: 'gpus-1000', path: '/gpus', world: 'large', screens: ALL, before: pointAtGpu },
+  { name: 'gpus-1000', path: '/gpus', world: 'large', screens: ALL, last: pointAtGpu },
   { name: 'device', path: '/gpus/dell-1/0', screens: FEW },
   { name: 'queue', path: '/queue', screens: ALL, before: askWhatIf },
   { name: 'jobs', path: '/jobs', screens: ALL },
@@ -51,12 +58,33 @@ const PAGES: readonly Shown[] = [
   { name: 'state-silent-agents', path: '/gpus', world: 'silent', screens: FEW },
   { name: 'state-tenant', path: '/gpus', world: 'tenant', screens: FEW },
   { name: 'state-none-like-that', path: '/jobs?q=nobody', screens: FEW },
-  { name: 'state-lost', path: '/queue', screens: FEW, before: (page, token) => lose(page, token, 'lost') },
-  { name: 'state-no-leader', path: '/queue', screens: FEW, before: (page, token) => lose(page, token, 'standby') },
+  {
+    name: 'state-lost',
+    path: '/queue',
+    screens: FEW,
+    before: (page, token) => lose(page, token, 'lost'),
+  },
+  {
+    name: 'state-no-leader',
+    path: '/queue',
+    screens: FEW,
+    before: (page, token) => lose(page, token, 'standby'),
+  },
   { name: 'state-no-right', path: '/projects/vision', screens: FEW, before: forbid },
-  { name: 'state-gone', path: '/jobs/vision/GPUJob/not-there', screens: FEW, before: (page) => page.getByText('There is no such thing').waitFor() },
+  {
+    name: 'state-gone',
+    path: '/jobs/vision/GPUJob/not-there',
+    screens: FEW,
+    before: (page) => page.getByText('There is no such thing').waitFor(),
+  },
   { name: 'state-expired', path: '/', screens: FEW, before: expire },
-  { name: 'state-login', path: '/', world: 'nobody', screens: FEW, before: (page) => page.getByLabel('Token of the cluster').waitFor() },
+  {
+    name: 'state-login',
+    path: '/',
+    world: 'nobody',
+    screens: FEW,
+    before: (page) => page.getByLabel('Token of the cluster').waitFor(),
+  },
 ];
 
 for (const shown of PAGES) {
@@ -73,11 +101,15 @@ for (const shown of PAGES) {
       const tall = await page.evaluate(() => document.documentElement.scrollHeight);
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       expect(over, 'wider than the screen').toBeLessThanOrEqual(0);
-      await page.screenshot({
-        path: `${FOLDER}/${shown.name}-${scheme}-${size.width}.png`,
-        clip: { x: 0, y: 0, width: size.width, height: Math.min(tall, TALLEST) },
-        fullPage: true,
+      // As tall as the page, so that lists and charts draw all of it.
+      await page.setViewportSize({
+        width: size.width,
+        height: Math.min(Math.max(tall, size.height), TALLEST),
       });
+      await page.evaluate(() => scrollTo(0, 0));
+      if (shown.last) await shown.last(page);
+      await page.waitForTimeout(300);
+      await page.screenshot({ path: `${FOLDER}/${shown.name}-${scheme}-${size.width}.png` });
     });
   }
 }
@@ -88,7 +120,6 @@ async function settled(page: Page): Promise<void> {
 }
 
 async function pointAtGpu(page: Page): Promise<void> {
-  await settled(page);
   await page.locator('a[data-box]').nth(33).hover();
 }
 
