@@ -100,21 +100,21 @@ async def phase(bench: Bench, letter: str, number: int) -> dict[str, Any]:
         end = time.monotonic()
     await bench.operators.stop()
     notes = figures.notes_of(await asyncio.to_thread(bench.operators.notes.read_text))
-    seconds = after.at - before.at
+    seconds, measured = after.at - before.at, notes.between(before.at, after.at)
     found = {
         "phase": letter,
         "seconds": round(seconds, 1),
         **_cost(bench, before, after),
         "rssMiB": round(rss.rss_mib, 1),
         "peakRssMiB": round(rss.peak_rss_mib, 1),
-        "planning": figures.planning(notes.between(before.at, after.at), seconds),
-        "stall": figures.milliseconds(
-            [late for _, late in notes.between(before.at, after.at).rings]
-        ),
+        "planning": figures.planning(measured, seconds),
+        "stall": figures.lateness(measured),
+        "stallBesidePlanning": figures.lateness(measured.beside_planning()),
         "agents": agents,
         "metrics": {
             **scrapes.summary(made, ages),
-            "stall": figures.milliseconds([late for _, late in notes.between(begin, end).rings]),
+            "stall": figures.lateness(notes.between(begin, end)),
+            "stallBesidePlanning": figures.lateness(notes.between(begin, end).beside_planning()),
             "stallWhileMade": figures.milliseconds(
                 notes.late_within([(each.began, each.ended) for each in made], _RING_SECONDS)
             ),

@@ -43,11 +43,12 @@ def phase(letter: str, ms: float, *, answer_ms: float = 10.0) -> dict[str, Any]:
         "rssMiB": 100.0,
         "podsPlacedASecond": 2.0,
         "stall": three,
+        "stallBesidePlanning": three,
         "gpuUsage": {"writesAMinute": 1.0, "bytesAMinute": 1.0},
         "etcd": {"putsAMinute": 1.0, "putBytesAMinute": 1.0, "dbBytesAMinute": 1.0},
         "metrics": {
             "bytes": 1, "p50Ms": answer_ms, "maxMs": answer_ms, "stall": three,
-            "ageAtLeastMax": 1.0, "sinceLookedP50": 5.0,
+            "stallBesidePlanning": three, "ageAtLeastMax": 1.0, "sinceLookedP50": 5.0,
         },
     }  # fmt: skip
 
