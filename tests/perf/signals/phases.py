@@ -28,6 +28,7 @@ _LOOK_SECONDS = 0.5
 _NEW_TEXT_SECONDS = 1.05
 _RING_SECONDS = 0.06  # a ring that a scrape held up comes at most so long after it
 _REST_SECONDS = 20.0
+_TOLD = 0.95  # of what runs, that agents know at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,9 @@ async def phase(bench: Bench, letter: str, number: int) -> dict[str, Any]:
     await bench.operators.start(f"phase-{number}", signals=letter != "A")
     async with _beside(bench.turnover.run()):
         await bench.rest(bench.size.settle_seconds)
-        await bench.agents.command("faults" if letter == "C" else "honest")
+        told = await bench.agents.command("faults" if letter == "C" else "honest")
+        if int(str(told["shares"])) < _TOLD * len(bench.pods.running):
+            raise RuntimeError(f"agents were not told all that runs: {told}")
         async with _beside(_prometheus(bench)):
             before = await _look(bench)
             await bench.rest(bench.size.seconds)
