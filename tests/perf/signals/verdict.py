@@ -60,6 +60,8 @@ def bounds(phases: Sequence[Phase]) -> list[dict[str, Any]]:
             found.append(
                 _bound(f"loop late while scraped{why}, p99, ms, {letter}", stall, STALL_MS)
             )
+        failed = sum(each["failed"] for each in metrics)
+        found.append(_bound(f"/metrics not answered, {letter}", failed, 0))
         age = max(each.get("ageAtLeastMax", 0.0) for each in metrics)
         found.append(_bound(f"/metrics older than, at most, s, {letter}", age, AGE_SECONDS))
     return found
@@ -86,6 +88,7 @@ _ROWS: Mapping[str, Callable[[Phase], str]] = {
     "`/metrics` answered: p50, slowest": lambda p: (
         f"{p['metrics']['p50Ms']:.0f}, {p['metrics']['maxMs']:.0f} ms"
     ),
+    "not answered": lambda p: str(p["metrics"]["failed"]),
     "older than (slowest scrape)": lambda p: _or_none(p["metrics"], "ageAtLeastMax"),
     "since the agent looked, p50": lambda p: _or_none(p["metrics"], "sinceLookedP50"),
     "the same while scraped": lambda p: _late(p["metrics"]),
