@@ -58,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 0 also where a bound is missed, which the table says."""
     parser = argparse.ArgumentParser(prog="python -m tests.perf.bench_signals", description=__doc__)
     parser.add_argument("--small", action="store_true", help="64 GPUs, short phases: to try it")
+    parser.add_argument("--part", type=float, default=1.0, help="of the size, such as 0.25")
     parser.add_argument("--seconds", type=float, help="of a phase")
     parser.add_argument("--order", help="of phases, such as ABABC")
     parser.add_argument("--turns", type=float, help="jobs that end and come in a second")
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in ("seconds", "order", "turns")
         if (value := getattr(options, name)) is not None
     }
-    size = replace(SMALL if options.small else FULL, **chosen)
+    size = replace(SMALL if options.small else FULL, **chosen).part(options.part)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     result: dict[str, Any] = {"machine": machine(), "size": size.to_json(), "phases": []}
     with bounds() as made, cluster(options.name, nodes=size.nodes, qps=RAISED_QPS) as running:

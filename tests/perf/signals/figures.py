@@ -1,6 +1,7 @@
 """From what was noted and read to figures: pure. Times are seconds unless a name says otherwise."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -27,6 +28,18 @@ class Notes:
             [each for each in self.cycles if begin <= each[0] < end],
             [each for each in self.rings if begin <= each[0] < end],
         )
+
+    def beside_planning(self) -> "Notes":
+        """Without the rings that a planning cycle made late, wholly or in part."""
+        ends = [(began, began + wall) for began, wall, _, _ in self.cycles]
+        starts = [began for began, _ in ends]
+
+        def planned(due: float, when: float) -> bool:
+            last = bisect_left(starts, when) - 1  # cycles come one after the other
+            return last >= 0 and ends[last][1] > due
+
+        rings = [(when, late) for when, late in self.rings if not planned(when - late, when)]
+        return Notes(self.cycles, rings)
 
     def late_within(self, spans: Iterable[tuple[float, float]], after: float) -> list[float]:
         """How late the loop came back in any of these spans, or so shortly after one."""
@@ -66,6 +79,11 @@ def milliseconds(values: Sequence[float]) -> dict[str, float]:
         "p99Ms": round(1000 * percentile(values, 99), 3),
         "maxMs": round(1000 * max(values, default=0.0), 3),
     }
+
+
+def lateness(notes: Notes) -> dict[str, float]:
+    """How late the loop came back."""
+    return milliseconds([late for _, late in notes.rings])
 
 
 def planning(notes: Notes, seconds: float) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What each fake node has: an agent's pod with an address on loopback, and GPUs with UUIDs."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tests.perf.install import RELEASE
@@ -81,3 +82,9 @@ def agent_address(number: int) -> dict[str, Any]:
         "containerID": f"containerd://{number:064x}",
     }
     return {"status": {"podIP": ip, "podIPs": [{"ip": ip}], "containerStatuses": [container]}}
+
+
+def has_address(status: Mapping[str, Any]) -> bool:
+    """Whether a pod's status is so that the operator tells the agent its orders, and asks it."""
+    containers = status.get("containerStatuses") or ()
+    return bool(status.get("podIP")) and any(each.get("containerID") for each in containers)

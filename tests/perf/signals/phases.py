@@ -17,7 +17,7 @@ from tests.perf.queue_stand import used_since
 from tests.perf.schedulers import check_alive
 from tests.perf.signals import figures, scrapes, stored
 from tests.perf.signals.load import PodEyes, Turnover
-from tests.perf.signals.scrapes import Scrape, scrape
+from tests.perf.signals.scrapes import Scrape, ScrapeError, scrape
 from tests.perf.signals.size import Size
 from tests.perf.signals.stand import AgentsProgram, OperatorStand
 
@@ -28,6 +28,8 @@ _LOOK_SECONDS = 0.5
 _NEW_TEXT_SECONDS = 1.05
 _RING_SECONDS = 0.06  # a ring that a scrape held up comes at most so long after it
 _REST_SECONDS = 20.0
+_TRIES = 5
+_TOLD = 0.95  # of what runs, that agents know at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +77,21 @@ class _Look:
 
 
 async def _look(bench: Bench) -> _Look:
-    metrics = await scrape(bench.operators.admin_port)
+    metrics = await _answered(bench)
     counted = await asyncio.to_thread(stored.etcd, bench.running.state.ports.etcd)
     cpu = {**cpu_by_name(pids(bench.running)), "machine": busy_seconds()}
     return _Look(time.monotonic(), cpu, counted, metrics, bench.turnover.ended)
+
+
+async def _answered(bench: Bench) -> Scrape:
+    """A scrape; one that is not answered is made again."""
+    for _ in range(_TRIES):
+        try:
+            return await scrape(bench.operators.admin_port)
+        except ScrapeError as error:
+            say(f"  {error}")
+            await bench.rest(_LOOK_SECONDS)
+    return await scrape(bench.operators.admin_port)
 
 
 async def phase(bench: Bench, letter: str, number: int) -> dict[str, Any]:
@@ -88,7 +101,9 @@ async def phase(bench: Bench, letter: str, number: int) -> dict[str, Any]:
     await bench.operators.start(f"phase-{number}", signals=letter != "A")
     async with _beside(bench.turnover.run()):
         await bench.rest(bench.size.settle_seconds)
-        await bench.agents.command("faults" if letter == "C" else "honest")
+        told = await bench.agents.command("faults" if letter == "C" else "honest")
+        if int(str(told["shares"])) < _TOLD * len(bench.pods.running):
+            raise RuntimeError(f"agents were not told all that runs: {told}")
         async with _beside(_prometheus(bench)):
             before = await _look(bench)
             await bench.rest(bench.size.seconds)
@@ -96,25 +111,25 @@ async def phase(bench: Bench, letter: str, number: int) -> dict[str, Any]:
         agents = await bench.agents.command("faults" if letter == "C" else "honest")
         rss = memory(bench.operators.pid)
         begin = time.monotonic()
-        made, ages = await _scrapes(bench)
+        made, ages, failed = await _scrapes(bench)
         end = time.monotonic()
     await bench.operators.stop()
     notes = figures.notes_of(await asyncio.to_thread(bench.operators.notes.read_text))
-    seconds = after.at - before.at
+    seconds, measured = after.at - before.at, notes.between(before.at, after.at)
     found = {
         "phase": letter,
         "seconds": round(seconds, 1),
         **_cost(bench, before, after),
         "rssMiB": round(rss.rss_mib, 1),
         "peakRssMiB": round(rss.peak_rss_mib, 1),
-        "planning": figures.planning(notes.between(before.at, after.at), seconds),
-        "stall": figures.milliseconds(
-            [late for _, late in notes.between(before.at, after.at).rings]
-        ),
+        "planning": figures.planning(measured, seconds),
+        "stall": figures.lateness(measured),
+        "stallBesidePlanning": figures.lateness(measured.beside_planning()),
         "agents": agents,
         "metrics": {
-            **scrapes.summary(made, ages),
-            "stall": figures.milliseconds([late for _, late in notes.between(begin, end).rings]),
+            **scrapes.summary(made, ages, failed),
+            "stall": figures.lateness(notes.between(begin, end)),
+            "stallBesidePlanning": figures.lateness(notes.between(begin, end).beside_planning()),
             "stallWhileMade": figures.milliseconds(
                 notes.late_within([(each.began, each.ended) for each in made], _RING_SECONDS)
             ),
@@ -153,25 +168,32 @@ def _cost(bench: Bench, before: _Look, after: _Look) -> dict[str, Any]:
     }
 
 
-async def _scrapes(bench: Bench) -> tuple[list[Scrape], list[scrapes.Age]]:
-    """One after the other, each of a text of its own."""
-    made, ages = [], []
+async def _scrapes(bench: Bench) -> tuple[list[Scrape], list[scrapes.Age], int]:
+    """One after the other, each of a text of its own; and how many were not answered."""
+    made: list[Scrape] = []
+    ages: list[scrapes.Age] = []
+    failed = 0
     for _ in range(bench.size.scrapes):
         works = bench.pods.works()
-        found = await scrape(bench.operators.admin_port)
+        try:
+            found = await scrape(bench.operators.admin_port)
+        except ScrapeError as error:
+            say(f"  {error}")
+            failed += 1
+            continue
         age = scrapes.age_of(found, works, bench.began)
         ages += [age] if age is not None else []
         made.append(Scrape(found.began, found.ended, found.text))
         if len(made) > 1:  # texts of megabytes: the last one is enough
             made[-2] = Scrape(made[-2].began, made[-2].ended, "")
         await bench.rest(max(0.0, _NEW_TEXT_SECONDS - found.seconds))
-    return made, ages
+    return made, ages, failed
 
 
 async def _prometheus(bench: Bench) -> None:
     while True:
         await asyncio.sleep(_PROMETHEUS_SECONDS)
-        await scrape(bench.operators.admin_port)
+        await _answered(bench)
 
 
 @asynccontextmanager

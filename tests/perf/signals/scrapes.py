@@ -21,6 +21,10 @@ _OF_WORK = "gpusched_gpujob_"
 _MEMORY = f"{_OF_WORK}gpu_memory_used_bytes"
 
 
+class ScrapeError(Exception):
+    """It was not answered, or not with 200."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scrape:
     """One of them; times are monotonic."""
@@ -36,7 +40,11 @@ class Scrape:
 
 
 async def scrape(port: int) -> Scrape:
-    """One with the token, on a connection of its own."""
+    """One with the token, on a connection of its own.
+
+    Raises:
+        ScrapeError: the operator did not answer.
+    """
     return await asyncio.to_thread(_scrape, port)
 
 
@@ -47,10 +55,12 @@ def _scrape(port: int) -> Scrape:
         connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         answer = connection.getresponse()
         body = answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise ScrapeError(f"/metrics after {time.monotonic() - began:.1f} s: {error!r}") from error
     finally:
         connection.close()
     if answer.status != 200:
-        raise RuntimeError(f"/metrics is answered {answer.status}")
+        raise ScrapeError(f"/metrics is answered {answer.status}")
     return Scrape(began, time.monotonic(), body.decode())
 
 
@@ -97,11 +107,18 @@ def _work(labels: Mapping[str, str]) -> Work:
     return labels["namespace"], labels["gpujob"]
 
 
-def summary(scrapes: Sequence[Scrape], ages: Sequence[Age]) -> dict[str, Any]:
-    """Of all scrapes of a phase."""
+def summary(scrapes: Sequence[Scrape], ages: Sequence[Age], failed: int) -> dict[str, Any]:
+    """Of all scrapes of a phase, of which so many were not answered.
+
+    Raises:
+        ScrapeError: none was.
+    """
+    if not scrapes:
+        raise ScrapeError(f"none of {failed} was answered")
     took = [each.seconds for each in scrapes]
     found: dict[str, Any] = {
         "scrapes": len(took),
+        "failed": failed,
         "bytes": len(scrapes[-1].text.encode()),
         "p50Ms": round(1000 * percentile(took, 50), 1),
         "maxMs": round(1000 * max(took), 1),

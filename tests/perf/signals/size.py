@@ -1,6 +1,6 @@
 """How much is measured: the size that signals are promised for, and a small one to try it."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tests.perf.settings import GPUS_PER_NODE
@@ -45,6 +45,17 @@ class Size:
     def milli(self) -> int:
         """Of a GPU, that each container holds."""
         return 1000 * self.gpus // self.containers
+
+    def part(self, of: float) -> "Size":
+        """As many GPUs, containers, jobs and namespaces, times ``of``."""
+        nodes = max(1, round(self.nodes * of))
+        return replace(
+            self,
+            gpus=nodes * GPUS_PER_NODE,
+            containers=nodes * GPUS_PER_NODE * 1000 // self.milli,
+            jobs=round(self.jobs * of),
+            namespaces=max(1, round(self.namespaces * of)),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """For the report."""

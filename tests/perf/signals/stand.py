@@ -20,7 +20,14 @@ from tests.perf.install import RELEASE, pids, say
 from tests.perf.queue_load import apply
 from tests.perf.schedulers import OPERATOR, start_operator
 from tests.perf.settings import ROOT
-from tests.perf.signals.nodes import agent_address, agent_name, agent_pod, gpu_node, gpu_node_status
+from tests.perf.signals.nodes import (
+    agent_address,
+    agent_name,
+    agent_pod,
+    gpu_node,
+    gpu_node_status,
+    has_address,
+)
 from tests.perf.signals.size import Size
 from tests.perf.workload import CAP_IMAGE
 
@@ -38,6 +45,7 @@ _CONTROL_PLANE_MIB = 10 * 1024
 _AGENTS_SECONDS = 120.0
 _CALM_LEASE = {"GPUSCHED_LEASE_SECONDS": "90", "GPUSCHED_RENEW_DEADLINE_SECONDS": "75"}
 _AT_ONCE = 16
+_LOOK_SECONDS, _STANDS = 0.5, 4  # looks that must find an agent's address as it was written
 
 
 @contextmanager
@@ -181,14 +189,20 @@ def _project(namespace: str, quota: float) -> dict[str, object]:
 
 
 async def _agent(client: Client, number: int, slots: asyncio.Semaphore) -> None:
-    """Its node's GPUs, and its address once it runs."""
+    """Its node's GPUs, and its address once it runs: kwok may write a status more than once."""
     async with slots, asyncio.timeout(_AGENTS_SECONDS):
         path = of_group(GROUP, VERSION, "gpunodes")
         await client.merge_patch(f"{path}/gpu-{number:04d}/status", gpu_node_status(number))
         at = pod_path(RELEASE, agent_name(number))
-        while (await client.get(at))["status"].get("phase") != "Running":  # noqa: ASYNC110
-            await asyncio.sleep(0.2)
-        await client.merge_patch(f"{at}/status", agent_address(number))
+        stood = 0
+        while stood < _STANDS:
+            await asyncio.sleep(_LOOK_SECONDS)
+            status = (await client.get(at))["status"]
+            if has_address(status):
+                stood += 1
+            elif status.get("phase") == "Running":
+                stood = 0
+                await client.merge_patch(f"{at}/status", agent_address(number))
 
 
 class AgentsProgram:

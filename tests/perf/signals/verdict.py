@@ -55,8 +55,13 @@ def bounds(phases: Sequence[Phase]) -> list[dict[str, Any]]:
         found.append(_bound(f"/metrics answered, slowest, ms, {letter}", slowest, ANSWER_MS))
         p50 = max(each["p50Ms"] for each in metrics)
         found.append(_bound(f"/metrics answered, p50, ms, {letter}", p50, ANSWER_MS))
-        stall = max(each["stall"]["p99Ms"] for each in metrics)
-        found.append(_bound(f"loop late while scraped, p99, ms, {letter}", stall, STALL_MS))
+        for name, why in (("stall", ""), ("stallBesidePlanning", " and not by planning")):
+            stall = max(each[name]["p99Ms"] for each in metrics)
+            found.append(
+                _bound(f"loop late while scraped{why}, p99, ms, {letter}", stall, STALL_MS)
+            )
+        failed = sum(each["failed"] for each in metrics)
+        found.append(_bound(f"/metrics not answered, {letter}", failed, 0))
         age = max(each.get("ageAtLeastMax", 0.0) for each in metrics)
         found.append(_bound(f"/metrics older than, at most, s, {letter}", age, AGE_SECONDS))
     return found
@@ -73,7 +78,7 @@ _ROWS: Mapping[str, Callable[[Phase], str]] = {
     "planning cycle that places, wall: mean, p50, p99": lambda p: _three(p["planning"]["wall"]),
     "the same, CPU": lambda p: _three(p["planning"]["cpu"]),
     "planning, of a core": lambda p: f"{p['planning']['percentOfACore']:.1f} %",
-    "loop late, p99": lambda p: f"{p['stall']['p99Ms']:.1f} ms",
+    "loop late, p99; not by planning": lambda p: _late(p),
     "GPUUsages written a minute": lambda p: f"{p['gpuUsage']['writesAMinute']:.0f}",
     "their bytes a minute": lambda p: f"{p['gpuUsage']['bytesAMinute'] / 1e6:.2f} MB",
     "etcd: puts a minute": lambda p: f"{p['etcd']['putsAMinute']:.0f}",
@@ -83,14 +88,19 @@ _ROWS: Mapping[str, Callable[[Phase], str]] = {
     "`/metrics` answered: p50, slowest": lambda p: (
         f"{p['metrics']['p50Ms']:.0f}, {p['metrics']['maxMs']:.0f} ms"
     ),
+    "not answered": lambda p: str(p["metrics"]["failed"]),
     "older than (slowest scrape)": lambda p: _or_none(p["metrics"], "ageAtLeastMax"),
     "since the agent looked, p50": lambda p: _or_none(p["metrics"], "sinceLookedP50"),
-    "loop late while scraped, p99": lambda p: f"{p['metrics']['stall']['p99Ms']:.1f} ms",
+    "the same while scraped": lambda p: _late(p["metrics"]),
 }
 
 
 def _three(figures: Mapping[str, float]) -> str:
     return f"{figures['meanMs']:.2f}, {figures['p50Ms']:.2f}, {figures['p99Ms']:.2f} ms"
+
+
+def _late(figures: Mapping[str, Any]) -> str:
+    return f"{figures['stall']['p99Ms']:.0f}; {figures['stallBesidePlanning']['p99Ms']:.0f} ms"
 
 
 def _or_none(figures: Mapping[str, float], name: str) -> str:

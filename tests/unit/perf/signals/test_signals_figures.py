@@ -65,3 +65,10 @@ def test_a_histogram_is_of_what_came_in_between() -> None:
 
 def test_what_is_above_all_bounds_counts_as_the_last_of_them() -> None:
     assert histogram(_text(0, 0, 0, 0.0), _text(1, 0, 9, 9.0), "c")["p99Ms"] == 20.0
+
+
+def test_a_ring_that_a_planning_cycle_made_late_says_nothing_of_the_rest() -> None:
+    cycles = [(1.0, 0.2, 0.1, 1), (3.0, 0.1, 0.1, 0)]
+    by_planning, beside = [(1.25, 0.2), (3.1, 0.05)], [(0.9, 0.01), (1.31, 0.01), (2.0, 0.3)]
+    found = Notes(cycles, [*by_planning, *beside]).beside_planning()
+    assert found.rings == beside

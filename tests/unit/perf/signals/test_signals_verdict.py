@@ -30,7 +30,7 @@ def test_where_nothing_is_missing_it_may_be_new() -> None:
 
 def test_a_scrape_that_names_no_work_has_no_age() -> None:
     assert age_of(scrape("gpusched_leader 1.0\n"), {}, began=0.0) is None
-    assert "ageAtMostMax" not in summary([scrape("a 1\n")], [])
+    assert "ageAtMostMax" not in summary([scrape("a 1\n")], [], failed=0)
 
 
 def phase(letter: str, ms: float, *, answer_ms: float = 10.0) -> dict[str, Any]:
@@ -43,11 +43,12 @@ def phase(letter: str, ms: float, *, answer_ms: float = 10.0) -> dict[str, Any]:
         "rssMiB": 100.0,
         "podsPlacedASecond": 2.0,
         "stall": three,
+        "stallBesidePlanning": three,
         "gpuUsage": {"writesAMinute": 1.0, "bytesAMinute": 1.0},
         "etcd": {"putsAMinute": 1.0, "putBytesAMinute": 1.0, "dbBytesAMinute": 1.0},
         "metrics": {
-            "bytes": 1, "p50Ms": answer_ms, "maxMs": answer_ms, "stall": three,
-            "ageAtLeastMax": 1.0, "sinceLookedP50": 5.0,
+            "bytes": 1, "failed": 0, "p50Ms": answer_ms, "maxMs": answer_ms, "stall": three,
+            "stallBesidePlanning": three, "ageAtLeastMax": 1.0, "sinceLookedP50": 5.0,
         },
     }  # fmt: skip
 

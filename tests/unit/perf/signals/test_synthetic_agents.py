@@ -4,7 +4,7 @@ from random import Random
 import pytest
 from tests.perf.signals.answers import LEAST_MIB, NodeAnswers
 from tests.perf.signals.faults import Fault, faults_of, garbage
-from tests.perf.signals.nodes import agent_ip
+from tests.perf.signals.nodes import agent_address, agent_ip, has_address
 
 from gpu_scheduler.api.orders import OrderedContainer, OrderedPod, Orders
 from gpu_scheduler.usage.answer import AgentUsage, BadAnswerError, ShareUse, parse
@@ -91,3 +91,10 @@ def test_each_agent_has_a_loopback_address_of_its_own() -> None:
     assert len(found) == 1250
     assert all(each.startswith("127.") for each in found)
     assert not any(each.endswith((".0", ".255")) for each in found)
+
+
+def test_an_address_that_was_written_over_in_part_is_none() -> None:
+    status = agent_address(3)["status"]
+    assert has_address(status)
+    assert not has_address({**status, "containerStatuses": [{"name": "agent"}]})
+    assert not has_address({"phase": "Running"})
