@@ -41,7 +41,7 @@ const NOTHING = lead('Nothing is there yet.');
 export function world(part: Partial<World> = {}): World {
   return {
     at: AT,
-    me: { user: 'mira@example.com', all: true, namespaces: [], actions: true, version: '0.1.0' },
+    me: { user: 'mira@example.com', all: true, namespaces: [], actions: true, version: '9.9.9' },
     followed: true,
     silentAgents: 0,
     idleSeconds: 3600,

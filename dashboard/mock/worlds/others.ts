@@ -107,7 +107,7 @@ export function tenant(): World {
     all: false,
     namespaces: [sees],
     actions: true,
-    version: '0.1.0',
+    version: '9.9.9',
   };
   made.nodes = made.nodes.map((each) => ({
     ...each,
