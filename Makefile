@@ -101,6 +101,11 @@ ADVICE_SEED ?= 1
 advice: setup ## Kinds of work at random, ADVICE=50 of each from ADVICE_SEED=1, and what they are advised
 	@ADVICE=$(ADVICE) ADVICE_SEED=$(ADVICE_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/usage/advice/confusion.py
 
+AFTER ?= 0
+.PHONY: advice-applied
+advice-applied: setup ## A job changed as advised, on the real node: 40 minutes, AFTER=1 for 40 more (needs root)
+	@AFTER=$(AFTER) $(PYTHON) -m pytest -q -s -n0 tests/e2e/advice_applied.py
+
 PLANS ?= 30000
 PLANS_SEED ?= 1
 .PHONY: plans
@@ -142,6 +147,26 @@ docs: setup ## Build the docs site into build/site; every defect of it is an err
 .PHONY: docs-look
 docs-look: docs ## Every page of it in Chromium, light and dark, wide and narrow, and every name searched (OPTIONS=)
 	@$(PYTHON) -m docs_site.look $(OPTIONS)
+
+# Node.js 20.19 or later is enough for these; the folders are in dashboard/README.md.
+.PHONY: dashboard dashboard-test dashboard-look dashboard-cost dashboard-run dashboard-types
+dashboard: ## Build the dashboard's front end into dashboard/dist; nothing when nothing of it changed
+	@hack/dashboard.sh build
+
+dashboard-test: ## Its functions, and all its pages in Chromium on a server of made-up clusters
+	@hack/dashboard.sh test
+
+dashboard-look: ## A picture of each page and state into docs/pictures/dashboard (PICTURES=folder)
+	@hack/dashboard.sh look
+
+dashboard-cost: ## What 1,000 GPUs and 10,000 jobs that change cost the reader's browser
+	@hack/dashboard.sh cost
+
+dashboard-run: ## The dashboard on made-up clusters, anew at each change of its sources
+	@hack/dashboard.sh run
+
+dashboard-types: setup ## Write its types from the operator's schema
+	@$(PYTHON) -m dashboard_types
 
 .PHONY: bench
 bench: setup ## Throughput and latency against the stock scheduler; writes docs/benchmarks.md

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the operator's image, the agent's (NAME-agent:TAG) and the operator's with Optuna (NAME:TAG-tpe,
 # chart value sweeps.tpe): with Docker where its daemon answers, else with buildah as root, into
-# archives whose paths are printed.
+# archives whose paths are printed. Where `make dashboard` has built the front end, also the operator's
+# images with it (NAME:TAG-dashboard, NAME:TAG-tpe-dashboard; chart value dashboard.enabled).
 #
 #   hack/image.sh NAME:TAG
 set -euo pipefail
@@ -14,8 +15,11 @@ import sys
 
 from cluster import ClusterError
 from cluster.images_operator import (
+    FRONT_END,
+    REPOSITORY,
     agent_tag,
     build_image,
+    dashboard_tag,
     tpe_tag,
 )
 
@@ -25,6 +29,9 @@ try:
 except FileNotFoundError:
     docker = False
 targets = {"operator": tag, "agent": agent_tag(tag), "operator-tpe": tpe_tag(tag)}
+if (REPOSITORY / FRONT_END).is_dir():
+    targets["operator-dashboard"] = dashboard_tag(tag)
+    targets["operator-tpe-dashboard"] = dashboard_tag(tpe_tag(tag))
 if docker:
     for target, name in targets.items():
         build = ["docker", "build", "--file=operator/Dockerfile", f"--target={target}"]

@@ -7,7 +7,8 @@ bin=.venv/bin
 export PYTHONPATH="$PWD/operator:$PWD/hack:$PWD/tools"
 failed=()
 
-# What mypy keeps between runs outlives the checkout: it goes by what is in the files.
+# What mypy keeps between runs outlives the checkout: it goes by what is in the files. Two checkouts
+# that are linted at once take turns, as each would read half of what the other writes.
 MYPY_CACHE_DIR=$("$bin/python" -c 'from cluster.cache import cache_folder; print(cache_folder())')/mypy
 export MYPY_CACHE_DIR
 
@@ -52,13 +53,14 @@ mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
 check "ruff check" "$bin/ruff" check .
 check "merge markers" no_merge_markers
 check "ruff format" "$bin/ruff" format --check .
-check "mypy --strict" "$bin/mypy" operator hack tools
+check "mypy --strict" flock "$MYPY_CACHE_DIR.lock" "$bin/mypy" operator hack tools
 check "import directions" "$bin/lint-imports"
 check "module sizes" "$bin/python" hack/structure.py --check --only "modules above|median"
 check "CUDA headers" "$bin/python" hack/driver_headers.py
 check "clang-format" env "PATH=$PWD/$bin:$PATH" make --directory native format-check
 check "shellcheck" env "PATH=$PWD/$bin:$PATH" shellcheck "${scripts[@]}"
 check "helm lint" helm_lint
+check "dashboard" hack/dashboard.sh lint
 tell
 
 if [ ${#failed[@]} -gt 0 ]; then

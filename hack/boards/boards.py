@@ -145,6 +145,12 @@ CLUSTER = Board(
             "ECC errors",
             f"max by ({_DEVICE}) (gpusched_gpu_ecc_errors_total{_M})",
         ),
+        table(
+            "Remapped rows of memory",
+            f"max by ({_DEVICE}, errors) (gpusched_gpu_remapped_rows_total{_M})",
+        ),
+        _quantiles("Until work got its first GPU", "gpusched_queue_wait_seconds", "type"),
+        _quantiles("How long GPUJobs ran", "gpusched_job_run_seconds", "type"),
     ),
 )
 
@@ -243,7 +249,12 @@ JOB = Board(
             f"topk(20, max by (namespace, gpujob) (gpusched_gpujob_idle_seconds{_OF}))",
             "s",
         ),
-        lines("GPUs held", "short", (_job("allocated_gpus"), "{{gpujob}}")),
+        lines(
+            "GPUs asked for and held",
+            "short",
+            (_job("requested_gpus"), "{{gpujob}} asked for"),
+            (_job("allocated_gpus"), "{{gpujob}} held"),
+        ),
         lines(
             "Use of its GPUs",
             "percentunit",
@@ -260,6 +271,23 @@ JOB = Board(
         ),
         lines("CPU", "short", (_job("cpu_used_cores"), "{{gpujob}}")),
         lines("Memory", "bytes", (_job("ram_used_bytes"), "{{gpujob}}")),
+        lines(
+            "Trials of sweeps",
+            "short",
+            (
+                f"max by (namespace, gpujob, state) (gpusched_sweep_trials{_JOB})",
+                "{{gpujob}} {{state}}",
+            ),
+            stacked=True,
+        ),
+        lines(
+            "Best objective of sweeps",
+            "short",
+            (
+                f"max by (namespace, gpujob) (gpusched_sweep_best_objective{_JOB})",
+                "{{gpujob}}",
+            ),
+        ),
     ),
 )
 
@@ -281,6 +309,7 @@ OPERATOR = Board(
         _rate("Placing writes", "gpusched_scheduling_attempts_total", "result"),
         _rate("Requests to the API server", "gpusched_api_requests_total", "outcome"),
         _quantiles("Stalls of the event loop", "gpusched_event_loop_stall_seconds"),
+        _quantiles("Pauses of the garbage collector", "gpusched_gc_pause_seconds"),
         _rate("Unexpected errors", "gpusched_unexpected_errors_total", "loop"),
         _rate("Evictions for others", "gpusched_preemptions_total", "reason"),
         _rate("GPU-seconds lost by evictions", "gpusched_lost_gpu_seconds_total", "reason"),

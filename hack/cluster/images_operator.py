@@ -33,7 +33,14 @@ INPUTS = (
     Path("native/include"),
     Path("native/libgpucap"),
 )
-REQUIREMENTS = {"operator": ("operator",), "operator-tpe": ("operator", "tpe"), "agent": ("agent",)}
+REQUIREMENTS = {
+    "operator": ("operator",),
+    "operator-dashboard": ("operator",),
+    "operator-tpe": ("operator", "tpe"),
+    "operator-tpe-dashboard": ("operator", "tpe"),
+    "agent": ("agent",),
+}
+FRONT_END = Path("dashboard/dist")  # as `make dashboard` has built it
 OPTIONAL_INPUTS = (Path("LICENSE"), Path(".dockerignore"))
 
 # The day on which the suite came out. With it maintainer scripts write no date of today, and byte
@@ -70,6 +77,11 @@ BASE_OPTIONS = (
 def tpe_tag(tag: str) -> str:
     """The operator's image with Optuna, as the chart's value sweeps.tpe has it."""
     return f"{tag}-tpe" if ":" in tag.rpartition("/")[2] else f"{tag}:latest-tpe"
+
+
+def dashboard_tag(tag: str) -> str:
+    """An operator's image with the front end, as the chart's value dashboard.enabled has it."""
+    return f"{tag}-dashboard" if ":" in tag.rpartition("/")[2] else f"{tag}:latest-dashboard"
 
 
 def agent_tag(tag: str) -> str:
@@ -109,6 +121,10 @@ def build_image(
         if not (compiled_here and argument == "NATIVE_IMAGE")
     }
     inputs = (*INPUTS, *(Path(f"requirements/{name}.txt") for name in REQUIREMENTS[target]))
+    if target.endswith("-dashboard"):
+        if not (repository / FRONT_END).is_dir():
+            raise ClusterError(f"the image {tag} needs the front end: run `make dashboard`")
+        inputs = (*inputs, FRONT_END)
     compiler = _compiler() if compiled_here else ""
     digest = _digest([tag, *bases.values(), compiler, *_contents(repository, inputs)])
     archive = folder / f"{target}-{digest}.tar"

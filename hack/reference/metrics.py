@@ -3,14 +3,16 @@
 The operator's is asked with an operator that has nothing, so every family is there and empty.
 """
 
+import asyncio
 from collections.abc import Iterable
 from typing import cast
-from unittest.mock import MagicMock
+from unittest.mock import AsyncMock, MagicMock
 
 from prometheus_client.core import Metric
 
 from gpu_scheduler.agent.metrics import AgentMetrics as OfAgent
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.runtime.common.pending import Pending
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.usage.figures import ClusterUse
 from gpu_scheduler.web.metrics import OperatorMetrics as OfOperator
@@ -43,7 +45,10 @@ def of_operator() -> list[Metric]:
     metrics = OfOperator(cast(Client, MagicMock()))
     metrics.operator = cast(Operator, MagicMock())
     metrics.operator.common.clock.now.return_value = 0.0  # type: ignore[attr-defined]
-    metrics.use = ClusterUse
+    metrics.dashboard = MagicMock()
+    metrics.operator.common.pending = AsyncMock(return_value=Pending())  # type: ignore[misc]
+    metrics.use = AsyncMock(return_value=ClusterUse())
+    asyncio.run(metrics.look())
     return _sorted(metrics.registry.collect())
 
 

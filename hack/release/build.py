@@ -6,6 +6,7 @@ What cannot be made on this machine is listed with the reason, never left out si
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from cluster import build as programs
 from cluster.fetch_pins import this_platform
+from cluster.images_operator import FRONT_END
 from cluster.progress import say
 from release import chart, checksums, distributions, krew, notes, platforms, sbom, version
 from release.contents import Component
@@ -88,6 +90,7 @@ def make(
             ("wheel and sdist", _distributions),
             ("chart", _chart),
             ("kubectl-gpu for krew", lambda each: _krew(each, releases)),
+            ("front end", lambda each: _front_end(each, repository)),
             ("images", _images),
         ):
             say(f"release {source.version}: {what}")
@@ -153,6 +156,18 @@ def _krew(release: Release, releases: str) -> None:
         if other != here:
             why = f"PyInstaller makes programs for its own platform only, which is {here}"
             release.left_out[f"kubectl-gpu for {other}"] = why
+
+
+def _front_end(release: Release, repository: Path) -> None:
+    """Build the dashboard's front end where its sources are, for the images that have it.
+
+    Raises:
+        ReleaseError: npm could not.
+    """
+    built = subprocess.run(["hack/dashboard.sh", "build"], cwd=repository)
+    if built.returncode:
+        raise ReleaseError("the dashboard's front end could not be built; its words are above")
+    shutil.copytree(repository / FRONT_END, release.source.root / FRONT_END, dirs_exist_ok=True)
 
 
 def _images(release: Release) -> None:

@@ -30,7 +30,9 @@ from release.version import image_tag
 NAMES = {
     "operator": ("gpu-scheduler", ""),
     "agent": ("gpu-scheduler-agent", ""),
+    "operator-dashboard": ("gpu-scheduler", "-dashboard"),
     "operator-tpe": ("gpu-scheduler", "-tpe"),
+    "operator-tpe-dashboard": ("gpu-scheduler", "-tpe-dashboard"),
 }
 _KEPT = ("User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Volumes", "WorkingDir", "StopSignal")
 

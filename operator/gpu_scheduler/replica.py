@@ -8,6 +8,7 @@ error.
 """
 
 import asyncio
+import gc
 import logging
 import signal
 import uuid
@@ -33,7 +34,9 @@ from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
+from gpu_scheduler.web.dashboard.serving import Dashboard
 from gpu_scheduler.web.dump_socket import DumpSocket
+from gpu_scheduler.web.gc_pauses import GcPauses
 from gpu_scheduler.web.metrics import OperatorMetrics
 from gpu_scheduler.web.reports import app as reports_app
 from gpu_scheduler.web.stalls import StallWatch
@@ -42,6 +45,7 @@ log = logging.getLogger(__name__)
 
 _READS_IN_FLIGHT = 20  # beside the placing writes
 _DRAIN_SECONDS = 5.0
+_Server = Listener | StallWatch | DumpSocket | GcPauses | Dashboard
 
 
 async def run(settings: OperatorSettings, connection: Connection) -> int:
@@ -70,7 +74,7 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
         ) as client:
             clock = Clock()
             metrics = OperatorMetrics(client, clock)
-            servers = await _serve(settings, metrics)
+            servers = await _serve(settings, connection, clock, metrics)
             leads = asyncio.Event()
             labelled = follow(election, settings.lease_namespace, settings.pod, leads)
             labelling = asyncio.create_task(labelled, name="label")
@@ -84,7 +88,7 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
                 leader = Operator(client, settings, metrics, identity, Sweeping, clock)
                 metrics.operator = leader
                 if settings.agent_port:
-                    metrics.use = leader.usage.cluster.known
+                    metrics.use = leader.usage.cluster.look
                 leads.set()
                 return await _lead(leader, elector, client, stop)
             finally:
@@ -97,8 +101,8 @@ async def run(settings: OperatorSettings, connection: Connection) -> int:
 
 
 async def _serve(
-    settings: OperatorSettings, metrics: OperatorMetrics
-) -> list[Listener | StallWatch | DumpSocket]:
+    settings: OperatorSettings, connection: Connection, clock: Clock, metrics: OperatorMetrics
+) -> list[_Server]:
     def state() -> str:
         return "leader" if metrics.operator else "standby"
 
@@ -110,19 +114,25 @@ async def _serve(
         leader = leading()
         return leader.planning.dump() if leader is not None else None
 
-    servers: list[Listener | StallWatch | DumpSocket] = [StallWatch(metrics.stall_seconds)]
+    gc.callbacks.append(metrics.gc_pauses)
+    servers: list[_Server] = [StallWatch(metrics.stall_seconds), metrics.gc_pauses]
     if settings.admin_port:
         application = admin_app(
             metrics.registry,
             ready=metrics.missing,
             state=state,
             token=partial(_token, settings.scrape_token_file),
+            look=metrics.look,
         )
         servers.append(await serve(application, settings.admin_host, settings.admin_port))
     if settings.report_port:
         listener = Listener(reports_app(leading))
         await listener.start(settings.report_host, settings.report_port)
         servers.append(listener)
+    if settings.dashboard_port:
+        dashboard = metrics.dashboard = Dashboard(settings, connection, clock, leading)
+        await dashboard.start()
+        servers.append(dashboard)
     if settings.dump_socket:
         dumps = DumpSocket(settings.dump_socket, dump)
         await dumps.start()

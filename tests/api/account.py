@@ -32,6 +32,7 @@ VALUES = (
     "sweeps.readLogs=true",
     "holders.enabled=true",
     "agent.history.enabled=true",
+    "dashboard.enabled=true",
     f"image.repository={IMAGE[0]}",
     f"image.tag={IMAGE[1]}",
 )

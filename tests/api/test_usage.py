@@ -1,21 +1,24 @@
 """GPUUsage on a real API server: what agents say comes to who may view the namespace."""
 
+import base64
+import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.api.agent import NODE
 from tests.api.caller import Caller
+from tests.api.conftest import administrator
 from tests.api.free_port import free_port
-from tests.api.replica import CALM_LEASE
+from tests.api.logins import with_roles
+from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE
 from tests.api.site import Site, Team, site_on
 from tests.api.tenant import GROUP, Json, Tenant, template, until
 from tests.api.usage_agent import UsageAgent, usage_agent
 
 from cluster import Running
+from gpu_scheduler.runtime.usage.charting.chart import CLUSTER, SERIES, Chart, Charts
 
-CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 PORT = free_port()
 ON_IT = template(nodeSelector={"kubernetes.io/hostname": NODE})
 SETTINGS = {**CALM_LEASE, "agent_port": str(PORT), "usage_seconds": "1"}
@@ -23,12 +26,10 @@ SETTINGS = {**CALM_LEASE, "agent_port": str(PORT), "usage_seconds": "1"}
 
 @pytest.fixture(scope="module")
 def site(control_plane: Running) -> Iterator[Site]:
-    roles = control_plane.helm(
-        *("template", "gpu-scheduler", str(CHART), "-n", "gpu-scheduler"),
-        *("--show-only", "templates/rbac-users.yaml"),
-    ).stdout
-    control_plane.kubectl("apply", "-f", "-", input=roles)
-    with site_on(control_plane, SETTINGS) as made:
+    with (
+        with_roles(control_plane, administrator(control_plane)),
+        site_on(control_plane, SETTINGS) as made,
+    ):
         yield made
 
 
@@ -77,6 +78,29 @@ def viewing(site: Site, tenant: Tenant) -> Caller:
     return Caller(site.running.server, site.running.ca_file, token)
 
 
+def chart(site: Site) -> Chart | None:
+    """The cluster's, as the operator's own object keeps it."""
+    answer = site.admin.get(f"{GROUP}/namespaces/{LEASE_NAMESPACE}/gpuusages/cluster")
+    text = answer.body.get("status", {}).get("charts") if answer.ok else None
+    return Charts.loads(base64.b64decode(text)).by_name.get(CLUSTER) if text else None
+
+
+def held_for(site: Site, gpus: float) -> dict[int, float]:
+    """Of the last hour the steps in which so many GPUs were held."""
+    found = chart(site)
+    if found is None:
+        return {}
+    start, values = found.fine.window(time.time() + 60, 360)
+    held = values[SERIES.index("held")]
+    steps = (int(start) + 10 * number for number in range(len(held)))
+    return {step: float(each) for step, each in zip(steps, held, strict=True) if each == gpus}
+
+
+def later_than(before: dict[int, float], now: dict[int, float]) -> dict[int, float]:
+    """``now``, where it has a later step."""
+    return now if max(now, default=0) > max(before) else {}
+
+
 def test_what_agents_say_is_shown_in_the_namespace_and_outlives_pods_and_leaders(
     site: Site, agent: UsageAgent, team: Team
 ) -> None:
@@ -90,12 +114,15 @@ def test_what_agents_say_is_shown_in_the_namespace_and_outlives_pods_and_leaders
     assert (work["kind"], work["name"], work["uid"]) == ("GPUJob", "train", uid)
     assert (work["state"], work["gpus"], work["gpuSeconds"]) == ("Running", 0.5, 300)
     assert work["memoryMiB"] == {"now": 1000, "peak": 1000, "cap": 20_000}
+    before = until(lambda: held_for(site, 0.5), lambda: f"the chart shows it: {chart(site)}")
 
     site.replica.kill()
     site.restart()  # its key is another one
     agent.runs(pod, uid, busy=0.7, seconds=1200, mib=3000)
     work = shown(tenant, gpuSeconds=600)
     assert work["memoryMiB"]["peak"] == 3000
+    after = until(lambda: later_than(before, held_for(site, 0.5)), "the chart goes on")
+    assert before.items() <= after.items()  # what the leader that was killed had seen
 
     agent.ends(pod["metadata"]["uid"])
     tenant.finish("train")

@@ -1,7 +1,7 @@
 """An agent that says what a test has it say: a pod on a fake node, and a server on this machine."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -80,9 +80,22 @@ class UsageAgent:
 
 
 @contextmanager
-def usage_agent(admin: Caller, port: int) -> Iterator[UsageAgent]:
-    """One on the first node; ``port``: that the operator asks."""
+def usage_agent(
+    admin: Caller,
+    port: int,
+    node: str = NODE,
+    knows: Callable[[UsageAgent], None] = lambda agent: None,
+) -> Iterator[UsageAgent]:
+    """One that runs as long as this lasts.
+
+    Args:
+        admin: who makes it.
+        port: that the operator asks.
+        node: where it is.
+        knows: tells it what it is to say when it is asked first; the second time is 10 s later.
+    """
     agent = UsageAgent(admin)
+    knows(agent)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -107,7 +120,7 @@ def usage_agent(admin: Caller, port: int) -> Iterator[UsageAgent]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     body = {
         "metadata": {"name": NAME, "labels": {"gpu-scheduler.io/component": "agent"}},
-        "spec": {"nodeName": NODE, "containers": [{"name": "agent", "image": "x"}]},
+        "spec": {"nodeName": node, "containers": [{"name": "agent", "image": "x"}]},
     }
     try:
         assert admin.create(PODS, body).ok

@@ -3,6 +3,7 @@
 Operator and agent are asked by their real collectors: what these do not expose is on no board.
 """
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from tests.unit.runtime.fake_client import FakeClient
 from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
 
-from gpu_scheduler.agent.driver import THERMAL, Load
+from gpu_scheduler.agent.driver import THERMAL, Load, Vitals
 from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.usage import Usage
 from gpu_scheduler.core.steps import STEPS
@@ -36,6 +37,7 @@ TRAIN = WorkUse(
     name="train",
     project="team-a",
     gpus=0.75,
+    requested_gpus=1.0,
     busy=0.1,
     memory_mib=1024.0,
     memory_limit_mib=30720.0,
@@ -44,6 +46,7 @@ TRAIN = WorkUse(
     idle_seconds=4000,
     advice="GPU_IDLE",
 )
+_SWEEP = {"trials": 9, "counts": {"running": 2}, "best": {"trial": 3, "value": 0.25}}
 _ACCOUNT = (TRAIN.project, TRAIN.type)
 
 DCGM = f"""\
@@ -72,6 +75,8 @@ class Operated:
         made.state.pod_changed(make_pod("job-1", index=1))
         for path in PATHS.values():
             client.watches.followed(path)
+        for record in made.state.gpujobs.values():
+            record.status = {**record.status, "sweep": _SWEEP}
         self._scrapes = 0
 
     def text(self) -> bytes:
@@ -85,6 +90,10 @@ class Operated:
         metrics.cycle_seconds(0.003, [0.0005] * len(STEPS))
         metrics.bind_seconds(0.004)
         metrics.stall_seconds(0.001)
+        metrics.queue_wait_seconds(60.0, TRAIN.type)
+        metrics.job_run_seconds(3600.0, TRAIN.type)
+        metrics.gc_pauses("start", {})
+        metrics.gc_pauses("stop", {})
         held = 0.75 * self._scrapes
         use = ClusterUse(
             gpus={
@@ -96,7 +105,12 @@ class Operated:
             gpu_seconds={_ACCOUNT: held},
             idle_gpu_seconds={_ACCOUNT: held / 2},
         )
-        metrics.use = lambda: use
+
+        async def used() -> ClusterUse:
+            return use
+
+        metrics.use = used
+        asyncio.run(metrics.look())
         return generate_latest(metrics.registry)
 
 
@@ -105,7 +119,12 @@ def of_agent() -> bytes:
     metrics = AgentMetrics(NODE)
     look = builders.sample(builders.seen(1, 1000))
     load = Load(0.1, 250.0, 60.0, tensor_ratio=0.01, throttled=frozenset({THERMAL}))
-    first = replace(look.devices[0], load=load, xids={79: 1}, uncorrected_ecc=2)
+    first = replace(
+        look.devices[0],
+        load=load,
+        xids={79: 1},
+        vitals=Vitals(uncorrected_ecc=2, remapped_after_corrected=1),
+    )
     metrics.sample = replace(look, devices=(first,))
     metrics.usage = Usage((builders.use(builders.seen(1, 1000)),), {})
     metrics.last_active = {gpu(0): 1.7e9}

@@ -53,7 +53,8 @@ def test_no_role_holds_more_than_it_needs(objects: list[Object]) -> None:
 def test_no_option_gives_more(render: Render) -> None:
     """Neither operator nor agents read a Secret, whatever is switched on."""
     plain = len(list(rules(render())))
-    every = list(rules(render("sweeps.readLogs=true", "holders.enabled=true", "sweeps.tpe=true")))
+    on = ("sweeps.readLogs=true", "holders.enabled=true", "sweeps.tpe=true")
+    every = list(rules(render(*on, "dashboard.enabled=true")))
     assert len(every) > plain
     for name, rule in every:
         assert not complaints(rule), f"{name}: {rule}"
@@ -62,6 +63,14 @@ def test_no_option_gives_more(render: Render) -> None:
 def test_the_operator_alone_asks_whose_a_token_is(objects: list[Object]) -> None:
     found = [(n, r["verbs"]) for n, r in rules(objects) if "tokenreviews" in r["resources"]]
     assert found == [("gpu-scheduler", ["create"])]
+
+
+def test_the_operator_asks_what_users_may_see_where_the_dashboard_is_on(render: Render) -> None:
+    def may(*values: str) -> list[str]:
+        found = rules(render(*values))
+        return [name for name, rule in found if "subjectaccessreviews" in rule["resources"]]
+
+    assert (may(), may("dashboard.enabled=true")) == ([], ["gpu-scheduler"])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ PYTHON = "/opt/venv/bin/python"
 EVADER = f"{node_gpus.CONTAINER_PROGRAMS}/evader"
 STATIC_EVADER = f"{node_gpus.CONTAINER_PROGRAMS}/evader-static"
 
-_DRIVER = """
+DRIVER = """
 import ctypes, json, os, sys, time
 cuda = ctypes.CDLL("libcuda.so.1")
 def call(name, *arguments):
@@ -46,7 +46,7 @@ def say(**words):
 
 # Takes 256 MiB at a time until the driver says no; ends with that answer.
 GREEDY = (
-    _DRIVER
+    DRIVER
     + """
 start()
 say(**totals())
@@ -64,7 +64,7 @@ sys.exit(1 if code else 0)
 # Allocates and frees a gigabyte until it is told to end; any refusal ends it badly. Says when
 # it has begun, and at the end how often it did.
 NEIGHBOUR = (
-    _DRIVER
+    DRIVER
     + """
 start()
 rounds = 0
@@ -84,13 +84,42 @@ say(code=0, rounds=rounds)
 
 # Holds 64 MiB and tells the totals four times a second.
 WATCHER = (
-    _DRIVER
+    DRIVER
     + """
 start()
 assert allocate(64)[0] == 0
 while True:
     say(**totals())
     time.sleep(0.25)
+"""
+)
+
+# Holds 64 MiB and a third of a core, as a notebook does that works beside its GPU.
+NOTEBOOK = (
+    DRIVER
+    + """
+start()
+assert allocate(64)[0] == 0
+while True:
+    enough = time.process_time() + 0.03
+    while time.process_time() < enough:
+        pass
+    time.sleep(0.07)
+"""
+)
+
+# Keeps the device busy for 20 % of the time until it is told to stop; then it stays and idles.
+USED_ONCE = (
+    DRIVER
+    + """
+start()
+assert allocate(64)[0] == 0
+check("fakegpu_busy", b"20")
+while not os.path.exists("/tmp/finish"):
+    time.sleep(0.1)
+check("fakegpu_busy", b"0")
+while True:
+    time.sleep(60)
 """
 )
 

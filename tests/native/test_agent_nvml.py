@@ -13,8 +13,10 @@ from tests.native.fake_gpu import MIB, FakeGPU
 from gpu_scheduler.agent.driver import DriverError
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.nvml import NvmlDriver
+from gpu_scheduler.agent.process import processes_now
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.sampler import Sampler
+from gpu_scheduler.agent.settings import AgentSettings
 
 FakeGPUs = Callable[..., FakeGPU]
 
@@ -103,6 +105,8 @@ def test_gauges_of_a_device_from_hopper_on(fake_gpu: FakeGPUs) -> None:
         "throttled": ["power-cap", "thermal"],
         "pcie_rx_bytes_per_second": pytest.approx(2 * MIB),
         "pcie_tx_bytes_per_second": pytest.approx(MIB),
+        "nvlink_rx_bytes_per_second": None,
+        "nvlink_tx_bytes_per_second": None,
         "encoder_ratio": 0.1,
         "decoder_ratio": 0.2,
     }
@@ -151,6 +155,24 @@ def test_processes_are_told_with_their_pid_and_memory_if_it_is_known(
             child.kill()
             child.communicate()
     assert gpu.call("tests.native.test_agent_nvml:holders") == []
+
+
+def on_the_node() -> list[dict[str, Any]]:
+    return processes_now(AgentSettings(node="a", orders_file="/nowhere"))
+
+
+def test_whoever_asks_in_the_agents_pod_gets_a_look_of_its_own(gpu: FakeGPU) -> None:
+    child = gpu.start_call("tests.native.test_agent_nvml:hold", 100)
+    try:
+        assert child.stdout is not None
+        child.stdout.readline()
+        (found,) = gpu.call("tests.native.test_agent_nvml:on_the_node")
+        assert (found["gpu"], found["uuid"], found["pid"]) == (0, gpu.uuids[0], child.pid)
+        assert (found["memoryMiB"], found["pod"]) == (400, None)
+        assert found["command"].startswith("python")
+    finally:
+        child.kill()
+        child.communicate()
 
 
 def busy() -> list[list[float]] | None:
@@ -237,6 +259,19 @@ def test_a_lost_device_is_unhealthy_and_comes_back(fake_gpu: FakeGPUs) -> None:
 def test_an_xid_of_a_device_that_was_lost_is_the_cause_that_is_told(gpu: FakeGPU) -> None:
     *_, lost = watched(gpu, ("xid", gpu.uuids[0], 79), ("set", gpu.uuids[0], "lost", 1))
     assert lost == ["XID 79: the GPU has fallen off the bus; GPU is lost"]
+
+
+def rows() -> list[int | None]:
+    driver = NvmlDriver()
+    driver.open()
+    vitals = driver.vitals(0)
+    driver.close()
+    return [vitals.remapped_after_corrected, vitals.remapped_after_uncorrected]
+
+
+def test_remapped_rows_are_told_by_their_errors(gpu: FakeGPU) -> None:
+    gpu.set(gpu.uuids[0], "remapped-rows", 3)
+    assert gpu.call("tests.native.test_agent_nvml:rows") == [0, 3]
 
 
 def test_what_the_driver_remembers_counts_while_it_says_so(gpu: FakeGPU) -> None:

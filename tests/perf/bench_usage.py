@@ -2,8 +2,9 @@
 
 Nodes with agents, containers on them and namespaces, all made up; answers are as agents encode
 them, and what the leader writes is counted and sent to nobody. Some minutes, looked at every ten
-seconds, in each of which every container does something else. Prints JSON: CPU of a core, the
-longest time for which the event loop was held up, and writes and bytes of GPUUsages in a minute.
+seconds, in each of which every container does something else, and /metrics asked as often. Prints
+JSON: CPU of a core, how long the event loop was held up, in all and while figures for metrics were
+made, and writes and bytes of GPUUsages in a minute.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.usage import build as usage
 from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, ShareUse, Totals, dumps, parse
 from gpu_scheduler.usage.window import Window
+from gpu_scheduler.web.metrics import OperatorMetrics
 
 _PERIOD_SECONDS = 10
 _ROUNDS_OF_MINUTE = 6
@@ -46,7 +48,7 @@ class Cluster:
         self.common = common.build(
             self.client, OperatorSettings(agent_port=1), clock, lambda job: None
         )
-        self.parts = usage.build(self.common)
+        self.parts = usage.build(self.common, OperatorMetrics(self.client, clock))
         self._resources = CustomResources(self.common.state, changed=lambda key: None)
         self.shares: dict[str, list[ShareUse]] = {f"node-{n}": [] for n in range(nodes)}
         for node in self.shares:
@@ -155,6 +157,7 @@ async def measured(cluster: Cluster, minutes: int) -> dict[str, Any]:
     """Some minutes of it."""
     stalls: list[float] = []
     longest: list[float] = []
+    of_figures: list[float] = []
     watching = asyncio.create_task(_watch(stalls))
     taking = looking = writing = 0.0
     for number in range(minutes * _ROUNDS_OF_MINUTE):
@@ -166,9 +169,10 @@ async def measured(cluster: Cluster, minutes: int) -> dict[str, Any]:
             cluster.parts.seen.take(node, parse(body), cluster.seconds)
             await asyncio.sleep(0)
         taking += time.process_time() - began
-        began = time.process_time()
-        await cluster.parts.cluster.look()
+        before, began = len(stalls), time.process_time()
+        seen = await cluster.parts.cluster.look()
         looking += time.process_time() - began
+        of_figures += stalls[before:]
         if number % _ROUNDS_OF_MINUTE == 0:
             began = time.process_time()
             await cluster.parts.minute.look()
@@ -178,6 +182,7 @@ async def measured(cluster: Cluster, minutes: int) -> dict[str, Any]:
             cluster.client.sent.clear()
             taking = looking = writing = 0.0
             longest.clear()
+            of_figures.clear()
     watching.cancel()
     seconds = (minutes * _ROUNDS_OF_MINUTE - 1) * _PERIOD_SECONDS
     sent = cluster.client.sent
@@ -188,13 +193,22 @@ async def measured(cluster: Cluster, minutes: int) -> dict[str, Any]:
             "adviceAndGPUUsages": round(100 * writing / seconds, 2),
         },
         "bytesOfAnAnswer": round(sum(len(body) for _, body in answers) / len(answers)),
-        "longestTurnMilliseconds": round(1000 * max(longest), 1),
-        "p99TurnMilliseconds": round(1000 * sorted(longest)[len(longest) * 99 // 100], 1),
+        "millisecondsOfALookForMetrics": round(1000 * looking / (_ROUNDS_OF_MINUTE * minutes - 1)),
+        "turns": _turns(longest),
+        "turnsOfFiguresForMetrics": _turns(of_figures),
         "writesAMinute": round(len(sent) / max(minutes - 1, 1), 1),
         "bytesAMinute": round(
             sum(len(orjson.dumps(each.body)) for each in sent) / max(minutes - 1, 1)
         ),
-        "gpusByState": cluster.parts.cluster.known().gpus,
+        "gpusByState": seen.gpus,
+    }
+
+
+def _turns(seconds: Sequence[float]) -> dict[str, float]:
+    p99 = sorted(seconds)[len(seconds) * 99 // 100]
+    return {
+        "longestMilliseconds": round(1000 * max(seconds), 1),
+        "p99Milliseconds": round(1000 * p99, 1),
     }
 
 
@@ -216,6 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     cluster = Cluster(options.nodes, options.containers, options.namespaces, options.seed)
+    gc.set_threshold(50_000, 20, 100)  # as ``main`` does
     gc.collect()
     gc.freeze()  # as the leader does once it knows the cluster
     found = asyncio.run(measured(cluster, options.minutes))

@@ -66,14 +66,16 @@ none, and gets the default of values.yaml.
 {{- end }}
 {{- end }}
 
-{{/* What the operator itself runs: the image above, or the one with Optuna beside it. */}}
+{{/* What the operator itself runs: the image above, or one with Optuna, the front end of the dashboard, or both. */}}
 {{- define "gpu-scheduler.operatorImage" -}}
-{{- if not .Values.sweeps.tpe }}
-{{- include "gpu-scheduler.image" . }}
-{{- else if .Values.image.digest }}
+{{- $more := printf "%s%s" (ternary "-tpe" "" .Values.sweeps.tpe) (ternary "-dashboard" "" .Values.dashboard.enabled) }}
+{{- if and .Values.image.digest .Values.sweeps.tpe }}
 {{- fail "sweeps.tpe adds -tpe to image.tag, but image.digest names one image: leave sweeps.tpe out and set the digest of the image with Optuna" }}
+{{- end }}
+{{- if .Values.image.digest }}
+{{- include "gpu-scheduler.image" . }}
 {{- else }}
-{{- printf "%s-tpe" (include "gpu-scheduler.image" .) }}
+{{- printf "%s%s" (include "gpu-scheduler.image" .) $more }}
 {{- end }}
 {{- end }}
 
@@ -99,4 +101,11 @@ none, and gets the default of values.yaml.
 {{/* The image of holders. */}}
 {{- define "gpu-scheduler.holderImage" -}}
 {{- default (include "gpu-scheduler.image" .) .Values.holders.image }}
+{{- end }}
+
+{{/* The Secret with the dashboard's certificate; empty where there is none, or no dashboard. */}}
+{{- define "gpu-scheduler.dashboardTls" -}}
+{{- if .Values.dashboard.enabled }}
+{{- .Values.dashboard.tls.secret }}
+{{- end }}
 {{- end }}

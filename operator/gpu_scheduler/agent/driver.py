@@ -64,7 +64,8 @@ that its owner set. That it idles, or was told to run slower, is none."""
 class Load:
     """Gauges of a device; ratios are 0 to 1.
 
-    ``tensor_ratio`` and PCIe are means since the call before: only devices from Hopper on can tell.
+    ``tensor_ratio``, PCIe and NVLink are means since the call before: only devices from Hopper on
+    can tell.
     """
 
     busy_ratio: float | None = None
@@ -77,6 +78,8 @@ class Load:
     throttled: frozenset[str] | None = None  # of THROTTLE_REASONS
     pcie_rx_bytes_per_second: float | None = None  # to the device
     pcie_tx_bytes_per_second: float | None = None  # from it
+    nvlink_rx_bytes_per_second: float | None = None  # over all links, without overhead
+    nvlink_tx_bytes_per_second: float | None = None
     encoder_ratio: float | None = None
     decoder_ratio: float | None = None
 
@@ -85,7 +88,9 @@ class Load:
 class Vitals:
     """Signs of broken hardware that the driver remembers until a reset."""
 
-    uncorrected_ecc: int | None = None
+    uncorrected_ecc: int | None = None  # since the last reset
+    remapped_after_corrected: int | None = None  # rows of memory, in the device's life
+    remapped_after_uncorrected: int | None = None
     remap_failed: bool = False
     recovery_action: int | None = None  # NVML's number; 0 = none needed
 

@@ -18,6 +18,7 @@ from gpu_scheduler.web.collector import Collector, filled
 _DEVICE = ("node", "gpu", "uuid", "model")
 _BY_REASON = (*_DEVICE, "reason")
 _BY_CODE = (*_DEVICE, "code")
+_BY_ERRORS = (*_DEVICE, "errors")
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class AgentMetrics(Collector):
                 "Share of time with a kernel.",
                 self._each(lambda d: d.load.busy_ratio),
             ),
-            ("gpu_memory_total_bytes", "Device memory.", self._each(_total)),
+            ("gpu_memory_total_bytes", "Device memory.", self._each(lambda d: d.total_bytes)),
             ("gpu_memory_used_bytes", "Of it in use.", self._each(_used)),
             ("gpu_power_watts", "Power drawn.", self._each(lambda d: d.load.power_watts)),
             ("gpu_temperature_celsius", "Heat.", self._each(lambda d: d.load.temperature_celsius)),
@@ -96,6 +97,16 @@ class AgentMetrics(Collector):
                 "gpu_pcie_sent_bytes_per_second",
                 "Over PCIe from the device; from Hopper on.",
                 self._each(lambda d: d.load.pcie_tx_bytes_per_second),
+            ),
+            (
+                "gpu_nvlink_received_bytes_per_second",
+                "Over all NVLinks to the device; from Hopper on.",
+                self._each(lambda d: d.load.nvlink_rx_bytes_per_second),
+            ),
+            (
+                "gpu_nvlink_sent_bytes_per_second",
+                "Over all NVLinks from the device; from Hopper on.",
+                self._each(lambda d: d.load.nvlink_tx_bytes_per_second),
             ),
             (
                 "gpu_encoder_ratio",
@@ -157,9 +168,27 @@ class AgentMetrics(Collector):
         yield filled(
             ecc,
             (
-                (labels, float(device.uncorrected_ecc))
+                (labels, float(device.vitals.uncorrected_ecc))
                 for labels, device in devices
-                if device.uncorrected_ecc is not None
+                if device.vitals.uncorrected_ecc is not None
+            ),
+        )
+        rows = CounterMetricFamily(
+            "gpusched_gpu_remapped_rows",
+            "Rows of device memory that were replaced, by the errors that were seen in them; in "
+            "the device's life.",
+            labels=_BY_ERRORS,
+        )
+        yield filled(
+            rows,
+            (
+                ([*labels, errors], float(number))
+                for labels, device in devices
+                for errors, number in (
+                    ("corrected", device.vitals.remapped_after_corrected),
+                    ("uncorrected", device.vitals.remapped_after_uncorrected),
+                )
+                if number is not None
             ),
         )
 
@@ -176,11 +205,6 @@ class AgentMetrics(Collector):
 
 def _hertz(mhz: int | None) -> float | None:
     return None if mhz is None else mhz * 1e6
-
-
-def _total(device: DeviceSample) -> float | None:
-    memory = device.memory or device.facts.memory
-    return float(memory.total_bytes) if memory is not None else None
 
 
 def _used(device: DeviceSample) -> float | None:

@@ -147,6 +147,12 @@ class NvmlDriver:
             throttled=_throttled(handle),
             pcie_rx_bytes_per_second=_times(means.get(pynvml.NVML_GPM_METRIC_PCIE_RX_PER_SEC), MIB),
             pcie_tx_bytes_per_second=_times(means.get(pynvml.NVML_GPM_METRIC_PCIE_TX_PER_SEC), MIB),
+            nvlink_rx_bytes_per_second=_times(
+                means.get(pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_RX_PER_SEC), MIB
+            ),
+            nvlink_tx_bytes_per_second=_times(
+                means.get(pynvml.NVML_GPM_METRIC_NVLINK_TOTAL_TX_PER_SEC), MIB
+            ),
             encoder_ratio=_coder(pynvml.nvmlDeviceGetEncoderUtilization, handle),
             decoder_ratio=_coder(pynvml.nvmlDeviceGetDecoderUtilization, handle),
         )
@@ -196,6 +202,8 @@ class NvmlDriver:
         rows = optional(pynvml.nvmlDeviceGetRemappedRows, handle)
         return Vitals(
             uncorrected_ecc=ecc,
+            remapped_after_corrected=rows[0] if rows else None,
+            remapped_after_uncorrected=rows[1] if rows else None,
             remap_failed=bool(rows and rows[3]),
             recovery_action=_recovery_action(handle),
         )

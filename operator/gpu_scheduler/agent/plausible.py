@@ -105,6 +105,8 @@ def load(found: Load) -> Load:
         throttled=_reasons(found.throttled),
         pcie_rx_bytes_per_second=gauge(found.pcie_rx_bytes_per_second, MOST_BYTES),
         pcie_tx_bytes_per_second=gauge(found.pcie_tx_bytes_per_second, MOST_BYTES),
+        nvlink_rx_bytes_per_second=gauge(found.nvlink_rx_bytes_per_second, MOST_BYTES),
+        nvlink_tx_bytes_per_second=gauge(found.nvlink_tx_bytes_per_second, MOST_BYTES),
         encoder_ratio=gauge(found.encoder_ratio, 1.0),
         decoder_ratio=gauge(found.decoder_ratio, 1.0),
     )
@@ -123,6 +125,8 @@ def vitals(found: Vitals) -> Vitals:
     """Signs of broken hardware; a count that cannot be is no sign."""
     return Vitals(
         uncorrected_ecc=whole(found.uncorrected_ecc),
+        remapped_after_corrected=whole(found.remapped_after_corrected),
+        remapped_after_uncorrected=whole(found.remapped_after_uncorrected),
         remap_failed=found.remap_failed is True,
         recovery_action=whole(found.recovery_action, 255),
     )

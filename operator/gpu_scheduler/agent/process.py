@@ -13,16 +13,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
+
 from gpu_scheduler import __version__
-from gpu_scheduler.agent import selftest
+from gpu_scheduler.agent import processes, selftest
 from gpu_scheduler.agent.agent import Agent, LookTiming
 from gpu_scheduler.agent.container_host import ContainerHost
-from gpu_scheduler.agent.driver import Driver
+from gpu_scheduler.agent.driver import Driver, DriverError
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.heartbeat import Heartbeat
 from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.history_clock import HistoryClock
-from gpu_scheduler.agent.history.history_file import rings
+from gpu_scheduler.agent.history.history_file import remove, rings
 from gpu_scheduler.agent.history.marks import Marks
 from gpu_scheduler.agent.history.recorder import FILE, Recorder
 from gpu_scheduler.agent.history.slot import LOOK_SECONDS
@@ -37,7 +39,7 @@ from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sampler
 from gpu_scheduler.agent.settings import AgentSettings
-from gpu_scheduler.agent.usage import Surroundings
+from gpu_scheduler.agent.usage import Surroundings, usage
 from gpu_scheduler.agent.usage_port import route
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.orders import Orders
@@ -86,12 +88,7 @@ class AgentProcess:
             unified_memory_mib=settings.unified_memory_mib,
         )
         watchdog = Watchdog(tolerance_mib=settings.tolerance_mib, samples=settings.over_cap_samples)
-        around = Surroundings(
-            daemons=frozenset(settings.daemons),
-            own_pod=settings.pod_uid,
-            own_cgroup=_own_cgroup(),
-        )
-        self._poller = Poller(sampler, procfs, watchdog, around)
+        self._poller = Poller(sampler, procfs, watchdog, _around(settings))
         self.agent = Agent(
             self._poller,
             self.pods,
@@ -161,12 +158,17 @@ class AgentProcess:
         others = self.agent.self_test.layers[1:] if self.agent.self_test else ()
         self.agent.self_test = selftest.verdict(layer, *others)
 
+    def application(self) -> web.Application:
+        """All that is answered at the agent's port."""
+        made = admin_app(self.metrics.registry, ready=self._missing, state=lambda: "agent")
+        made.add_routes([route(lambda: self._usage_digest, self._answering)])
+        return made
+
     async def _serve(self) -> Listener | None:
         if not self._settings.admin_port:
             return None
-        application = admin_app(self.metrics.registry, ready=self._missing, state=lambda: "agent")
-        application.add_routes([route(lambda: self._usage_digest, self._answering)])
-        return await serve(application, self._settings.admin_host, self._settings.admin_port)
+        host, port = self._settings.admin_host, self._settings.admin_port
+        return await serve(self.application(), host, port)
 
     def _missing(self) -> str:
         if not self._ordered.is_set():
@@ -217,6 +219,40 @@ def kept_rows(settings: AgentSettings) -> list[dict[str, Any]]:
     clock = HistoryClock(_boot_id())
     slots = rings(Path(settings.history_folder) / FILE, clock)
     return rows(slots, int(clock.now()) // LOOK_SECONDS)
+
+
+def remove_history(settings: AgentSettings) -> list[Path]:
+    """Remove what this node's history is kept in; the files that there were.
+
+    An agent that runs goes on in the file that it has open, which is gone with it.
+    """
+    return remove(Path(settings.history_folder) / FILE)
+
+
+def processes_now(settings: AgentSettings, driver: Driver | None = None) -> list[dict[str, Any]]:
+    """Who is on this node's devices, see ``processes.rows``: a look of its own.
+
+    Raises:
+        DriverError: there is no driver, or it does not answer.
+    """
+    pods, now = Pods(), time.monotonic()
+    OrdersFile(Path(settings.orders_file), lambda orders: pods.take(orders, now)).read()
+    sampler = Sampler(driver or NvmlDriver(), ProcFS(), Health(settings.ignored_xids))
+    try:
+        sample = sampler.sample(now)
+    finally:
+        sampler.close()
+    if sample.problem is not None:
+        raise DriverError(sample.problem)
+    return processes.rows(sample, usage(sample, pods.at(now), pods.others, _around(settings)))
+
+
+def _around(settings: AgentSettings) -> Surroundings:
+    return Surroundings(
+        daemons=frozenset(settings.daemons),
+        own_pod=settings.pod_uid,
+        own_cgroup=_own_cgroup(),
+    )
 
 
 def _boot_id() -> str:

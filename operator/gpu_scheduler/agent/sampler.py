@@ -55,8 +55,14 @@ class DeviceSample:
     load: Load = Load()
     processes: tuple[DeviceProcess, ...] = ()
     readable: bool = True
-    uncorrected_ecc: int | None = None  # since the last reset
+    vitals: Vitals = Vitals()
     xids: Mapping[int, int] = field(default_factory=dict)  # how often, by code, since the start
+
+    @property
+    def total_bytes(self) -> int | None:
+        """Its memory, as it was read or else as it was known before; None: not known."""
+        memory = self.memory or self.facts.memory
+        return None if memory is None else memory.total_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +174,7 @@ class Sampler:
             memory,
             known.load,
             processes,
-            uncorrected_ecc=known.vitals.uncorrected_ecc,
+            vitals=known.vitals,
             xids=self._counted(uuid),
         )
 

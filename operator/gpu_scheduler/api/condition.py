@@ -41,6 +41,7 @@ class ConditionType(StrEnum):
     SET_ASIDE = "SetAside"
     QUOTA_COVERED = "QuotaCovered"
     MATCHES = "Matches"
+    ADVICE = "Advice"
 
 
 CONDITIONS: Mapping[ConditionType, tuple[str, str]] = {
@@ -84,6 +85,11 @@ CONDITIONS: Mapping[ConditionType, tuple[str, str]] = {
         "the GPUs of the cluster suffice for what it asks for inside its quota",
     ),
     ConditionType.MATCHES: ("GPUClass", "the cluster has GPUs of the class"),
+    ConditionType.ADVICE: (
+        "a pod that asks by itself",
+        "it is True alone: something about what made the pod should be changed; the reason is the "
+        "rule of docs/advice.md",
+    ),
 }
 """Who has a condition, and what is so while it is True."""
 

@@ -1,5 +1,8 @@
 """GPUUsage: what the work in a namespace does with its GPUs; one object, named ``current``.
 
+Beside it one named ``cluster`` in the operator's namespace, which keeps charts over a change of
+leader and says nothing else.
+
 Written by the operator, at most once a minute and only when a figure moved. Who may view the
 namespace may read it, so a tenant's ``kubectl gpu top jobs``, ``report``, ``advise`` and ``idle``
 need nothing else. Percentages are whole numbers; what nobody knows is absent, never 0. The CRD is
@@ -10,10 +13,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from gpu_scheduler.api.advice import MOST, Advice, Time
+from gpu_scheduler.api.advice import MOST, MOST_RULES, Advice, AdviceEvent, Time
 from gpu_scheduler.api.model import ApiModel
 
 NAME = "current"
+CLUSTER_NAME = "cluster"  # in the operator's namespace: charts of the cluster and its projects
+MOST_CHART_CHARS = 900_000
 MOST_BYTES = 128 * 1024
 POINTS = 60  # of a curve
 MOST_WORKLOADS = 1000
@@ -72,6 +77,10 @@ class Workload(ApiModel):
     started_at: Time | None = Field(None, description="When it got its first GPU.")
     ended_at: Time | None = Field(None, description="When it gave back the last.")
     gpu_seconds: Whole = Field(0, description="GPUs × seconds that it held.")
+    used_gpu_seconds: Whole | None = Field(
+        None,
+        description="Of these used: time with a kernel, at most the share; absent: not known.",
+    )
     busy: Busy = Field(Busy.model_validate({}), description="Use of its GPUs.")
     memory_mib: Memory = Field(Memory.model_validate({}), description="Device memory.")
     host: HostUse = Field(HostUse.model_validate({}), description="CPU and memory beside it.")
@@ -80,6 +89,13 @@ class Workload(ApiModel):
     )
     advice: list[Advice] = Field(
         default_factory=list, max_length=MOST, description="What to change; the first matters most."
+    )
+    advice_since: Time | None = Field(
+        None,
+        description="When the first of it, or silence after it, began: it stays for an hour.",
+    )
+    advice_events: list[AdviceEvent] | None = Field(
+        None, max_length=MOST_RULES, description="Events of the last day, one a rule."
     )
     curve: Curve | None = Field(None, description="Use over its life.")
 
@@ -96,4 +112,10 @@ class GPUUsageStatus(ApiModel):
     )
     omitted: Whole = Field(
         0, description="Workloads that are left out, as the object would be too large: the least."
+    )
+    charts: str | None = Field(
+        None,
+        max_length=MOST_CHART_CHARS,
+        description="Of the object cluster alone: GPUs of the cluster and of projects over an hour "
+        "and a week, in a form of the operator's.",
     )

@@ -11,8 +11,11 @@ class JobUsage(ApiModel):
     """Sums over all its pods, as the agents of their nodes told them; unknown time is in none."""
 
     gpu_seconds: int = Field(ge=0, description="Shares × seconds in which its pods held GPUs.")
-    busy_gpu_seconds: int | None = Field(
-        None, ge=0, description="Of these with a kernel of it; absent: the driver cannot tell."
+    used_gpu_seconds: int | None = Field(
+        None,
+        ge=0,
+        description="Of these used: time with a kernel of it, at most the share; absent: the "
+        "driver cannot tell.",
     )
     idle_gpu_seconds: int | None = Field(None, ge=0, description="Of these without any kernel.")
     mean_percent: int | None = Field(

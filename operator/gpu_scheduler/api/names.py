@@ -118,6 +118,7 @@ CAP_PRELOAD_PATH = "/etc/ld.so.preload"
 CONDITION_DISRUPTION = "DisruptionTarget"  # Kubernetes' own: the failure is not the program's
 CONDITION_TIME_LIMIT = f"{GROUP}/TimeLimitExceeded"
 CONDITION_PRUNED = f"{GROUP}/Pruned"  # of a trial that was told to stop early
+CONDITION_ADVICE = f"{GROUP}/Advice"  # what to change about who asks by itself
 
 LEASE = "gpu-scheduler-leader"  # and the LimitRange that says whose term it is
 LABEL_LEADER = f"{GROUP}/leader"  # of the replica that leads; the Service for reports selects it

@@ -34,6 +34,7 @@ COMMANDS = {
     "top": _place("top", "Who holds the GPUs and uses them: by device, node, job, project.", _LOOK),
     "report": _place("report", "What a job asked for, held and used.", _LOOK),
     "advise": _place("series", "What jobs could do better, with the command.", _LOOK, "advise"),
+    "dashboard": _place("dashboard", "All of it in a browser, live.", _LOOK),
     "projects": _place("projects", "Quotas, and what of them is in use.", _LOOK, "projects"),
     "fit": _place("fit", "How many pods of a size would start now, and where.", _TRY),
     "simulate": _place("simulate", "What if: on this cluster.", _TRY),

@@ -10,6 +10,7 @@ NAMESPACES = "/api/v1/namespaces"
 RESOURCE_QUOTAS = "/api/v1/resourcequotas"
 JOBS = "/apis/batch/v1/jobs"
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 def core(plural: str, namespace: str = "", name: str = "", subresource: str = "") -> str:

@@ -47,11 +47,13 @@ class RequestOptions(TypedDict, total=False):
         timeout_seconds: Limit with all retries; None, the default: the client's.
         retry: Try again after 429, 5xx and broken connections; default True.
         fenced: A write asks the fence, by default; False only for the election itself.
+        token: Somebody else's, in place of the connection's own, which must have none.
     """
 
     timeout_seconds: float | None
     retry: bool
     fenced: bool
+    token: str
 
 
 class Transport:
@@ -148,6 +150,8 @@ class Transport:
         headers = {"Content-Type": content_type} if write else {}
         if accept:
             headers["Accept"] = accept
+        if token := options.get("token"):
+            headers["Authorization"] = f"Bearer {token}"
         call = _Call(method, path, _query(params), body, headers, self._clock() + budget)
         try:
             async with asyncio.timeout(budget):

@@ -69,7 +69,7 @@ class Operator:
         devices_changed = DeviceEvents(shared.state, shared.events).changed
         self.informers = informers.build(shared, devices_changed)
         self.reports = reports.build(shared)
-        self.usage = usage.build(shared)
+        self.usage = usage.build(shared, observations)
         self.sweeping = trial_source(
             Handle(
                 shared.state,
@@ -106,7 +106,13 @@ class Operator:
         )
         self._watched = Watched(self.state.nodes.agents.reports, self.state.nodes.sick_devices)
         hurried = self.binding.binder.hurries
-        self.status = status.build(shared, self.eviction.preemption, self._context, hurried)
+        self.status = status.build(
+            shared,
+            self.eviction.preemption,
+            self._context,
+            hurried,
+            self.usage.minute.pod_advice,
+        )
         self.watches = self._watches()
 
     def _rules(self) -> PlanningRules:
@@ -140,7 +146,7 @@ class Operator:
             eviction.losses,
             self.reports.checkpoints,
             eviction.preemption.costs,
-            self.usage.addresses,
+            *self.usage.followers,
         )
         may_be_allowed = self.jobs.missing.quota_changed, self.jobs.refusals.changed
         return informers.watch(

@@ -23,6 +23,7 @@ from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.api.validate import read
 from gpu_scheduler.core.model import quantity
 from gpu_scheduler.kube.objects import Node
+from gpu_scheduler.limits.bounded import quoted
 from gpu_scheduler.runtime.informers.custom_resources import (
     gpuclass_record,
     gpujob_record,
@@ -70,6 +71,19 @@ def add(objects: Objects, path: Path, namespace: str, now: str) -> None:
         objects.changes.append(f"with {ref_of(body['kind'], body)} ({path.name})")
 
 
+def add_gpujobs(objects: Objects, text: str, now: str) -> None:
+    """Add the GPUJobs of a text that somebody pasted.
+
+    Raises:
+        SimulationError: one cannot be used, or is none.
+    """
+    for where, body in _objects("the manifest", text):
+        kind = body.get("kind") if isinstance(body, dict) else None
+        if kind != "GPUJob":
+            raise SimulationError(f"{where}: kind: {quoted(kind)}; paste a GPUJob")
+        _add(objects, where, body, "default", now)
+
+
 def remove(objects: Objects, what: str, namespace: str) -> None:
     """Take an object away: 'node/dell-3', 'gpujob/train' or 'gpujob/team-a/train'.
 
@@ -104,17 +118,21 @@ def _documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise SimulationError(f"{path}: {said}") from None
+    return _objects(str(path), text)
+
+
+def _objects(name: str, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         documents = [each for each in yaml.safe_load_all(text) if each is not None]
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}:" if mark else ""
         said = getattr(error, "problem", None) or "not YAML"
-        raise SimulationError(f"{path}:{line} {said}") from None
+        raise SimulationError(f"{name}:{line} {said}") from None
     if not documents:
-        raise SimulationError(f"{path}: there is no object in it")
+        raise SimulationError(f"{name}: there is no object in it")
     for number, each in enumerate(documents, 1):
-        where = f"{path}: document {number}" if len(documents) > 1 else str(path)
+        where = f"{name}: document {number}" if len(documents) > 1 else name
         items = each.get("items") if isinstance(each, dict) and each.get("kind") == "List" else None
         for body in items if isinstance(items, list) else [each]:
             yield where, body

@@ -32,6 +32,9 @@ class WorkUse:
         project: that is charged; empty: none.
         type: training, interactive or service.
         gpus: that it holds.
+        used: GPUs of these in use, of each share at most the share.
+        requested_gpus: that a GPUJob asks for, with all pods that may run at once; None also where
+            it asks for memory.
         busy: mean over its shares, weighted by share, of time with a kernel of its own.
         memory_mib: on GPUs, in all.
         memory_limit_mib: that it may hold there.
@@ -46,6 +49,8 @@ class WorkUse:
     project: str = ""
     type: str = "training"
     gpus: float = 0.0
+    used: float | None = None
+    requested_gpus: float | None = None
     busy: float | None = None
     memory_mib: float | None = None
     memory_limit_mib: float | None = None
@@ -65,6 +70,7 @@ class ClusterUse:
         gpu_seconds: held since this replica leads, by project and type.
         idle_gpu_seconds: of these past the idle threshold.
         silent_agents: that did not answer the last time.
+        heard: when the agent of a node answered last, by the leader's clock.
     """
 
     gpus: Mapping[GpuState, float] = field(default_factory=dict)
@@ -72,3 +78,4 @@ class ClusterUse:
     gpu_seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
     idle_gpu_seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
     silent_agents: int = 0
+    heard: Mapping[str, float] = field(default_factory=dict)

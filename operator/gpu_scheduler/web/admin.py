@@ -1,12 +1,12 @@
 """The admin port: ``/healthz``, ``/readyz`` and ``/metrics``.
 
 Healthy: the event loop turns. Ready: the replica sees all that it looks at, and a stand-by looks at
-nothing. No request changes anything. What names a tenant's namespace is shown to who has the token
-for scrapes alone, and to nobody where there is none.
+nothing. No request changes anything. What names a namespace or a project is shown to who has the
+token for scrapes alone, and to nobody where there is none.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from hmac import compare_digest
 
@@ -14,7 +14,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 
 from gpu_scheduler.web.bounded import ConnectionLimits, Listener
-from gpu_scheduler.web.exposition import Exposition
+from gpu_scheduler.web.exposition import Exposition, nothing
 
 LIMITS = ConnectionLimits(connections=512, connections_of_one=256, failures_burst=100.0)
 _A_TURN = 16  # of those who waited for a text, these begin to get it in one turn of the loop
@@ -27,6 +27,7 @@ def app(
     ready: Callable[[], str],
     state: Callable[[], str],
     token: Callable[[], str] = lambda: "",
+    look: Callable[[], Awaitable[None]] = nothing,
 ) -> web.Application:
     """The application.
 
@@ -35,8 +36,10 @@ def app(
         ready: what is missing; empty when nothing is.
         state: what this replica is.
         token: of scrapes that see tenants; empty: there is none.
+        look: comes before what is shown is read.
     """
-    public, whole = Exposition(registry, of_tenants=False), Exposition(registry)
+    public = Exposition(registry, of_tenants=False, look=look)
+    whole = Exposition(registry, look=look)
     starting = asyncio.Semaphore(_A_TURN)
 
     async def healthz(request: web.Request) -> web.Response:

@@ -3,12 +3,13 @@
 The operator needs its event loop for the Lease and its file descriptors for the API server. So a
 few connections are accepted and a few requests are begun in each turn of the loop; when there is no
 room the one who holds most gives way (``connections``); and who brings nothing but failures is
-turned away for a while. Used for the ports of administration and of reports.
+turned away for a while. Used for the ports of administration, of reports and of the dashboard.
 """
 
 import asyncio
 import logging
 import socket
+import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,6 +40,7 @@ _A_TURN = 16  # connections accepted, and pieces of requests read, in one turn o
 _MOST_BYTES = 512 << 10  # that a connection may bring in its life; headers have aiohttp's bounds
 _LINGER_SECONDS = 1.0  # for the rest of a body that nobody wants
 _BACKLOG = 512
+_GREETING_SECONDS = 10.0  # a TLS handshake
 _PAUSE_SECONDS = 0.5  # after the system could not give us a connection
 
 
@@ -52,6 +54,9 @@ class ConnectionLimits:
         seconds: life of a connection; it is closed after half of this at the earliest.
         failures_per_second: connections of one source that bring no good answer, for long.
         failures_burst: of these at once, after a rest.
+        long_seconds: life of a connection with an answer that ``lives_long``; 0: none may.
+        gives_notice: whether an answer on a connection that is older than a quarter of its life
+            says that it is the last: a proxy that keeps connections then never meets a closed one.
     """
 
     connections: int = 1000
@@ -59,6 +64,16 @@ class ConnectionLimits:
     seconds: float = 30.0
     failures_per_second: float = 20.0
     failures_burst: float = 1000.0
+    long_seconds: float = 0.0
+    gives_notice: bool = False
+
+
+_LONG = web.RequestKey("lives long", bool)
+
+
+def lives_long(request: web.Request) -> None:
+    """This answer goes on for long: its connection may live for ``long_seconds``."""
+    request[_LONG] = True
 
 
 class Listener:
@@ -73,6 +88,7 @@ class Listener:
         """Nothing listens yet."""
         self._limits = limits or ConnectionLimits()
         self._clock = clock
+        self._greeting: set[asyncio.Task[None]] = set()
         application.middlewares.append(self._middleware())
         self._runner = web.AppRunner(
             application,
@@ -90,11 +106,13 @@ class Listener:
         )
         self._turns: Turns[str, tuple[_Connection, bytes]] = Turns()
         self._working = False
-        self._socket: socket.socket | None = None
+        self._sockets: list[socket.socket] = []
         self._tasks: list[asyncio.Task[NoReturn]] = []
 
-    async def start(self, host: str, port: int) -> int:
-        """Begin to listen; the port, also where 0 was asked for.
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+        """Begin to listen; the port, also where 0 was asked for. Again: there as well.
+
+        ``tls`` None: plain HTTP.
 
         Raises:
             OSError: somebody else listens there.
@@ -102,26 +120,26 @@ class Listener:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
         listening.setblocking(False)
-        self._socket = listening
-        await self._runner.setup()
+        self._sockets.append(listening)
         loop = asyncio.get_running_loop()
-        self._tasks = [
-            loop.create_task(self._accept(listening)),
-            loop.create_task(self._close_old(self._limits.seconds / 2)),
-        ]
+        if not self._tasks:
+            await self._runner.setup()
+            self._tasks.append(loop.create_task(self._close_old(self._limits.seconds / 2)))
+        self._tasks.append(loop.create_task(self._accept(listening, tls)))
         found: int = listening.getsockname()[1]
         return found
 
     async def cleanup(self) -> None:
         """Listen no more, and close what is open."""
-        for task in self._tasks:
+        tasks = [*self._tasks, *self._greeting]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._socket is not None:
-            self._socket.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for listening in self._sockets:
+            listening.close()
         await self._runner.cleanup()
 
-    async def _accept(self, listening: socket.socket) -> NoReturn:
+    async def _accept(self, listening: socket.socket, tls: ssl.SSLContext | None) -> NoReturn:
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -134,9 +152,19 @@ class Listener:
                 log.warning("a connection could not be accepted: %s", error)
                 await asyncio.sleep(_PAUSE_SECONDS)
                 continue
-            await asyncio.gather(*(self._admit(accepted, peer[0]) for accepted, peer in came))
+            admitted = [self._admit(accepted, peer[0], tls) for accepted, peer in came]
+            if tls is None:
+                await asyncio.gather(*admitted)
+                continue
+            for each in admitted:  # who greets slowly keeps nobody else waiting
+                task = loop.create_task(each)
+                self._greeting.add(task)
+                task.add_done_callback(self._greeting.discard)
+            await asyncio.sleep(0)
 
-    async def _admit(self, accepted: socket.socket, source: str) -> None:
+    async def _admit(
+        self, accepted: socket.socket, source: str, tls: ssl.SSLContext | None
+    ) -> None:
         try:
             if self._failing.is_spent(source, self._clock()):
                 raise FullError
@@ -149,12 +177,15 @@ class Listener:
         accepted.setblocking(False)
         server = self._runner.server
         assert server is not None
-        connection = _Connection(self, server(), Held(source))
+        connection = _Connection(self, server(), Held(source), self._clock())
         self._connections.add(connection.held)
         self._open[connection.held] = connection
         self._by_handler[connection.handler] = connection
+        seconds = None if tls is None else _GREETING_SECONDS
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection, accepted, ssl=tls, ssl_handshake_timeout=seconds
+            )
         except Exception as error:
             if not isinstance(error, OSError):
                 unexpected("ports", source)
@@ -199,6 +230,7 @@ class Listener:
             connection = self._by_handler.get(request.protocol)
             if connection is not None:
                 connection.held.busy = True
+                connection.request = request
             try:
                 answer = await handler(request)
             except web.HTTPException as refused:
@@ -212,6 +244,9 @@ class Listener:
             finally:
                 if connection is not None:
                     connection.held.busy = False
+                    connection.request = None
+            if connection is not None and self._is_old(connection):
+                answer.force_close()
             if answer.status < 400 or answer.status == 503:  # it says to try again: no failure
                 if connection is not None:
                     connection.settled = True
@@ -222,27 +257,46 @@ class Listener:
 
         return noted
 
+    def _is_old(self, connection: "_Connection") -> bool:
+        """Whether this is its last answer, where notice is given of that."""
+        age = self._clock() - connection.opened
+        return self._limits.gives_notice and age > self._limits.seconds / 4
+
     async def _close_old(self, seconds: float) -> NoReturn:
         before: set[_Connection] = set()
         while True:
             await asyncio.sleep(seconds)
             now = set(self._open.values())
-            for connection in now & before:
+            old = {connection for connection in now & before if not self._may_live(connection)}
+            for connection in old:
                 connection.close()
-            before = now - before
+            before = now - old
+
+    def _may_live(self, connection: "_Connection") -> bool:
+        age = self._clock() - connection.opened
+        return connection.lives_long and age < self._limits.long_seconds
 
 
 class _Connection(asyncio.Protocol):
     """Between a socket and aiohttp, whose part of it is ``handler``."""
 
-    def __init__(self, listener: Listener, handler: asyncio.Protocol, held: Held) -> None:
+    def __init__(
+        self, listener: Listener, handler: asyncio.Protocol, held: Held, opened: float
+    ) -> None:
         self.handler = handler
         self.held = held
+        self.opened = opened
+        self.request: web.Request | None = None  # that is being answered
         self.settled = False  # it has brought a good answer, or its failure has been counted
         self._listener = listener
         self._transport: asyncio.Transport | None = None
         self._bytes = 0
         self._closed = False
+
+    @property
+    def lives_long(self) -> bool:
+        """Whether an answer is on its way that may take long."""
+        return self.request is not None and self.request.get(_LONG, False)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         made = cast("asyncio.Transport", transport)  # uvloop's is one by its methods alone

@@ -6,21 +6,24 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.request import ProjectName
-from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.web.collector import filled, labelled
 
-_PIECE_MILLI = DEVICE_MILLI // 2  # a free part below it is a piece, where nothing waits
 
-
-def nodes(state: ClusterState, cluster: Cluster, least_milli: int) -> Iterator[Metric]:
-    """Of nodes and devices; ``least_milli``: the smallest share that waits, 0 = none does."""
+def nodes(state: ClusterState, cluster: Cluster, piece_milli: int) -> Iterator[Metric]:
+    """Of nodes and devices; ``piece_milli``: smaller free parts of a GPU are pieces."""
     devices = {
         node.name: found[1] for node in cluster.nodes if (found := state.ledger.node(node.name))
     }
     ratio = GaugeMetricFamily(
         "gpusched_gpu_allocated_ratio",
         "Share of a device that is given out.",
+        labels=["node", "gpu", "uuid", "model"],
+    )
+    memory = GaugeMetricFamily(
+        "gpusched_gpu_memory_allocated_bytes",
+        "Memory of a device that is given out.",
         labels=["node", "gpu", "uuid", "model"],
     )
     held: dict[str, int] = {}
@@ -30,10 +33,11 @@ def nodes(state: ClusterState, cluster: Cluster, least_milli: int) -> Iterator[M
             milli = DEVICE_MILLI - cluster.free_milli[d]
             held[node.name] += milli
             uuid = "" if device.id == str(device.index) else device.id  # labels know none
-            ratio.add_metric(
-                [node.name, str(device.index), uuid, device.model], milli / DEVICE_MILLI
-            )
+            labels = [node.name, str(device.index), uuid, device.model]
+            ratio.add_metric(labels, milli / DEVICE_MILLI)
+            memory.add_metric(labels, (device.usable_mib - cluster.free_mib[d]) * MIB)
     yield ratio
+    yield memory
     counts = ((name, len(each)) for name, each in devices.items())
     yield labelled(GaugeMetricFamily, "gpusched_node_gpus", "GPUs.", "node", counts)
     yield labelled(
@@ -46,7 +50,7 @@ def nodes(state: ClusterState, cluster: Cluster, least_milli: int) -> Iterator[M
     yield GaugeMetricFamily(
         "gpusched_fragmented_gpus",
         "GPUs with a free part below the smallest share that waits; where none does, below 0.5.",
-        value=_fragmented(cluster, least_milli or _PIECE_MILLI),
+        value=_fragmented(cluster, piece_milli),
     )
     agents = state.nodes.agents
     yield labelled(
@@ -66,9 +70,9 @@ def nodes(state: ClusterState, cluster: Cluster, least_milli: int) -> Iterator[M
     )
 
 
-def _fragmented(cluster: Cluster, least_milli: int) -> int:
+def _fragmented(cluster: Cluster, piece_milli: int) -> int:
     return sum(
-        cluster.dev_healthy[d] and 0 < cluster.free_milli[d] < least_milli
+        cluster.dev_healthy[d] and 0 < cluster.free_milli[d] < piece_milli
         for n, node in enumerate(cluster.nodes)
         if not node.unschedulable
         for d in range(cluster.first[n], cluster.first[n + 1])

@@ -1,22 +1,23 @@
 """The text of ``/metrics``: made at most once a second, and shared by all who ask.
 
-The figures are read on the event loop, where the state may be read; the text is made of that copy
-in a thread, which takes five times as long. So the loop is held up by the reading alone, once a
-second at most, however many ask.
+What takes long is looked at first, in pieces. Then the figures are read on the event loop, where
+the state may be read; the text is made of that copy in a thread, which takes five times as long. So
+the loop is held up by the reading alone, once a second at most, however many ask.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.shared_look import SharedLook
 
 SECONDS = 1.0  # that a text may be old
-_OF_TENANTS = "namespace"  # the label of whatever says something of a tenant's work
+_OF_TENANTS = frozenset({"namespace", "project"})  # labels of what says something of a tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,9 @@ class _Read:
 
 
 def _public(metric: Metric) -> Metric | None:
-    """What of it names no tenant's namespace; None: nothing."""
+    """What of it names no tenant; None: nothing."""
     samples = list(metric.samples)  # walked once: some are made by who walks them
-    shown = [sample for sample in samples if _OF_TENANTS not in sample.labels]
+    shown = [sample for sample in samples if _OF_TENANTS.isdisjoint(sample.labels)]
     if len(shown) == len(samples):
         return metric
     if not shown:
@@ -41,6 +42,10 @@ def _public(metric: Metric) -> Metric | None:
     found = Metric(metric.name, metric.documentation, metric.type)
     found.samples = shown
     return found
+
+
+async def nothing() -> None:
+    """There is nothing to look at first."""
 
 
 class Exposition:
@@ -52,33 +57,27 @@ class Exposition:
         clock: Callable[[], float] = time.monotonic,
         *,
         of_tenants: bool = True,
+        look: Callable[[], Awaitable[None]] = nothing,
     ) -> None:
-        """Nothing is read before somebody asks; ``of_tenants``: what names a namespace as well."""
+        """Nothing is read before somebody asks.
+
+        Args:
+            registry: whose text.
+            clock: monotonic seconds.
+            of_tenants: what names a tenant as well: a namespace, a project.
+            look: comes before the figures are read.
+        """
         self._registry = registry
         self._of_tenants = of_tenants
-        self._clock = clock
-        self._made: asyncio.Task[bytes] | None = None
-        self._at = 0.0
-
-    async def text(self) -> bytes:
-        """In the format of Prometheus; whoever asks while it is being made gets the same."""
-        made = self._made
-        if made is None or (made.done() and (self._old() or _failed(made))):
-            self._at = self._clock()
-            made = self._made = asyncio.create_task(self._make())
-        return await asyncio.shield(made)  # one who goes away must not take it from the others
-
-    def _old(self) -> bool:
-        return self._clock() - self._at >= SECONDS
+        self._look = look
+        self.text = SharedLook(self._make, SECONDS, clock)
+        """In the format of Prometheus."""
 
     async def _make(self) -> bytes:
         try:
+            await self._look()
             read = _Read(tuple(self._registry.collect()), self._of_tenants)
             return await asyncio.to_thread(generate_latest, read)
         except Exception:
             unexpected("metrics", "/metrics")
             raise  # whoever asked is answered 500, and the next one tries anew
-
-
-def _failed(made: asyncio.Task[bytes]) -> bool:
-    return made.cancelled() or made.exception() is not None

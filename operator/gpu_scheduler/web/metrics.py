@@ -1,13 +1,14 @@
 """Prometheus metrics of the operator (prefix ``gpusched_``, base units).
 
 Gauges about the cluster are computed when they are asked for, at most once a second
-(``exposition``), from the state that is there anyway; nothing is counted twice. Histograms are fed
-as ``runtime.common.observations.Observations``.
+(``exposition``), from the state that is there anyway; nothing is counted twice. Those that take a
+pass over all that waits or holds GPUs are looked at before (``look``), in pieces. Histograms are
+fed as ``runtime.common.observations.Observations``.
 """
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import accumulate
 
 from prometheus_client import Histogram
@@ -23,37 +24,50 @@ from gpu_scheduler.core.model.decision import EvictReason
 from gpu_scheduler.core.steps import STEPS
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.kube.watches import Watches
 from gpu_scheduler.runtime.binding.gang_guard import CAUSES
+from gpu_scheduler.runtime.common.pending import Pending
 from gpu_scheduler.runtime.event_reasons import EVICTION_CAUSES
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.reports.token_reviews import RESULTS
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import Stage
 from gpu_scheduler.usage.figures import ClusterUse
-from gpu_scheduler.web import cluster_metrics, pending_metrics, usage_metrics
+from gpu_scheduler.web import (
+    cluster_metrics,
+    dashboard_metrics,
+    pending_metrics,
+    sweep_metrics,
+    usage_metrics,
+)
 from gpu_scheduler.web.collector import Collector, filled, labelled
+from gpu_scheduler.web.dashboard_metrics import DashboardFigures
+from gpu_scheduler.web.gc_pauses import GcPauses
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _STEP_BUCKETS = (0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 _REASON_SECONDS = 2.0
-_PENDING_SECONDS = 10.0  # that figures of what waits may be old: 20 µs for each job that does
+_WORK_BUCKETS = (1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400)
 _STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
 class OperatorMetrics(Collector):
     """One process' metrics. ``operator`` is set once this replica leads.
 
-    ``use`` as well, where what GPUs do is followed: what is known of it, as a value.
+    ``use`` as well, where what GPUs do is followed: looks at it now. ``dashboard`` where that is
+    served.
     """
 
     def __init__(self, client: Client, clock: Clock | None = None) -> None:
         """Metrics of this client and process and, later, of the operator."""
         super().__init__(clock)
         self.operator: Operator | None = None
-        self.use: Callable[[], ClusterUse] | None = None
+        self.use: Callable[[], Awaitable[ClusterUse]] | None = None
+        self.dashboard: DashboardFigures | None = None
         self._client = client
-        self._pending: tuple[float, pending_metrics.Pending] | None = None
+        self._used: ClusterUse | None = None
+        self._pending = Pending()
         self._cycle = self._seconds(
             "scheduling_cycle", "Duration of a planning cycle.", _CYCLE_BUCKETS
         )
@@ -62,6 +76,13 @@ class OperatorMetrics(Collector):
         self._bind = self._seconds(
             "bind", "Duration of the write that places a pod.", _CYCLE_BUCKETS
         )
+        self._queue_wait = self._of_work(
+            "queue_wait", "From the beginning of work until it got its first GPU."
+        )
+        self._job_run = self._of_work(
+            "job_run", "From the first GPU of a GPUJob that is over until its last."
+        )
+        self.gc_pauses = GcPauses()
         self._stall = self._seconds(
             "event_loop_stall",
             "How late the event loop came back to a timer that rings 20 times a second.",
@@ -71,6 +92,10 @@ class OperatorMetrics(Collector):
     def _seconds(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
         full = f"gpusched_{name}_seconds"
         return Histogram(full, text, buckets=buckets, registry=self.registry)
+
+    def _of_work(self, name: str, text: str) -> Histogram:
+        full = f"gpusched_{name}_seconds"
+        return Histogram(full, text, ["type"], buckets=_WORK_BUCKETS, registry=self.registry)
 
     def missing(self) -> str:
         """What a leader cannot see, for ``/readyz``; a stand-by looks at nothing."""
@@ -84,6 +109,14 @@ class OperatorMetrics(Collector):
         """See ``Observations``."""
         self._bind.observe(seconds)
 
+    def queue_wait_seconds(self, seconds: float, work_type: str) -> None:
+        """See ``Observations``."""
+        self._queue_wait.labels(work_type).observe(seconds)
+
+    def job_run_seconds(self, seconds: float, work_type: str) -> None:
+        """See ``Observations``."""
+        self._job_run.labels(work_type).observe(seconds)
+
     def cycle_seconds(self, seconds: float, steps: Sequence[float]) -> None:
         """See ``Observations``; steps are counted by hand, in a third of the time."""
         self._cycle.observe(seconds)
@@ -91,11 +124,23 @@ class OperatorMetrics(Collector):
             self._steps[number][bisect_left(_STEP_BUCKETS, took)] += 1
             self._step_sums[number] += took
 
+    async def look(self) -> None:
+        """Look at what ``figures`` cannot do in one piece; what cannot be seen is not told."""
+        if self.operator is not None:
+            self._pending = await self.operator.common.pending()
+        self._used = None
+        if self.use is not None:
+            try:
+                self._used = await self.use()
+            except Exception:
+                unexpected("usage", "the cluster's figures")
+
     def figures(self) -> Iterable[Metric]:
         """Of this replica and, once it leads, of the cluster."""
         yield GaugeMetricFamily(
             "gpusched_leader", "1 while this replica leads.", value=float(self.operator is not None)
         )
+        yield self.gc_pauses.figures()
         requests = CounterMetricFamily(
             "gpusched_api_requests", "Requests to the API server.", labels=["method", "outcome"]
         )
@@ -120,20 +165,20 @@ class OperatorMetrics(Collector):
             yield _watches(self._client.watches)
             yield from self._cluster(self.operator)
             yield from _jobs(self.operator)
+            state = self.operator.state
+            yield from sweep_metrics.figures(state.gpujobs.values(), state.projects)
             yield from _counts(self.operator)
-        if self.use is not None:
-            yield from usage_metrics.figures(self.use())
+        if self.dashboard is not None:
+            yield from dashboard_metrics.figures(self.dashboard)
+        if self._used is not None:
+            yield from usage_metrics.figures(self._used)
 
     def _cluster(self, operator: Operator) -> Iterable[Metric]:
         state, plan = operator.state, operator.common.plan
-        cluster, now = state.snapshot(), operator.common.clock.now()
-        if self._pending is None or not 0.0 <= now - self._pending[0] < _PENDING_SECONDS:
-            found = pending_metrics.pending(state, plan, cluster.allocated_milli)
-            self._pending = now, found
-        pending = self._pending[1]
-        yield from cluster_metrics.nodes(state, cluster, pending.least_milli)
+        cluster = state.snapshot()
+        yield from cluster_metrics.nodes(state, cluster, self._pending.piece_milli)
         yield from cluster_metrics.projects(state, cluster, plan.shares_milli)
-        yield from pending_metrics.figures(pending, now)
+        yield from pending_metrics.figures(self._pending, operator.common.clock.now())
 
 
 def _watches(watches: Watches) -> Metric:

@@ -43,6 +43,13 @@ def figures(use: ClusterUse) -> Iterator[Metric]:
         "rule",
         sorted(Counter(each.advice for each in use.work if each.advice).items()),
     )
+    yield labelled(
+        GaugeMetricFamily,
+        "gpusched_agent_last_report_timestamp_seconds",
+        "When the agent of a node last said what its GPUs do, by the leader's clock.",
+        "node",
+        sorted(use.heard.items()),
+    )
     yield GaugeMetricFamily(
         "gpusched_silent_agents",
         "Agents that did not answer when they were last asked what their GPUs do.",
@@ -56,6 +63,11 @@ def _bytes(mib: float | None) -> float | None:
 
 _FIGURES: tuple[tuple[str, str, _Figure], ...] = (
     ("allocated_gpus", "GPUs that it holds.", lambda each: each.gpus),
+    (
+        "requested_gpus",
+        "GPUs that a GPUJob asks for, with all pods that may run at once; absent where in MiB.",
+        lambda each: each.requested_gpus,
+    ),
     (
         "gpu_utilization_ratio",
         "Share of time with a kernel of its own: mean of its shares, weighted by them.",

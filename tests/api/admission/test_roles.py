@@ -30,6 +30,7 @@ from cluster import Running
         ("list", "events", ""),
         ("watch", "resourcequotas", ""),
         ("create", "tokenreviews", "authentication.k8s.io"),
+        ("create", "subjectaccessreviews", "authorization.k8s.io"),
     ],
 )
 def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str) -> None:

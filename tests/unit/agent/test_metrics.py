@@ -5,7 +5,7 @@ from prometheus_client import generate_latest
 from tests.unit.agent.builders import sample, seen, use
 from tests.unit.agent.fake_driver import gpu
 
-from gpu_scheduler.agent.driver import Load
+from gpu_scheduler.agent.driver import Load, Vitals
 from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.usage import ContainerUse, Usage
 
@@ -47,6 +47,8 @@ def test_gauges_of_a_device_are_in_base_units() -> None:
             memory_clock_mhz=1215,
             pcie_rx_bytes_per_second=3.0,
             pcie_tx_bytes_per_second=4.0,
+            nvlink_rx_bytes_per_second=5.0,
+            nvlink_tx_bytes_per_second=6.0,
             encoder_ratio=0.125,
             decoder_ratio=0.0,
         )
@@ -58,6 +60,8 @@ def test_gauges_of_a_device_are_in_base_units() -> None:
         "memory_clock_hertz": "1.215e+09",
         "pcie_received_bytes_per_second": "3.0",
         "pcie_sent_bytes_per_second": "4.0",
+        "nvlink_received_bytes_per_second": "5.0",
+        "nvlink_sent_bytes_per_second": "6.0",
         "encoder_ratio": "0.125",
         "decoder_ratio": "0.0",
     }.items():
@@ -79,12 +83,24 @@ def with_reason(lines: list[str]) -> list[str]:
 
 
 def test_xids_and_ecc_errors_are_counters() -> None:
-    lines = shown_of(xids={31: 2, 79: 1}, uncorrected_ecc=3)
+    lines = shown_of(xids={31: 2, 79: 1}, vitals=Vitals(uncorrected_ecc=3))
     assert f'gpusched_gpu_xid_total{{code="31",{DEVICE}}} 2.0' in lines
     assert f'gpusched_gpu_xid_total{{code="79",{DEVICE}}} 1.0' in lines
     assert [line for line in lines if line.startswith("gpusched_gpu_ecc_errors_total{")] == [
         f"gpusched_gpu_ecc_errors_total{{{DEVICE}}} 3.0"
     ]
+
+
+def test_remapped_rows_are_told_by_their_errors_where_the_driver_knows_them() -> None:
+    def rows(vitals: Vitals) -> list[str]:
+        lines = shown_of(vitals=vitals)
+        return [line for line in lines if line.startswith("gpusched_gpu_remapped_rows_total{")]
+
+    assert rows(Vitals(remapped_after_corrected=0, remapped_after_uncorrected=2)) == [
+        f'gpusched_gpu_remapped_rows_total{{errors="{errors}",{DEVICE}}} {value}'
+        for errors, value in (("corrected", 0.0), ("uncorrected", 2.0))
+    ]
+    assert not rows(Vitals())
 
 
 def test_nothing_is_said_of_who_uses_them() -> None:

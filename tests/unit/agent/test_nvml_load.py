@@ -131,6 +131,7 @@ def test_means_need_two_looks(library: Library, driver: NvmlDriver) -> None:
     found = driver.load(0)
     assert found.tensor_ratio == 0.4
     assert found.pcie_rx_bytes_per_second == found.pcie_tx_bytes_per_second == 40 << 20
+    assert found.nvlink_rx_bytes_per_second == found.nvlink_tx_bytes_per_second == 40 << 20
     assert len(library.allocated) == 2
 
 

@@ -20,6 +20,8 @@ GOOD = Load(
     throttled=frozenset({"thermal"}),
     pcie_rx_bytes_per_second=1e9,
     pcie_tx_bytes_per_second=2e9,
+    nvlink_rx_bytes_per_second=3e9,
+    nvlink_tx_bytes_per_second=4e9,
     encoder_ratio=0.0,
     decoder_ratio=1.0,
 )
@@ -46,6 +48,7 @@ def test_what_can_be_stays() -> None:
         *(("throttled", value) for value in (["thermal"], {"thermal"}, frozenset({"cold"}), 4)),
         *(("pcie_rx_bytes_per_second", value) for value in (-1.0, 1e30, math.inf)),
         ("pcie_tx_bytes_per_second", b""),
+        *((f"nvlink_{way}_bytes_per_second", -1.0) for way in ("rx", "tx")),
     ],
 )
 def test_what_cannot_be_is_unknown_by_itself(name: str, value: Any) -> None:

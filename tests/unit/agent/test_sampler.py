@@ -81,7 +81,7 @@ def test_numbers_of_xids_are_not_kept_without_end(stage: Stage) -> None:
 def test_ecc_errors_are_passed_on(stage: Stage) -> None:
     stage.driver.vital = {gpu(0): Vitals(uncorrected_ecc=3)}
     first, second = stage.sampler.sample(0).devices
-    assert (first.uncorrected_ecc, second.uncorrected_ecc) == (3, None)
+    assert (first.vitals.uncorrected_ecc, second.vitals.uncorrected_ecc) == (3, None)
 
 
 def test_a_lost_device_costs_itself_alone_and_comes_back(stage: Stage) -> None:

@@ -36,7 +36,7 @@ Queued          4 min
 Run             2 h 5 min
 GPU-hours held  2.08
 GPU-hours used  1.77
-Efficiency      85 % = GPU-hours used ÷ held: the mean of busy, weighted by share
+Efficiency      85 % = GPU-hours used ÷ held; used is time with kernels, at most the share
 Busy            now 88 %, mean 85 %, p50 90 %, p95 98 %
 Peak memory     34.0 GiB of 39.1 GiB (87 %)
 CPU cores       6.4 of 8, asked 4
@@ -117,7 +117,7 @@ def test_a_job_that_is_deleted_is_found_in_the_record(call: Call, objects: Objec
 
 def test_a_job_that_ended_keeps_its_sums_in_its_status(call: Call, objects: Objects) -> None:
     ended = job("train", "Succeeded")
-    ended["status"]["usage"] = {"gpuSeconds": 7200, "busyGPUSeconds": 3600, "p95Percent": 70}
+    ended["status"]["usage"] = {"gpuSeconds": 7200, "usedGPUSeconds": 3600, "p95Percent": 70}
     objects.lists[GPUJOBS], objects.lists[PODS], objects.lists[GPUUSAGES] = [ended], [], []
     lines = call("report", "train").output.splitlines()
     assert "GPU-hours held  2.00" in lines and "GPU-hours used  1.00" in lines

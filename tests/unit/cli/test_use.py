@@ -11,7 +11,7 @@ from tests.unit.cli.use_objects import GPUUSAGES, busy_job, idle_notebook, overs
 from gpu_scheduler.cli.use import from_status
 from gpu_scheduler.cli.use.amounts import cores_pair, duration, gib, gib_pair, sparkline
 from gpu_scheduler.cli.use.read import NOT_RECORDED, UseView, read
-from gpu_scheduler.cli.use.saving import give_back, saved_milli, saving, share_of
+from gpu_scheduler.cli.use.saving import saved_milli, saving, share_of
 from gpu_scheduler.cli.use.workload import UsedWorkload, moment, percent, whole, workloads
 from gpu_scheduler.cli.where import ClusterOptions
 
@@ -83,8 +83,8 @@ def test_times_have_a_zone() -> None:
 
 
 def test_efficiency_is_what_was_used_of_what_was_held() -> None:
-    assert used(gpu_seconds=7200, busy=used().busy).efficiency_percent is None
-    half = next(workloads(usage(busy_job(gpu_seconds=7200, gpus=0.5))))
+    assert used(gpu_seconds=7200).efficiency_percent is None
+    half = next(workloads(usage(busy_job(gpu_seconds=7200, used_gpu_seconds=6120))))
     assert (half.held_gpu_hours, half.used_gpu_hours, half.efficiency_percent) == (2.0, 1.7, 85)
     exact = used(gpu_seconds=7200, used_gpu_seconds=1800)
     assert (exact.used_gpu_hours, exact.efficiency_percent) == (0.5, 25)
@@ -99,23 +99,6 @@ def test_of_equal_names_the_kind_counts_and_what_runs_goes_first() -> None:
     assert view.find("team-a", "train", "deployment") is server
     assert view.find("team-b", "train") is None
     assert UseView.of([later, used()]).find("team-a", "train", "gpujob") == used()
-
-
-@pytest.mark.parametrize(
-    ("kind", "command"),
-    [
-        ("GPUJob", "kubectl gpu suspend -n team-a train"),
-        ("Deployment", "kubectl scale -n team-a deployment/train --replicas=0"),
-        ("StatefulSet", "kubectl scale -n team-a statefulset/train --replicas=0"),
-        ("Pod", "kubectl delete -n team-a pod/train"),
-        (
-            "Job",
-            'kubectl patch -n team-a job/train --type=merge -p \'{"spec":{"suspend":true}}\'',
-        ),
-    ],
-)
-def test_each_kind_gives_its_gpus_back_in_its_own_way(kind: str, command: str) -> None:
-    assert give_back(used(kind=kind)) == command
 
 
 @pytest.mark.parametrize(
@@ -170,7 +153,7 @@ def test_a_sparkline_has_a_glyph_a_point_and_a_blank_where_nobody_knows() -> Non
 
 STATUS = {
     "gpuSeconds": 3600,
-    "busyGPUSeconds": 900,
+    "usedGPUSeconds": 900,
     "meanPercent": 25,
     "p50Percent": 20,
     "p95Percent": 90,

@@ -35,6 +35,8 @@ KINDS: dict[str, Any] = {
     "GPUClass": (GPUClassSpec, lambda name, spec: class_problems(spec)),
 }
 
+OTHERS = ("Ingress", "HTTPRoute")  # of which we know nothing
+
 
 def objects(page: Path) -> Iterator[dict[str, Any]]:
     for language, text in blocks(page.read_text(encoding="utf-8")):
@@ -44,6 +46,8 @@ def objects(page: Path) -> Iterator[dict[str, Any]]:
 
 def wrong(body: dict[str, Any]) -> list[str]:
     """What is wrong with an object of ours, or with pods that ask by themselves."""
+    if body["kind"] in OTHERS:
+        return []
     if body["kind"] not in KINDS:
         text = rendered(yaml.safe_dump(body), Installation(CapImage("scheduler:1")), "page")
         return [] if "gpu-scheduler.io/asked" in text else ["no pod of it asks for a share"]

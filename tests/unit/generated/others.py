@@ -136,6 +136,8 @@ nvml_errors = st.sampled_from(
 nvml_vitals = st.builds(
     Vitals,
     uncorrected_ecc=st.none() | integers,
+    remapped_after_corrected=st.none() | integers,
+    remapped_after_uncorrected=st.none() | integers,
     remap_failed=st.booleans(),
     recovery_action=st.none() | integers,
 )

@@ -55,6 +55,12 @@ EPOCH = 1_767_229_200.0  # of the virtual clock's zero: 2026-01-01T01:00:00Z
 class Unobserved:
     """Throws observations away."""
 
+    def queue_wait_seconds(self, seconds: float, work_type: str) -> None:
+        pass
+
+    def job_run_seconds(self, seconds: float, work_type: str) -> None:
+        pass
+
     def bind_seconds(self, seconds: float) -> None:
         pass
 

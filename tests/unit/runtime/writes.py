@@ -9,6 +9,7 @@ import ast
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +25,7 @@ from tests.unit.runtime.jobs import test_missing, test_services
 from tests.unit.runtime.jobs.test_reconcile import KEY, THERE
 from tests.unit.runtime.jobs.test_reconcile import Case as Reconciling
 from tests.unit.runtime.reports import test_checkpoints
+from tests.unit.runtime.status import test_pod_advice
 from tests.unit.runtime.status_case import Case as StatusCase
 from tests.unit.runtime.usage.stage import UsageStage
 from tests.unit.runtime.virtual_loop import clock
@@ -35,17 +37,24 @@ from tests.unit.sweeps.runtime.cases import Case as SweepCase
 import gpu_scheduler
 from gpu_scheduler.api.parts import parts
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.jobs.acceptance import Refusal
 from gpu_scheduler.runtime.jobs.creation import FoundJob, FoundMeta
 from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
 from gpu_scheduler.runtime.leading.leader_label import follow
+from gpu_scheduler.runtime.status.pod_advice import PodAdvice
+from gpu_scheduler.runtime.status.status_writer import StatusWriter
 from gpu_scheduler.sweeps.runtime.results import Results
+from gpu_scheduler.web.dashboard.answers import Refusal as Unanswered
+from gpu_scheduler.web.dashboard.identities import Identities, Identity
+from gpu_scheduler.web.dashboard.rights import Rights
 
 CODE = Path(gpu_scheduler.__file__).parent
 _VERBS = {"create", "replace", "merge_patch", "delete"}
 # The command line writes once, for its user. The agent's two objects are written at its own pace,
-# which its own tests show, and so is the Lease. The client is what all of them call.
+# which its own tests show, and so is the Lease. What a user clicks is sent once, by their token.
+# The client is what all of them call.
 _ELSEWHERE = (
     "cli/",
     "agent/",
@@ -54,6 +63,7 @@ _ELSEWHERE = (
     "manifests/",
     "jobs/write.py",
     "kube/lease.py",
+    "web/dashboard/own_token.py",
 )
 _CLIENTS = ("kube/client.py", "kube/transport.py", "kube/command_client.py")
 
@@ -278,6 +288,15 @@ def writing_a_status(answer: Any) -> Scene:
     return Scene(case.client, [case.writer.run(), every(0.2, touch)], is_it)
 
 
+def advising_a_pod(answer: Any) -> Scene:
+    case = test_pod_advice.Case()
+    case.advice = PodAdvice(case.state, clock=clock)
+    client = FakeClient(lambda sent: answer)
+    writer = StatusWriter(client, [case.advice], seconds=5.0, clock=clock)  # type: ignore[arg-type]
+    take = partial(case.advice.take, list(case.pods.values()), test_pod_advice.IDLE)
+    return Scene(client, [writer.run(), every(0.5, take)], to("PATCH", "/pods/web-00/status"))
+
+
 def saying_an_event(answer: Any) -> Scene:
     client = FakeClient(lambda sent: answer)
     events = Events(client, instance="me", clock=clock)  # type: ignore[arg-type]
@@ -386,6 +405,28 @@ def reviewing_a_token(answer: Any) -> Scene:
     return Scene(client, [every(0.5, report)], to("POST", "/tokenreviews"))
 
 
+def asking_who_reads(answer: Any) -> Scene:
+    client: Any = FakeClient(lambda sent: answer)
+    identities = Identities(client, Clock(clock, clock))
+
+    async def log_in() -> None:
+        with suppress(Unanswered):
+            await identities.of("a-token", "10.0.0.1")
+
+    return Scene(client, [every(0.5, log_in)], to("POST", "/tokenreviews"))
+
+
+def asking_what_they_may_see(answer: Any) -> Scene:
+    client: Any = FakeClient(lambda sent: answer)
+    rights = Rights(client, lambda: frozenset({"a", "b", "c"}), clock)
+
+    async def look() -> None:
+        with suppress(Unanswered):
+            await rights.visible(Identity("anna"))
+
+    return Scene(client, [every(0.5, look)], to("POST", "/subjectaccessreviews"))
+
+
 def telling_a_trial_to_stop(answer: Any) -> Scene:
     case = pruned.Case()
     case.answer = answer
@@ -440,11 +481,12 @@ SCENES: dict[Callable[[Any], Scene], str] = {
     placing_a_pod: "runtime/binding/binder.py:_try",
     touching_a_pod: "runtime/binding/binder.py:_touch",
     evicting_a_pod: "runtime/eviction/evictor.py:_send",
-    showing_use: "runtime/usage/usage_objects.py:_write",
-    making_a_usage: "runtime/usage/usage_objects.py:_make",
+    showing_use: "runtime/usage/usage_writes.py:write",
+    making_a_usage: "runtime/usage/usage_writes.py:_make",
     marking_a_pod: "runtime/eviction/evictor.py:_send",
     hurrying_a_pod: "runtime/eviction/overdue.py:_hurry",
     writing_a_status: "runtime/status/status_writer.py:_send",
+    advising_a_pod: "runtime/status/status_writer.py:_send",
     saying_an_event: "runtime/common/events.py:_write",
     taking_the_term: "runtime/binding/leader_term.py:_write",
     trying_the_term: "runtime/binding/leader_term.py:_ask",
@@ -454,6 +496,8 @@ SCENES: dict[Callable[[Any], Scene], str] = {
     labelling_the_leader: "runtime/leading/leader_label.py:_keep",
     noting_a_checkpoint: "runtime/reports/checkpoints.py:_write",
     reviewing_a_token: "runtime/reports/token_reviews.py:_ask",
+    asking_who_reads: "web/dashboard/identities.py:_review",
+    asking_what_they_may_see: "web/dashboard/rights.py:_ask",
     telling_a_trial_to_stop: "sweeps/runtime/pruning.py:_mark",
     storing_results: "sweeps/runtime/results.py:_send",
     making_a_service_again: f"{MAKING}:create_service",

@@ -83,3 +83,16 @@ async def test_what_went_wrong_is_counted_and_tried_anew_by_the_next() -> None:
     assert counts["metrics"] == before + 1
     figures.broken = False
     assert b"reads 2.0\n" in await figures.exposition.text()
+
+
+async def test_what_takes_long_is_looked_at_before_the_figures_are_read() -> None:
+    figures = Figures()
+    order: list[int] = []
+
+    async def look() -> None:
+        await asyncio.sleep(0)
+        order.append(figures.reads)
+
+    exposition = Exposition(figures.registry, lambda: figures.now, look=look)
+    assert b"reads 1.0\n" in await exposition.text()
+    assert order == [0]

@@ -13,6 +13,7 @@ from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.clock import Clock
+from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
 from gpu_scheduler.runtime.informers.our_lists import PATHS
@@ -33,7 +34,22 @@ def recorded() -> set[str]:
     return {name.removesuffix("_total") for name in re.findall(r"^### (\S+)$", operator, re.M)}
 
 
-def scrape(metrics: OperatorMetrics) -> dict[Sample, float]:
+async def used() -> ClusterUse:
+    return ClusterUse()
+
+
+class Served:
+    """A dashboard."""
+
+    def reviews(self) -> dict[tuple[str, str], int]:
+        return {("token", "accepted"): 3, ("access", "refused"): 4}
+
+    def open_streams(self) -> int:
+        return 2
+
+
+async def scrape(metrics: OperatorMetrics) -> dict[Sample, float]:
+    await metrics.look()
     text = generate_latest(metrics.registry).decode()
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
@@ -42,7 +58,8 @@ def scrape(metrics: OperatorMetrics) -> dict[Sample, float]:
     }
 
 
-def families(metrics: OperatorMetrics) -> set[str]:
+async def families(metrics: OperatorMetrics) -> set[str]:
+    await metrics.look()
     text = generate_latest(metrics.registry).decode()
     return {
         family.name
@@ -75,53 +92,61 @@ def make(leader: bool = True, holders: Literal["off", "devices"] = "off") -> Ope
         assert isinstance(operator.sweeping, Sweeping)
         operator.sweeping.pruning.ended += 1
         metrics.bind_seconds(0.003)
-        metrics.use = ClusterUse
+        metrics.use = used
+        metrics.dashboard = Served()
     return metrics
 
 
-def test_names_have_the_prefix_and_stay() -> None:
+async def test_names_have_the_prefix_and_stay() -> None:
     """Those of a leader with every feature on that has seen a little of everything."""
-    found = families(make(holders="devices"))
+    found = await families(make(holders="devices"))
     assert found == recorded()
     assert all(name.startswith("gpusched_") for name in found)
 
 
-def test_holder_pods_are_counted_where_there_are_any() -> None:
-    assert recorded() - families(make()) == {"gpusched_holders", "gpusched_holder_failures"}
+async def test_holder_pods_are_counted_where_there_are_any() -> None:
+    assert recorded() - await families(make()) == {"gpusched_holders", "gpusched_holder_failures"}
 
 
-def test_violations_of_memory_caps_are_told_by_project_and_policy() -> None:
+async def test_what_the_dashboard_asks_and_its_open_pages_are_told() -> None:
+    found = await scrape(make())
+    labels = (("kind", "access"), ("result", "refused"))
+    assert found["gpusched_dashboard_reviews_total", labels] == 4
+    assert found["gpusched_dashboard_streams", ()] == 2
+
+
+async def test_violations_of_memory_caps_are_told_by_project_and_policy() -> None:
     labels = (("policy", "evict"), ("project", "team-a"))
-    assert scrape(make())["gpusched_memory_limit_violations_total", labels] == 2
+    assert (await scrape(make()))["gpusched_memory_limit_violations_total", labels] == 2
 
 
-def test_a_stand_by_says_only_what_it_knows() -> None:
-    seen = scrape(make(leader=False))
+async def test_a_stand_by_says_only_what_it_knows() -> None:
+    seen = await scrape(make(leader=False))
     assert seen["gpusched_leader", ()] == 0
     assert seen["gpusched_api_requests_total", (("method", "GET"), ("outcome", "200"))] == 3
     assert not any("project" in name for name, _ in seen)
 
 
-def test_a_wall_clock_that_is_set_is_told_with_its_size_and_direction() -> None:
+async def test_a_wall_clock_that_is_set_is_told_with_its_size_and_direction() -> None:
     wall = [1000.0]
     clock = Clock(lambda: 5.0, lambda: wall[0])
     metrics = OperatorMetrics(cast(Any, FakeClient()), clock)
     wall[0] -= 3600.0
     clock.look()
-    seen = scrape(metrics)
+    seen = await scrape(metrics)
     assert seen["gpusched_clock_ahead_seconds", ()] == -3600.0
     steps = [seen["gpusched_clock_steps_total", (("direction", d),)] for d in ("back", "forward")]
     assert steps == [1, 0]
 
 
-def test_a_leader_says_which_watch_is_lost_and_is_not_ready_meanwhile() -> None:
+async def test_a_leader_says_which_watch_is_lost_and_is_not_ready_meanwhile() -> None:
     metrics = make()
     watches = metrics.operator.common.client.watches  # type: ignore[union-attr]
     assert metrics.missing() == ""
     for path in PATHS.values():
         watches.followed(path)
     watches.lost(PATHS["gpujobs"], errors.NotFound(404, "", "404 page not found"))
-    seen = scrape(metrics)
+    seen = await scrape(metrics)
     lost = {kind: seen["gpusched_watch_lost_seconds", (("resource", kind),)] for kind in PATHS}
     assert [kind for kind, seconds in lost.items() if seconds > 0] == ["gpujobs"]
     assert metrics.missing().startswith(f"watch of {PATHS['gpujobs']}: lost for 0 s: 404 page")
@@ -129,8 +154,8 @@ def test_a_leader_says_which_watch_is_lost_and_is_not_ready_meanwhile() -> None:
     assert metrics.missing() == ""
 
 
-def test_a_leader_shows_devices_projects_and_jobs() -> None:
-    seen = scrape(make())
+async def test_a_leader_shows_devices_projects_and_jobs() -> None:
+    seen = await scrape(make())
     assert seen["gpusched_leader", ()] == 1
 
     def ratio(gpu: str) -> float:
@@ -151,7 +176,7 @@ def test_a_leader_shows_devices_projects_and_jobs() -> None:
     assert seen["gpusched_set_aside", (("kind", "node"),)] == 0
 
 
-def test_pods_that_ask_by_themselves_count_like_those_of_gpujobs() -> None:
+async def test_pods_that_ask_by_themselves_count_like_those_of_gpujobs() -> None:
     metrics = make()
     assert metrics.operator is not None
     state = metrics.operator.state
@@ -162,7 +187,7 @@ def test_pods_that_ask_by_themselves_count_like_those_of_gpujobs() -> None:
     state.pod_changed(asking("held", gates=("example.com/license",)))
     state.pod_changed(asking("over", node="a", grants=half("0"), phase="Succeeded"))
     metrics.operator.planning.cycle()
-    seen = scrape(metrics)
+    seen = await scrape(metrics)
     found = {key[0][1]: n for (name, key), n in seen.items() if name == "gpusched_share_pods"}
     assert found == {"waiting": 1, "blocked": 1, "placed": 1, "running": 1}
     assert seen["gpusched_project_allocated_gpus", (("project", "team-a"),)] == 1.25
@@ -172,20 +197,20 @@ def test_pods_that_ask_by_themselves_count_like_those_of_gpujobs() -> None:
     assert seen["gpusched_waiting_pods", ()] == 2
 
 
-def test_what_is_held_on_devices_that_nobody_lists_is_a_number_by_node() -> None:
+async def test_what_is_held_on_devices_that_nobody_lists_is_a_number_by_node() -> None:
     metrics = make()
-    assert not any(name == "gpusched_unlisted_device_milli" for name, _ in scrape(metrics))
+    assert not any(name == "gpusched_unlisted_device_milli" for name, _ in await scrape(metrics))
     assert metrics.operator is not None
     state = metrics.operator.state
     state.pod_changed(make_pod("job-2", index=2, node="a", grants=half("GPU-gone")))
     state.pod_changed(make_pod("job-3", index=3, node="b", grants=half("0", 250)))
-    seen = scrape(metrics)
+    seen = await scrape(metrics)
     assert seen["gpusched_unlisted_device_milli", (("node", "a"),)] == 500
     assert seen["gpusched_unlisted_device_milli", (("node", "b"),)] == 250
 
 
-def test_what_happened_is_counted() -> None:
-    seen = scrape(make())
+async def test_what_happened_is_counted() -> None:
+    seen = await scrape(make())
     assert seen["gpusched_scheduling_attempts_total", (("result", "placed"),)] == 2
     assert seen["gpusched_preemptions_total", (("reason", "reclaim"),)] == 0
     assert seen["gpusched_gang_releases_total", (("cause", "member"),)] == 1
@@ -215,6 +240,19 @@ def test_a_job_that_does_not_say_what_it_waits_for_is_counted_after_two_seconds(
     assert without_reason(jobs, created + 2.5) == 2
 
 
-def test_no_label_names_a_tenants_pod() -> None:
-    for _, labels in scrape(make()):
+async def test_use_that_cannot_be_looked_at_is_not_told_and_all_else_is() -> None:
+    async def broken() -> ClusterUse:
+        raise RuntimeError("unheard of")
+
+    metrics, before = make(), counts["usage"]
+    assert ("gpusched_silent_agents", ()) in await scrape(metrics)
+    metrics.use = broken
+    seen = await scrape(metrics)
+    assert ("gpusched_silent_agents", ()) not in seen
+    assert seen["gpusched_leader", ()] == 1
+    assert counts["usage"] == before + 1
+
+
+async def test_no_label_names_a_tenants_pod() -> None:
+    for _, labels in await scrape(make()):
         assert not {"pod", "job", "trial"} & dict(labels).keys()

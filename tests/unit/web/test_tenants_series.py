@@ -1,4 +1,4 @@
-"""Who is shown what names a tenant's namespace."""
+"""Who is shown what names a tenant: a namespace or a project."""
 
 from collections.abc import Iterable
 
@@ -31,6 +31,7 @@ async def text(header: str, token: str = TOKEN) -> str:
     registry = CollectorRegistry()
     Gauge("gpus", "All.", registry=registry).set(3)
     Gauge("jobs", "By namespace.", ["namespace"], registry=registry).labels("team-a").set(1)
+    Gauge("quota", "By project.", ["project"], registry=registry).labels("team-c").set(2)
     registry.register(Use())
     application = app(registry, ready=lambda: "", state=lambda: "leader", token=lambda: token)
     async with TestClient(TestServer(application)) as client:
@@ -42,6 +43,7 @@ async def text(header: str, token: str = TOKEN) -> str:
 async def test_who_has_the_token_sees_all() -> None:
     found = await text(f"Bearer {TOKEN}")
     assert 'jobs{namespace="team-a"} 1.0' in found
+    assert 'quota{project="team-c"} 2.0' in found
     assert 'gpusched_gpujob_gpu_utilization_ratio{gpujob="train",namespace="team-b"' in found
 
 
@@ -50,10 +52,10 @@ async def test_nobody_else_sees_a_tenant(header: str) -> None:
     found = await text(header)
     assert "gpus 3.0" in found
     assert "gpusched_silent_agents 0.0" in found
-    assert "team-a" not in found and "team-b" not in found
-    assert "jobs" not in found
+    assert "team-" not in found
+    assert "jobs" not in found and "quota" not in found
 
 
 async def test_where_there_is_no_token_nobody_sees_a_tenant() -> None:
     for header in ("", "Bearer ", f"Bearer {TOKEN}"):
-        assert "team-a" not in await text(header, token="")
+        assert "team-" not in await text(header, token="")

@@ -10,6 +10,7 @@ TRAIN = WorkUse(
     name="train",
     project="vision",
     gpus=1.5,
+    requested_gpus=3.0,
     busy=0.4,
     memory_mib=1024.0,
     memory_limit_mib=2048.0,
@@ -58,6 +59,7 @@ def test_work_has_its_figures_in_base_units() -> None:
     }
     assert found == {
         "allocated_gpus": 1.5,
+        "requested_gpus": 3,
         "gpu_utilization_ratio": 0.4,
         "gpu_memory_used_bytes": 1 << 30,
         "gpu_memory_limit_bytes": 2 << 30,
@@ -86,6 +88,11 @@ def test_seconds_are_counted_by_project_and_type() -> None:
     labels = '{project="vision",type="training"}'
     assert seen[f"gpusched_gpu_seconds_total{labels}"] == 7200
     assert seen[f"gpusched_gpu_idle_seconds_total{labels}"] == 60
+
+
+def test_when_an_agent_was_heard_is_told_by_node() -> None:
+    seen = shown(ClusterUse(heard={"a": 1.7e9}))
+    assert seen['gpusched_agent_last_report_timestamp_seconds{node="a"}'] == 1.7e9
 
 
 def test_advice_is_counted_by_rule() -> None:

@@ -130,13 +130,32 @@ class HistoryFile:
                 self.clock.resume(os.pread(self._fd, MARK_BYTES, at))
             return
         if found.strip(b"\0"):
-            aside = path.with_name(f"{path.name}.other")
+            aside = _aside(path)
             log.warning("%s is no history of this version: it is %s now", path, aside.name)
             path.replace(aside)
             other, self._fd = self._fd, _open(path)
             os.close(other)
         os.posix_fallocate(self._fd, 0, size)
         os.pwrite(self._fd, head, 0)
+
+
+def remove(path: Path) -> list[Path]:
+    """Remove a history, and one that was set aside for it; those that there were.
+
+    Raises:
+        HistoryError: one cannot be removed.
+    """
+    found = [each for each in (path, _aside(path)) if each.exists()]
+    for each in found:
+        try:
+            each.unlink()
+        except OSError as error:
+            raise HistoryError(f"{each}: {error.strerror}") from None
+    return found
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.other")
 
 
 def rings(path: Path, clock: HistoryClock) -> list[Slot]:

@@ -8,7 +8,7 @@ from gpu_scheduler.agent.history.columns import Kind, Values
 from gpu_scheduler.agent.history.slot import Owner
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import ContainerUse
-from gpu_scheduler.core.model.units import MIB
+from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, milli_for_mib
 
 _HELD_BACK = frozenset({"thermal", "power-brake"})  # a power cap that its owner set is none
 
@@ -32,11 +32,14 @@ def of_devices(sample: Sample, uses: Collection[ContainerUse]) -> dict[Owner, Ro
     """Of devices and of shares; of what could not be read, nothing: a gap."""
     rows: dict[Owner, Row] = {}
     shares: dict[str, dict[Owner, tuple[float, float | None]]] = {}  # and use, by device
-    total = {device.facts.uuid: device_mib(device) for device in sample.devices}
+    usable = {device.facts.uuid: _usable_mib(device) for device in sample.devices}
     for use in uses:
         for each in use.uses:
-            size = total.get(each.uuid)
-            share = min(each.cap_mib / size, 1.0) if size else 0.0
+            size = usable.get(each.uuid)
+            # The very share that was given: the inverse of ``units.cap_mib``.
+            share = (
+                min(milli_for_mib(each.cap_mib, size), DEVICE_MILLI) / DEVICE_MILLI if size else 0
+            )
             if size:
                 of = shares.setdefault(each.uuid, {})
                 of[share_owner(use, each.uuid)] = (share, each.busy_ratio)
@@ -75,8 +78,15 @@ def container_owner(use: ContainerUse) -> Owner:
 
 def device_mib(device: DeviceSample) -> float | None:
     """Memory of a device, MiB; None: not known."""
+    return None if device.total_bytes is None else device.total_bytes / MIB
+
+
+def _usable_mib(device: DeviceSample) -> int | None:
+    """Of the memory of a device what can be given away, as GPUNode says it; None: not known."""
     memory = device.memory or device.facts.memory
-    return None if memory is None else memory.total_bytes / MIB
+    if memory is None:
+        return None
+    return max(0, memory.total_bytes - memory.reserved_bytes) // MIB
 
 
 def _above(owner: Owner, on_it: Mapping[Owner, tuple[float, float | None]]) -> float | None:

@@ -39,16 +39,30 @@ def self_test(output: Path | None) -> None:
         output.write_text(verdict.to_json())
 
 
+@command.command("processes")
+def processes() -> None:
+    """Who is on this node's GPUs now, as JSON: run in the agent's pod by kubectl gpu top gpus."""
+    from gpu_scheduler.agent.driver import DriverError
+    from gpu_scheduler.agent.process import processes_now
+    from gpu_scheduler.agent.settings import load
+
+    try:
+        click.echo(json.dumps(processes_now(load())))
+    except DriverError as error:
+        raise click.ClickException(str(error)) from None
+
+
 @command.command("history")
 @click.option("--json", "as_json", is_flag=True, help="All of it, for scripts.")
-def history(as_json: bool) -> None:
+@click.option("--remove", is_flag=True, help="Remove it from the node: before helm uninstall.")
+def history(as_json: bool, remove: bool) -> None:
     """Who used this node's GPUs, as the agent has kept it: run in its pod.
 
     BUSY is the share of time in which kernels ran, since the beginning; HOUR that of the last hour.
     """
     from gpu_scheduler.agent.history.history_file import HistoryError
     from gpu_scheduler.agent.history.summary import COLUMNS, cells
-    from gpu_scheduler.agent.process import kept_rows
+    from gpu_scheduler.agent.process import kept_rows, remove_history
     from gpu_scheduler.agent.settings import load
     from gpu_scheduler.cli.printed_table import PrintedTable
 
@@ -56,11 +70,13 @@ def history(as_json: bool) -> None:
     if not settings.history_folder:
         raise click.ClickException("no history is kept here: chart value agent.history.enabled")
     try:
+        if remove:
+            return click.echo("\n".join(f"removed {each}" for each in remove_history(settings)))
         rows = kept_rows(settings)
     except HistoryError as error:
         raise click.ClickException(str(error)) from None
     if as_json:
-        click.echo(json.dumps(rows))
-        return
+        return click.echo(json.dumps(rows))
     for line in PrintedTable(COLUMNS, [cells(row) for row in rows]).lines(headers=True):
         click.echo(line)
+    return None

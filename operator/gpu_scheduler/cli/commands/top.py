@@ -1,12 +1,20 @@
 """``kubectl gpu top``: who holds the GPUs, by device, node, job or project."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gpu_scheduler.cli.shown import output_option, say
-from gpu_scheduler.cli.where import ClusterOptions, of_cluster
+from gpu_scheduler.cli.shown import output_option, print_table, print_value, say
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster, operator_namespace_option
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gpu_scheduler.cli.where import ClusterAccess
+
+    Show = Callable[[ClusterAccess, datetime], None]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,10 +48,38 @@ def command() -> None:
 
 
 @command.command("gpus")
+@click.option(
+    "--processes",
+    is_flag=True,
+    help="The processes on them instead, with their containers; for who may exec in agents' pods.",
+)
+@operator_namespace_option
 @_shown
-def gpus(where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
+def gpus(
+    where: ClusterOptions,
+    output: str,
+    watch: bool,
+    interval: float,
+    processes: bool,
+    operator_namespace: str,
+) -> None:
     """A bar for each GPU: how much of it is held, by whom, and what of that is used."""
-    _look("gpus", where, output, watch, interval)
+    if not processes:
+        return _look("gpus", where, output, watch, interval)
+
+    def show(cluster: "ClusterAccess", now: "datetime") -> None:
+        from gpu_scheduler.cli.holders import processes as of_processes
+        from gpu_scheduler.cli.one_pod.kubectl import output_of
+
+        view = of_processes.read(cluster, operator_namespace, partial(output_of, where))
+        if output in ("json", "yaml"):
+            return print_value(view.to_json(), output)
+        print_table(of_processes.table(view), wide=output == "wide")
+        for said in view.missing:
+            say(said)
+        return None
+
+    return _again(show, where, output, watch, interval)
 
 
 @command.command("nodes")
@@ -72,19 +108,27 @@ def projects(where: ClusterOptions, output: str, watch: bool, interval: float) -
 
 
 def _look(what: str, where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
+    def show(cluster: "ClusterAccess", now: "datetime") -> None:
+        from gpu_scheduler.cli.holders import lines as top_lines
+        from gpu_scheduler.cli.holders import read as top_read
+
+        view = top_read.read(cluster, projects=what == "projects")
+        top_lines.show(what, view, output, now)
+
+    _again(show, where, output, watch, interval)
+
+
+def _again(show: "Show", where: ClusterOptions, output: str, watch: bool, interval: float) -> None:
+    """Show it once, or until Ctrl-C."""
     import sys
     import time
     from datetime import UTC, datetime
 
-    from gpu_scheduler.cli.holders import lines as top_lines
-    from gpu_scheduler.cli.holders import read as top_read
-
     with where.cluster() as cluster:
         while True:
-            view = top_read.read(cluster, projects=what == "projects")
             if watch and sys.stdout.isatty():
                 click.clear()
-            top_lines.show(what, view, output, datetime.now(UTC))
+            show(cluster, datetime.now(UTC))
             if not watch:
                 return
             try:

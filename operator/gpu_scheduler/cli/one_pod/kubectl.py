@@ -45,6 +45,15 @@ def output_of(where: ClusterOptions, arguments: Sequence[str]) -> bytes:
     return done.stdout
 
 
+def line_of(where: ClusterOptions, arguments: Sequence[str]) -> list[str]:
+    """What to run for this, on the same cluster.
+
+    Raises:
+        Failed: there is no kubectl.
+    """
+    return [_program(where, arguments), *where.kubectl(), *arguments]
+
+
 def _program(where: ClusterOptions, arguments: Sequence[str]) -> str:
     program = shutil.which("kubectl")
     if program is None:

@@ -26,7 +26,7 @@ def of_job(job: Body) -> UsedWorkload | None:
         type=text(job, "spec", "type") or "training",
         runs=status.get("phase") not in ("Succeeded", "Failed"),
         gpu_seconds=whole(usage.get("gpuSeconds")),
-        used_gpu_seconds=whole(usage.get("busyGPUSeconds")),
+        used_gpu_seconds=whole(usage.get("usedGPUSeconds")),
         busy=BusyFigures(
             mean=mean, p50=percent(usage.get("p50Percent")), p95=percent(usage.get("p95Percent"))
         ),
@@ -47,7 +47,7 @@ def together(recorded: UsedWorkload | None, of_status: UsedWorkload | None) -> U
     return replace(
         recorded,
         gpu_seconds=_first(of_status.gpu_seconds, recorded.gpu_seconds),
-        used_gpu_seconds=of_status.used_gpu_seconds,
+        used_gpu_seconds=_first(of_status.used_gpu_seconds, recorded.used_gpu_seconds),
         busy=replace(
             recorded.busy,
             mean=_first(sums.mean, recorded.busy.mean),

@@ -8,9 +8,9 @@ from typing import Any
 from gpu_scheduler.cli.holders.held import gpus
 from gpu_scheduler.cli.printed_table import PrintedTable
 from gpu_scheduler.cli.use.amounts import UNKNOWN, between, duration, hours
-from gpu_scheduler.cli.use.saving import give_back
 from gpu_scheduler.cli.use.values import rfc3339
 from gpu_scheduler.cli.use.workload import UsedWorkload
+from gpu_scheduler.usage.giving_back import give_back
 
 _COLUMNS = ("NAMESPACE/NAME", "PROJECT", "TYPE", "GPU", "IDLE", "GPU-HOURS", "GIVES THEM BACK")
 
@@ -38,7 +38,7 @@ class IdleWork:
             "idleSince": rfc3339(self.use.idle_since),
             "idleSeconds": round(self.seconds),
             "gpuHoursWasted": round(self.wasted_gpu_hours, 4),
-            "command": give_back(self.use),
+            "command": _gives_back(self.use),
         }
 
 
@@ -63,6 +63,10 @@ def idle_table(found: Iterable[IdleWork]) -> PrintedTable:
     for each in found:
         use = each.use
         cells = [use.key, use.project or UNKNOWN, use.type or UNKNOWN, gpus(use.milli)]
-        figures = [duration(each.seconds), hours(each.wasted_gpu_hours), give_back(use)]
+        figures = [duration(each.seconds), hours(each.wasted_gpu_hours), _gives_back(use)]
         table.rows.append([*cells, *figures])
     return table
+
+
+def _gives_back(use: UsedWorkload) -> str:
+    return give_back(use.kind, use.namespace, use.name)

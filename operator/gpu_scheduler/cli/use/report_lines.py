@@ -20,7 +20,7 @@ from gpu_scheduler.cli.use.saving import saving
 from gpu_scheduler.cli.use.workload import UsedWorkload
 
 _ADVICE = 2  # told in full: the report is one screen
-FORMULA = "GPU-hours used ÷ held: the mean of busy, weighted by share"
+FORMULA = "GPU-hours used ÷ held; used is time with kernels, at most the share"
 
 
 def rows(report: RunReport) -> list[tuple[str, str]]:

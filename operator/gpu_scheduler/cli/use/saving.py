@@ -1,4 +1,4 @@
-"""What advice would save, and the line that gives the GPUs of a workload back. Pure."""
+"""What advice would save. Pure."""
 
 import re
 import shlex
@@ -7,22 +7,6 @@ from gpu_scheduler.cli.use.amounts import between
 from gpu_scheduler.cli.use.workload import AdviceFigures, UsedWorkload
 
 GIVES_ALL_BACK = ("GPU_IDLE", "GPU_NEVER_USED")
-_SCALED = ("Deployment", "StatefulSet", "ReplicaSet")
-_SUSPENDED = ("Job", "CronJob")
-
-
-def give_back(workload: UsedWorkload) -> str:
-    """The command that gives its GPUs back and keeps it, where that can be."""
-    kind, name, there = workload.kind, workload.name, f"-n {workload.namespace}"
-    if kind == "GPUJob":
-        return f"kubectl gpu suspend {there} {name}"
-    word = f"{kind.lower()}/{name}"
-    if kind in _SCALED:
-        return f"kubectl scale {there} {word} --replicas=0"
-    if kind in _SUSPENDED:
-        patch = '{"spec":{"suspend":true}}'
-        return f"kubectl patch {there} {word} --type=merge -p '{patch}'"
-    return f"kubectl delete {there} {word}"
 
 
 def saved_milli(workload: UsedWorkload, advice: AdviceFigures) -> int | None:

@@ -72,7 +72,7 @@ class UsedWorkload:
         pods: that hold GPUs, or held some.
         milli: milli-GPU that it holds; of one that ended: held at most.
         gpu_seconds: GPUs × seconds that it held; None: not known.
-        used_gpu_seconds: of these with its kernels; None: as ``busy.mean`` says.
+        used_gpu_seconds: of these used: time with its kernels, at most the share; None: not known.
         idle_since: no kernel of it was seen since then; None: it is not idle, or nobody knows.
         idle_seconds: in all, where that is told.
         observed_at: of which moment the figures are.
@@ -114,18 +114,15 @@ class UsedWorkload:
 
     @property
     def used_gpu_hours(self) -> float | None:
-        """GPU-hours held × mean of busy."""
-        if self.used_gpu_seconds is not None:
-            return self.used_gpu_seconds / _HOUR
-        held, mean = self.held_gpu_hours, self.busy.mean
-        return None if held is None or mean is None else held * mean / 100
+        """Of these used: time with its kernels, at most the share, as the bars of ``top`` show."""
+        return None if self.used_gpu_seconds is None else self.used_gpu_seconds / _HOUR
 
     @property
     def efficiency_percent(self) -> int | None:
-        """GPU-hours used ÷ held, which is the mean of busy weighted by share."""
+        """GPU-hours used ÷ held; None: one of them is not known."""
         held, used = self.held_gpu_hours, self.used_gpu_hours
         if not held or used is None:
-            return self.busy.mean
+            return None
         return min(100, round(100 * used / held))
 
 
@@ -152,6 +149,7 @@ def _workload(namespace: str, body: Body, observed: datetime | None) -> UsedWork
         started_at=moment(body.get("startedAt")),
         ended_at=moment(body.get("endedAt")),
         gpu_seconds=whole(body.get("gpuSeconds")),
+        used_gpu_seconds=whole(body.get("usedGPUSeconds")),
         busy=BusyFigures(**{key: percent(busy.get(key)) for key in ("now", "mean", "p50", "p95")}),
         memory=MemoryFigures(**{key: whole(memory.get(key)) for key in ("now", "peak", "cap")}),
         host=HostFigures(

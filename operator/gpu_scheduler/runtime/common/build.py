@@ -15,8 +15,10 @@ from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.jobs.share_form import lacks
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
+from gpu_scheduler.limits.shared_look import SharedLook
 from gpu_scheduler.runtime.common.events import WRITERS, Events
 from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.runtime.common.pending import SECONDS, Pending, pending
 from gpu_scheduler.runtime.common.quarantine import Quarantine, warn
 from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.common.settings import OperatorSettings
@@ -42,6 +44,7 @@ class CommonParts:
         queue: GPUJobs whose Jobs are to be looked at.
         events: what users are told.
         plan: what the last plan said.
+        pending: what waits, for figures.
         usage_keys: with which agents are asked.
     """
 
@@ -53,6 +56,7 @@ class CommonParts:
     queue: WorkQueue[JobKey]
     events: Events
     plan: LastPlan
+    pending: SharedLook[Pending]
     usage_keys: UsageKeys
 
     @property
@@ -86,6 +90,7 @@ def build(
         now=clock.stamp,
     )
     quarantine = Quarantine(state, warn(events), clock=clock.monotonic)
+    plan = LastPlan(state, quarantine)
     return CommonParts(
         client,
         settings,
@@ -94,6 +99,7 @@ def build(
         state,
         queue=WorkQueue(most_of_one=_MOST_OF_ONE),
         events=events,
-        plan=LastPlan(state, quarantine),
+        plan=plan,
+        pending=SharedLook(lambda: pending(state, plan), SECONDS, clock.monotonic),
         usage_keys=UsageKeys(),
     )

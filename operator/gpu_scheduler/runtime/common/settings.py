@@ -44,6 +44,19 @@ class OperatorSettings(BaseModel):
     report_port: int = Field(0, ge=0, le=65535, description="Reports of pods; 0 = off.")
     report_host: str = Field("0.0.0.0", description="Address that the report port listens on.")
     report_url: str = Field("", description="Where pods reach that port, as far as /reports.")
+    dashboard_port: int = Field(
+        0, ge=0, le=65535, description="The dashboard, on 127.0.0.1 of the pod; 0 = off."
+    )
+    dashboard_tls_folder: str = Field(
+        "", description="Holds the dashboard's tls.crt and tls.key; empty = no certificate."
+    )
+    dashboard_tls_port: int = Field(
+        8443, ge=1, le=65535, description="The dashboard on all addresses, with that certificate."
+    )
+    dashboard_folder: str = Field("", description="The dashboard's built front end; empty = none.")
+    dashboard_actions: bool = Field(
+        False, description="Users may suspend and resume GPUJobs there, by their own rights."
+    )
     dump_socket: str = Field(
         "", description="Unix socket that kubectl gpu dump reads in this pod; empty = none."
     )

@@ -6,6 +6,7 @@ from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.status.class_status import ClassStatuses
 from gpu_scheduler.runtime.status.job_statuses import JobStatuses
+from gpu_scheduler.runtime.status.pod_advice import PodAdvice
 from gpu_scheduler.runtime.status.pod_conditions import PodConditions
 from gpu_scheduler.runtime.status.pod_warnings import PodWarnings
 from gpu_scheduler.runtime.status.project_status import ProjectStatuses
@@ -19,6 +20,7 @@ def build(
     preemption: Preemptor,
     context: Callable[[GPUJobRecord], JobContext],
     hurried: Callable[[], bool],
+    pod_advice: PodAdvice,
 ) -> StatusWriter:
     """Make it.
 
@@ -27,6 +29,7 @@ def build(
         preemption: knows who gave way to whom.
         context: what the parts know of a job that no object says.
         hurried: whether placements are on their way, which come first.
+        pod_advice: what to change about pods that ask by themselves.
     """
     state, events, plan = common.state, common.events, common.plan
     clock, stamp = common.clock.monotonic, common.clock.stamp
@@ -42,6 +45,7 @@ def build(
         ),
         PodConditions(state, events, lambda: plan.waits, clock=clock, now=stamp),
         PodWarnings(state, events, now=stamp),
+        pod_advice,
         ProjectStatuses(state, plan, now=stamp),
         ClassStatuses(state, now=stamp),
     )

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.common.work_name import GPUJOB
+from gpu_scheduler.runtime.usage.kept_work import Advised
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.state.changes import Changes
 
@@ -24,11 +25,22 @@ class AdviceTold:
         self._events = events
         self._changes = changes
         self._told: dict[str, tuple[Advice, ...]] = {}
-        self._said: dict[tuple[str, str], float] = {}  # Events, by work and rule
+        self._said: dict[str, dict[str, float]] = {}  # Events, by work and rule
 
     def of(self, key: str) -> Sequence[Advice] | None:
         """What was told of a work; None: it was not looked at."""
         return self._told.get(key)
+
+    def take_over(self, key: str, advised: Advised) -> None:
+        """Go on from what another leader told of a work."""
+        if advised.advice:  # else its status may say some that this leader did not live to write
+            self._told[key] = tuple(advised.advice)
+        self._said[key] = dict(advised.events)
+
+    def events(self, key: str, now: float) -> Mapping[str, float]:
+        """By rule, when an Event of the last day spoke of a work (epoch seconds)."""
+        said = self._said.get(key, {})
+        return {rule: at for rule, at in said.items() if 0 <= now - at < _AGAIN_SECONDS}
 
     def take(self, work: LiveWork, found: Sequence[Advice], now: float) -> None:
         """Tell what is new; ``now``: epoch seconds."""
@@ -44,10 +56,9 @@ class AdviceTold:
             self._say(work, found[0], now)
 
     def _say(self, work: LiveWork, advice: Advice, now: float) -> None:
-        of = work.name.key, advice.rule
-        if now - self._said.get(of, -_AGAIN_SECONDS) < _AGAIN_SECONDS:
+        if advice.rule in self.events(work.name.key, now):
             return
-        self._said[of] = now
+        self._said.setdefault(work.name.key, {})[advice.rule] = now
         pod, _ = work.pods[0]
         is_job = work.name.kind == GPUJOB
         about = InvolvedObject.of_job(work.job) if is_job else InvolvedObject.of_pod(pod)
@@ -56,7 +67,7 @@ class AdviceTold:
     def keep(self, keys: Collection[str]) -> None:
         """Forget all other work."""
         self._told = {key: each for key, each in self._told.items() if key in keys}
-        self._said = {of: at for of, at in self._said.items() if of[0] in keys}
+        self._said = {key: each for key, each in self._said.items() if key in keys}
 
 
 def _stood(work: LiveWork, rule: str) -> bool:

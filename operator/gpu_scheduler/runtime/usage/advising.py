@@ -4,14 +4,19 @@ Of work with several shares the fullest one stands for all where memory is judge
 where time is; whoever holds several devices in a pod is judged by its first one alone.
 """
 
+from statistics import fmean
+
 from gpu_scheduler.core.model.catalogue import Catalogue
+from gpu_scheduler.runtime.common.work_name import GPUJOB
+from gpu_scheduler.runtime.usage.earlier_runs import workers_of
+from gpu_scheduler.runtime.usage.kept_work import Advised
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus
-from gpu_scheduler.usage.advice.finding import Finding
-from gpu_scheduler.usage.advice.headline import Headline, settle
+from gpu_scheduler.usage.advice.finding import Finding, RuleName
+from gpu_scheduler.usage.advice.headline import SILENCE, Headline, settle
 from gpu_scheduler.usage.advice.memory import takes_all
 from gpu_scheduler.usage.advice.oversized import p95_of
 from gpu_scheduler.usage.advice.rules import advise
-from gpu_scheduler.usage.advice.work import Member, Work
+from gpu_scheduler.usage.advice.work import EarlierRun, Member, Work
 
 _MICRO = 1_000_000
 
@@ -26,7 +31,12 @@ class Adviser:
         self._first: dict[str, Finding] = {}  # as it was found last, while its headline stands
 
     def findings(
-        self, work: LiveWork, model: str, price: float | None, now: float
+        self,
+        work: LiveWork,
+        model: str,
+        price: float | None,
+        now: float,
+        earlier: EarlierRun | None = None,
     ) -> list[tuple[Finding, float]]:
         """What to change about it, the headline first, and since when it is said.
 
@@ -35,10 +45,11 @@ class Adviser:
             model: product name of its devices.
             price: of one of them for an hour; None: not known.
             now: epoch seconds.
+            earlier: the same program with fewer workers.
         """
         if not work.shares:
             return []
-        found = advise(judged(work, model, price, self._idle_seconds))
+        found = advise(judged(work, model, price, self._idle_seconds, earlier))
         headline = settle(self._headlines.get(work.name.key), found, now)
         if headline is None:
             return []
@@ -53,13 +64,35 @@ class Adviser:
         others = [(each, now) for each in found if each.rule != rule]
         return [(self._first[key], since), *others] if key in self._first else others
 
+    def take_over(self, key: str, advised: Advised) -> None:
+        """Go on from what another leader said of a work."""
+        if not advised.since:
+            return
+        if not advised.advice:
+            self._headlines[key] = SILENCE, advised.since
+            return
+        first = advised.advice[0]
+        if first.rule in RuleName.__members__:
+            self._headlines[key] = first.rule, advised.since
+            self._first[key] = Finding(RuleName(first.rule), first.message, first.command)
+
+    def since(self, key: str) -> float:
+        """When its headline, or silence after one, began, epoch seconds; 0: there never was one."""
+        return self._headlines.get(key, (SILENCE, 0.0))[1]
+
     def keep(self, works: dict[str, LiveWork]) -> None:
         """Forget all others."""
         self._headlines = {key: each for key, each in self._headlines.items() if key in works}
         self._first = {key: each for key, each in self._first.items() if key in works}
 
 
-def judged(work: LiveWork, model: str, price: float | None, idle_seconds: float) -> Work:
+def judged(
+    work: LiveWork,
+    model: str,
+    price: float | None,
+    idle_seconds: float,
+    earlier: EarlierRun | None = None,
+) -> Work:
     """What the rules are asked about; see ``Adviser.findings``."""
     shares = work.shares
     fullest = max(shares, key=lambda share: share.totals.peak_mib)
@@ -85,7 +118,10 @@ def judged(work: LiveWork, model: str, price: float | None, idle_seconds: float)
         refused=sum(share.totals.refused for share in shares),
         windows=busiest.windows or (),
         takes_all=takes_all(fullest.first_minute_mib, fullest.cap_mib, fullest.windows or ()),
-        members=_members(work) if len(work.pods) > 1 else (),
+        members=_members(work) if len(work.pods) > 1 and _in_step(work) else (),
+        workers=workers_of(work.job) if earlier is not None else 1,
+        means=_means(work) if earlier is not None else (),
+        earlier=earlier,
         idle_timeout=idle_seconds,
         price=price,
     )
@@ -97,12 +133,33 @@ def price_of(catalogue: Catalogue, model: str) -> float | None:
     return None if kind is None or kind.cost_micro is None else kind.cost_micro / _MICRO
 
 
+def _in_step(work: LiveWork) -> bool:
+    """Whether its pods do the same and wait for each other; of who asks by itself nobody knows."""
+    spec = work.job.said or work.job.spec
+    if work.name.kind != GPUJOB or spec is None:
+        return True
+    if spec.roles is not None:
+        return len(spec.roles) == 1 and spec.gang is not False
+    return spec.gang is True and spec.sweep is None
+
+
 def _members(work: LiveWork) -> list[Member]:
     return [
         Member(pod.name, tuple(each.busy_mean for each in shares[0].windows or ()))
         for pod, shares in work.pods
         if shares
     ]
+
+
+def _means(work: LiveWork) -> list[float | None]:
+    """Of all its shares, window by window from the last one back; None: not known of one."""
+    shares = [share.windows or () for share in work.shares]
+    found: list[float | None] = []
+    for back in range(1, min(map(len, shares), default=0) + 1):
+        means = [windows[-back].busy_mean for windows in shares]
+        known = [each for each in means if each is not None]
+        found.insert(0, fmean(known) if len(known) == len(means) else None)
+    return found
 
 
 def _capability(text: str) -> float | None:

@@ -5,22 +5,29 @@ from dataclasses import dataclass
 
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.runtime.common.build import CommonParts, Loop
+from gpu_scheduler.runtime.common.observations import Observations
+from gpu_scheduler.runtime.informers.event_handlers import PodFollower
 from gpu_scheduler.runtime.usage.agent_addresses import AgentAddresses
 from gpu_scheduler.runtime.usage.asking import AgentAsker
+from gpu_scheduler.runtime.usage.charting.chart_keeper import ChartKeeper
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.runtime.usage.sums import job_usage
+from gpu_scheduler.runtime.usage.work_times import WorkTimes
 
 
 @dataclass(frozen=True, slots=True)
 class UsageParts:
-    """Nothing runs where agents are not asked.
+    """Where agents are not asked, only what needs none of them runs.
 
     Attributes:
         addresses: of agents; follows the pods.
         seen: what they said.
         cluster: the figures for metrics.
+        minute: what is looked at once a minute.
+        charts: of the cluster and of projects.
+        times: how long work waits and runs.
     """
 
     addresses: AgentAddresses
@@ -28,6 +35,13 @@ class UsageParts:
     cluster: ClusterUses
     asker: AgentAsker | None
     minute: Minute
+    charts: ChartKeeper
+    times: WorkTimes
+
+    @property
+    def followers(self) -> Sequence[PodFollower]:
+        """Those who are told of each pod."""
+        return self.addresses, self.minute.gpu_seconds, self.times
 
     def of_job(self, uid: str) -> JobUsage | None:
         """What a GPUJob did with its GPUs; None: no agent has said."""
@@ -37,11 +51,11 @@ class UsageParts:
     def loops(self) -> Sequence[Loop]:
         """Those that run."""
         if self.asker is None:
-            return ()
-        return (self.asker.run, self.minute.run, self.cluster.run)
+            return (self.times.run,)
+        return (self.times.run, self.asker.run, self.minute.run, self.charts.run)
 
 
-def build(common: CommonParts) -> UsageParts:
+def build(common: CommonParts, observations: Observations) -> UsageParts:
     """Make them."""
     settings, clock = common.settings, common.clock
     addresses = AgentAddresses(settings.lease_namespace)
@@ -50,4 +64,13 @@ def build(common: CommonParts) -> UsageParts:
     if settings.agent_port:
         asker = AgentAsker(addresses, common.usage_keys, settings.agent_port, seen, clock.monotonic)
     minute = Minute(common, seen)
-    return UsageParts(addresses, seen, ClusterUses(common, seen, minute), asker, minute)
+    cluster = ClusterUses(common, seen, minute)
+    return UsageParts(
+        addresses,
+        seen,
+        cluster,
+        asker,
+        minute,
+        ChartKeeper(common, cluster),
+        WorkTimes(common.state, observations),
+    )

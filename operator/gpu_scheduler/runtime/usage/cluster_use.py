@@ -1,75 +1,55 @@
-"""The cluster's figures for metrics: made every ten seconds, kept in between."""
+"""The cluster's figures for metrics: made when somebody asks, and shared by who asks meanwhile."""
 
-import asyncio
-from collections import Counter
-from typing import NoReturn
-
-from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.limits.in_pieces import in_pieces
+from gpu_scheduler.limits.shared_look import SharedLook
 from gpu_scheduler.runtime.common.build import CommonParts
-from gpu_scheduler.runtime.usage.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
-from gpu_scheduler.runtime.usage.where_gpus_are import LEAST_MILLI, gpus_by_state
+from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus, live_works
 from gpu_scheduler.usage.figures import ClusterUse, WorkUse
 
-PERIOD_SECONDS = 10.0
-_Of = tuple[str, str]  # project and type
+_SECONDS = 0.5  # that a look may be old for who asks; the text of /metrics adds its own second
 
 
 class ClusterUses:
-    """Looks for ever."""
+    """``await look()`` is how it is now."""
 
     def __init__(self, common: CommonParts, seen: SeenUse, minute: Minute) -> None:
-        """Nothing is known yet; ``minute`` knows what to change about work."""
+        """``minute`` knows what to change about work, and counts GPU-seconds."""
         self._common = common
         self._seen = seen
         self._minute = minute
-        self._held: Counter[_Of] = Counter()  # milli-GPU × seconds
-        self._idle: Counter[_Of] = Counter()
-        self._at = 0.0
-        self._known = ClusterUse()
+        self.look = SharedLook(self._look, _SECONDS, common.clock.monotonic)
 
-    def known(self) -> ClusterUse:
-        """As it was seen last."""
-        return self._known
-
-    async def run(self) -> NoReturn:
-        """Look every ten seconds."""
-        while True:
-            await asyncio.sleep(PERIOD_SECONDS)
-            try:
-                await self.look()
-            except Exception:
-                unexpected("usage", "the cluster's figures")
-
-    async def look(self) -> None:
-        """Look now, in pieces."""
+    async def _look(self) -> ClusterUse:
+        """In pieces."""
         state, settings = self._common.state, self._common.settings
         now = self._common.clock.monotonic()
-        passed = min(now - self._at, 2 * PERIOD_SECONDS) if self._at else 0.0
-        self._at = now
+        pending = await self._common.pending()
         works = await live_works(state, self._seen, now)
-        shown = [self._work(work, passed) async for work in in_pieces(works.values())]
-        self._known = ClusterUse(
+        return ClusterUse(
             gpus=await gpus_by_state(
                 state,
                 self._seen,
                 now,
                 idle_seconds=settings.idle_seconds,
-                least_milli=LEAST_MILLI,
+                piece_milli=pending.piece_milli,
             ),
-            work=shown,
-            gpu_seconds={of: gpus(round(milli)) for of, milli in self._held.items()},
-            idle_gpu_seconds={of: gpus(round(milli)) for of, milli in self._idle.items()},
+            work=[self._work(work) async for work in in_pieces(works.values())],
+            gpu_seconds=self._minute.gpu_seconds.held(),
+            idle_gpu_seconds=self._minute.gpu_seconds.idle(),
             silent_agents=self._seen.silent_agents(),
+            heard=self._heard(),
         )
 
-    def _work(self, work: LiveWork, passed: float) -> WorkUse:
-        of, idle = (str(work.project), str(work.type)), work.idle_seconds()
-        self._held[of] += round(work.milli * passed)
-        if idle is not None and idle >= self._common.settings.idle_seconds:
-            self._idle[of] += round(work.milli * passed)
+    def _heard(self) -> dict[str, float]:
+        """Our own clock says when: a node's may be wrong."""
+        clock = self._common.clock
+        ahead = clock.now() - clock.monotonic()
+        return {node: ahead + at for node, at in self._seen.heard().items()}
+
+    def _work(self, work: LiveWork) -> WorkUse:
         cpu = work.of_containers("cpu_milli")
         return WorkUse(
             namespace=work.namespace,
@@ -77,11 +57,13 @@ class ClusterUses:
             project=str(work.project),
             type=str(work.type),
             gpus=gpus(work.milli),
+            used=work.used(),
+            requested_gpus=work.requested_gpus(),
             busy=work.busy(),
             memory_mib=work.summed("memory_mib"),
             memory_limit_mib=work.summed("cap_mib"),
             cpu_cores=None if cpu is None else cpu / 1000,
             ram_mib=work.of_containers("ram_mib"),
-            idle_seconds=idle,
+            idle_seconds=work.idle_seconds(),
             advice=self._minute.headlines.get(work.name.key, ""),
         )

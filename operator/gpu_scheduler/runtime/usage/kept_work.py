@@ -1,14 +1,15 @@
 """What is remembered of a workload from minute to minute, and after it has ended."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from gpu_scheduler.api.advice import Advice
+from gpu_scheduler.api.advice import MOST_RULES, Advice, AdviceEvent
 from gpu_scheduler.api.gpuusage import Busy, HostUse, Memory, Workload
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve
-from gpu_scheduler.runtime.usage.sums import mean, p50, percent
+from gpu_scheduler.runtime.usage.sums import mean, p50, percent, used_gpu_seconds
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.usage.advice.oversized import p95_of
@@ -23,6 +24,40 @@ _KINDS = {
     "pod": "Pod",
     "gang": "Gang",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """What is said of a workload. Times are epoch seconds.
+
+    Attributes:
+        advice: what to change, the headline first.
+        since: when the headline, or silence after one, began; 0: nothing was ever said.
+        events: by rule, when one spoke of it in the last day.
+    """
+
+    advice: Sequence[Advice] = ()
+    since: float = 0.0
+    events: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, shown: Workload) -> "Advised":
+        """As an object has it; one of a version before dates its advice alone."""
+        first = shown.advice[0] if shown.advice else None
+        since = epoch_seconds(shown.advice_since or (first and first.since) or "")
+        events = {each.rule: epoch_seconds(each.at) for each in shown.advice_events or ()}
+        if first is not None and shown.advice_events is None:
+            events[first.rule] = since
+        return cls(tuple(shown.advice), since, events)
+
+    def shown(self) -> dict[str, object]:
+        """As an object says it."""
+        events = [AdviceEvent(rule=rule, at=stamp(at)) for rule, at in sorted(self.events.items())]
+        return {
+            "advice": list(self.advice),
+            "advice_since": stamp(self.since) if self.since else None,
+            "advice_events": events[:MOST_RULES] or None,
+        }
 
 
 @dataclass(slots=True)
@@ -63,13 +98,13 @@ class KeptWork:
         ended = epoch_seconds(shown.ended_at or "")
         return cls(shown, curve=LifeCurve.of(shown.curve), ended=ended)
 
-    def update(self, work: LiveWork, totals: Totals, advice: list[Advice], now: float) -> None:
+    def update(self, work: LiveWork, totals: Totals, advised: Advised | None, now: float) -> None:
         """It holds GPUs now.
 
         Args:
             work: what runs.
             totals: of all its shares since it began, those that have ended too.
-            advice: what to change about it.
+            advised: what to change about it; None: nobody has looked, so it is what it was.
             now: epoch seconds.
         """
         self.ended = 0.0
@@ -93,11 +128,12 @@ class KeptWork:
                 "ended_at": None,
                 "host": _host(work),
                 "idle_since": stamp(now - idle) if idle and idle >= _IDLE_SECONDS else None,
-                "advice": advice,
                 "busy": _busy(self.totals, work.busy()),
                 "memory_mib": _memory(work, self.totals),
                 "gpu_seconds": round(self.totals.held_gpu_seconds),
+                "used_gpu_seconds": used_gpu_seconds(self.totals),
                 "curve": self.curve.shown(),
+                **(advised.shown() if advised is not None else {}),
             }
         )
 
@@ -136,6 +172,9 @@ class KeptWork:
                     }
                 ),
                 "gpu_seconds": max(round(self.totals.held_gpu_seconds), self.shown.gpu_seconds),
+                "used_gpu_seconds": _most(
+                    used_gpu_seconds(self.totals), self.shown.used_gpu_seconds
+                ),
             }
         )
 
@@ -151,6 +190,10 @@ def stamp(now: float) -> str:
 
 def _started(work: LiveWork) -> float:
     return min((each for pod, _ in work.pods if (each := epoch_seconds(pod.started))), default=0.0)
+
+
+def _most(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)
 
 
 def _percent(part: float, of: float) -> int:

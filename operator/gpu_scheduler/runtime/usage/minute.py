@@ -11,9 +11,12 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.common.work_name import GPUJOB
+from gpu_scheduler.runtime.status.pod_advice import PodAdvice
 from gpu_scheduler.runtime.usage.advice_told import AdviceTold
 from gpu_scheduler.runtime.usage.advising import Adviser, price_of
-from gpu_scheduler.runtime.usage.kept_work import KeptWork, stamp
+from gpu_scheduler.runtime.usage.earlier_runs import EarlierRuns, comparable, workers_of
+from gpu_scheduler.runtime.usage.gpu_seconds import GpuSeconds
+from gpu_scheduler.runtime.usage.kept_work import Advised, KeptWork, stamp
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.runtime.usage.sums import job_usage
 from gpu_scheduler.runtime.usage.usage_objects import UsageObjects
@@ -29,16 +32,21 @@ class Minute:
         self._common = common
         self._seen = seen
         self._adviser = Adviser(common.settings.idle_seconds)
+        self._earlier = EarlierRuns()
         self.told = AdviceTold(common.events, common.state.changes)
+        self.pod_advice = PodAdvice(common.state, clock=common.clock.monotonic)
         self.objects = UsageObjects(
             common.client, common.clock, terminating=common.state.terminating, over=self._over
+        )
+        self.gpu_seconds = GpuSeconds(
+            common.state, common.settings.idle_seconds, common.clock.monotonic
         )
         self.headlines: Mapping[str, str] = {}
         """The rule that stands at the head of what is said of work, by its key."""
 
     async def run(self) -> NoReturn:
         """Look for ever."""
-        await self.objects.restore()
+        await self.restore()
         while True:
             try:
                 await self.look()
@@ -48,6 +56,18 @@ class Minute:
                 unexpected("usage", "all work")
             await asyncio.sleep(self._common.settings.usage_seconds)
 
+    async def restore(self) -> None:
+        """Go on from what another leader wrote.
+
+        Raises:
+            NotLeader: the fence has closed.
+        """
+        await self.objects.restore()
+        for key, shown in self.objects.held():
+            advised = Advised.of(shown)
+            self._adviser.take_over(key, advised)
+            self.told.take_over(key, advised)
+
     async def look(self) -> None:
         """Look now.
 
@@ -56,20 +76,27 @@ class Minute:
         """
         now = self._common.clock.monotonic()
         works = await live_works(self._common.state, self._seen, now)
+        await self.gpu_seconds.settle(works.values())
+        await self._look_for_earlier_runs(works)
         headlines: dict[str, str] = {}
 
-        def told(work: LiveWork, now: float) -> list[Advice]:
-            found = self._advice(work, now)
-            if work.shares:
-                self.told.take(work, found, now)
+        def told(work: LiveWork, now: float) -> Advised | None:
+            if not work.shares:
+                return None
+            key, found = work.name.key, self._advice(work, now)
+            self.told.take(work, found, now)
+            if work.name.kind != GPUJOB:
+                pods = [pod for pod, _ in work.pods]
+                self.pod_advice.take(pods, found[0] if found else None)
             if found:
-                headlines[work.name.key] = found[0].rule
-            return found
+                headlines[key] = found[0].rule
+            return Advised(found, self._adviser.since(key), self.told.events(key, now))
 
-        over = await self.objects.update(works, self._seen.ended, told)
+        over = await self.objects.update(works, self._seen.sums, told)
         self.headlines = headlines
         self._tell_statuses(over)
         self._adviser.keep(works)
+        self.pod_advice.keep({pod.uid for work in works.values() for pod, _ in work.pods})
         self.told.keep(works.keys() | self.objects.lately())
         self._seen.keep_ended(works.keys() | self.objects.lately())
         await self.objects.write()
@@ -92,14 +119,24 @@ class Minute:
 
         self._common.state.changes.touch_statuses(changed)
 
+    async def _look_for_earlier_runs(self, works: Mapping[str, LiveWork]) -> None:
+        devices = self._common.state.nodes.agents.devices
+        one_model = len({each.model for there in devices.values() for each in there}) <= 1
+        jobs = (work.job for work in works.values() if work.name.kind == GPUJOB)
+        if any(workers_of(job) > 1 and comparable(job, one_model=one_model) for job in jobs):
+            known = self._common.state.gpujobs.values()
+            await self._earlier.look(known, self._common.clock.now(), one_model=one_model)
+
     def _advice(self, work: LiveWork, now: float) -> list[Advice]:
         model = self._model(work)
         price = price_of(self._common.state.classes.catalogue, model)
+        earlier = self._earlier.of(work.job) if work.name.kind == GPUJOB else None
+        found = self._adviser.findings(work, model, price, now, earlier)
         return [
             Advice(
                 rule=str(each.rule), since=stamp(since), message=each.message, command=each.command
             )
-            for each, since in self._adviser.findings(work, model, price, now)[:MOST]
+            for each, since in found[:MOST]
         ]
 
     def _model(self, work: LiveWork) -> str:

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.pods.pod import PodRecord
-from gpu_scheduler.usage.answer import AgentUsage, ShareUse, Totals
+from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, ShareUse, Totals
 
+_NOTHING = Totals()
 _Place = tuple[str, str]  # container and device
 STALE_SECONDS = 45.0  # after which what was said is no figure of this moment
 
@@ -23,6 +24,7 @@ class _NodeUse:
     look: int = 0
     at: float = float("-inf")
     pods: dict[PodUID, dict[_Place, ShareUse]] = field(default_factory=dict)
+    devices: dict[str, DeviceNow] = field(default_factory=dict)  # by UUID
     running: dict[str, Totals] = field(default_factory=dict)  # by work
     ended: dict[str, Totals] = field(default_factory=dict)  # the same
     caps_mib: dict[str, int] = field(default_factory=dict)  # the most of a work's
@@ -36,6 +38,7 @@ class SeenUse:
         """``pods``: that are known."""
         self._pods = pods
         self._nodes: dict[str, _NodeUse] = {}
+        self._where: dict[str, set[str]] = {}  # nodes that know a work
 
     def look(self, node: str) -> int:
         """The look of the last answer of a node; 0: there is none."""
@@ -66,6 +69,8 @@ class SeenUse:
             for share in there.values()
         }
         known.ended |= {each.work: each.totals for each in answer.ended if each.work}
+        known.devices = {device.uuid: device for device in answer.devices}
+        self._index(node, known)
         known.look = answer.look
         known.at = now
         known.silent = False
@@ -82,6 +87,7 @@ class SeenUse:
         for work, totals in known.running.items():
             known.ended[work] = known.ended.get(work, Totals()) + totals
         known.pods = {}
+        known.devices = {}
         known.running = {}
         known.look = 0
         known.silent = False
@@ -90,6 +96,10 @@ class SeenUse:
         """How many did not answer the last time."""
         return sum(node.silent for node in self._nodes.values())
 
+    def heard(self) -> Mapping[str, float]:
+        """When the agents that are there answered last, by node; monotonic seconds."""
+        return {name: node.at for name, node in self._nodes.items() if node.look}
+
     def shares(self, pod: PodRecord, now: float) -> Collection[ShareUse]:
         """Of a pod, as far as its agent was heard of late; ``now``: monotonic seconds."""
         node = self._nodes.get(pod.node)
@@ -97,28 +107,38 @@ class SeenUse:
             return ()
         return node.pods.get(pod.uid, {}).values()
 
-    def ended(self, work: str) -> Totals:
-        """The sums of all shares of a work that have ended, on all nodes."""
+    def device(self, node: str, uuid: str, now: float) -> DeviceNow | None:
+        """A device, as far as its agent was heard of late; ``now``: monotonic seconds."""
+        known = self._nodes.get(node)
+        if known is None or now - known.at > STALE_SECONDS:
+            return None
+        return known.devices.get(uuid)
+
+    def sums(self, work: str) -> Totals:
+        """Of all its shares, those that run and those that have ended."""
         found = Totals()
-        for node in self._nodes.values():
-            if work in node.ended:
-                found += node.ended[work]
+        for name in self._where.get(work, ()):
+            node = self._nodes[name]
+            found += node.ended.get(work, _NOTHING) + node.running.get(work, _NOTHING)
         return found
 
     def totals(self, work: str) -> tuple[Totals, int]:
-        """The sums of all its shares, and the most memory that one of them might hold, MiB."""
-        found, cap_mib = self.ended(work), 0
-        for node in self._nodes.values():
-            cap_mib = max(cap_mib, node.caps_mib.get(work, 0))
-            if work in node.running:
-                found += node.running[work]
-        return found, cap_mib
+        """The same, and the most memory that one of them might hold, MiB."""
+        caps = (node.caps_mib.get(work, 0) for node in self._nodes.values())
+        return self.sums(work), max(caps, default=0)
 
     def keep_ended(self, works: Collection[str]) -> None:
         """Forget the sums of all work but this."""
         for node in self._nodes.values():
             node.ended = {work: sums for work, sums in node.ended.items() if work in works}
             node.caps_mib = {work: cap for work, cap in node.caps_mib.items() if work in works}
+        self._where = {}
+        for name, node in self._nodes.items():
+            self._index(name, node)
+
+    def _index(self, name: str, node: _NodeUse) -> None:
+        for work in (*node.running, *node.ended):
+            self._where.setdefault(work, set()).add(name)
 
 
 def _by_work(pods: Mapping[PodUID, Mapping[_Place, ShareUse]]) -> dict[str, Totals]:

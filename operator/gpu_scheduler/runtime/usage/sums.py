@@ -15,6 +15,11 @@ def p50(totals: Totals) -> float | None:
     return percentile_of(totals.buckets, 50)
 
 
+def used_gpu_seconds(totals: Totals) -> int | None:
+    """Of the GPU-seconds that were held; None: no time is known."""
+    return round(totals.used_gpu_seconds) if totals.seconds else None
+
+
 def percent(ratio: float) -> int:
     """Whole percent, at most 100."""
     return round(100 * min(ratio, 1.0))
@@ -34,9 +39,9 @@ def job_usage(totals: Totals, cap_mib: int) -> JobUsage | None:
     figures: dict[str, object] = {
         name: percent(each) for name, each in known.items() if each is not None
     }
-    if (busy := mean(totals)) is not None:
+    if totals.seconds:
         figures |= {
-            "busy_gpu_seconds": round(totals.held_gpu_seconds * busy),
+            "used_gpu_seconds": used_gpu_seconds(totals),
             "idle_gpu_seconds": round(totals.unused_gpu_seconds),
             "seconds_by_tenth": list(totals.buckets),
         }

@@ -6,13 +6,12 @@ objects themselves say what ended and how the curves went on; sums come from the
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
 from pydantic import ValidationError
 
-from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.gpuusage import (
     MOST_BYTES,
     MOST_WORKLOADS,
@@ -20,8 +19,7 @@ from gpu_scheduler.api.gpuusage import (
     GPUUsageStatus,
     Workload,
 )
-from gpu_scheduler.api.names import API_VERSION, GROUP, VERSION
-from gpu_scheduler.jobs.write import send
+from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
@@ -29,21 +27,21 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.listing import parts
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.status.status_writer import merged
-from gpu_scheduler.runtime.usage.in_pieces import in_pieces
-from gpu_scheduler.runtime.usage.kept_work import KeptWork
+from gpu_scheduler.limits.in_pieces import in_pieces
+from gpu_scheduler.runtime.usage.kept_work import Advised, KeptWork
+from gpu_scheduler.runtime.usage.usage_writes import GPUUSAGES, NamespaceGoneError, UsageWrites
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.usage.answer import Totals
 
 log = logging.getLogger(__name__)
 
-GPUUSAGES = "gpuusages"
 _KEPT_SECONDS = 7 * 86400.0
 _WRITTEN_SECONDS = 600.0  # after which the sums of what ended stand in its object and status
 _AT_ONCE = 8
 _TRY_AGAIN_SECONDS = 30.0
+_SAID_EVERY = 120  # tries, an hour of them: a kind that is missing is missing for long
 
-Told = Callable[[LiveWork, float], list[Advice]]
+Told = Callable[[LiveWork, float], Advised | None]
 
 
 class UsageObjects:
@@ -71,24 +69,32 @@ class UsageObjects:
         self._over = over
         self._kept: dict[str, dict[str, KeptWork]] = {}  # by namespace and key
         self._written: dict[str, Mapping[str, Any]] = {}  # by namespace, without the time
-        self._uids: dict[str, str] = {}
         self._failures: Failures[str] = Failures(clock.monotonic)
         self._slots = asyncio.Semaphore(_AT_ONCE)
-        self.writes = 0
+        self._writes = UsageWrites(client, NAME)
+
+    @property
+    def writes(self) -> int:
         """Requests that wrote."""
+        return self._writes.count
 
     async def restore(self) -> None:
         """Read what a leader before this one wrote; until then nothing is overwritten."""
+        tries = 0
         while True:
             try:
                 async for part in parts(self._client, of_group(GROUP, VERSION, GPUUSAGES)):
                     for raw in part.objects:
                         self._take(orjson.loads(bytes(raw)))
+                if tries:
+                    log.info("GPUUsages can be read again")
                 return
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:
-                log.warning("GPUUsages cannot be read, so none is written: %s", error)
+                if tries % _SAID_EVERY == 0:
+                    log.warning("GPUUsages cannot be read, so none is written: %s", error)
+            tries += 1
             await asyncio.sleep(_TRY_AGAIN_SECONDS)
 
     def _take(self, body: Mapping[str, Any]) -> None:
@@ -96,7 +102,7 @@ class UsageObjects:
         if meta["name"] != NAME:
             return
         namespace = meta["namespace"]
-        self._uids[namespace] = meta["uid"]
+        self._writes.uids[namespace] = meta["uid"]
         try:
             found = GPUUsageStatus.model_validate(status)
         except ValidationError as error:
@@ -106,14 +112,19 @@ class UsageObjects:
         for shown in found.workloads:
             self._kept.setdefault(namespace, {})[_key(namespace, shown)] = KeptWork.of(shown)
 
+    def held(self) -> Iterator[tuple[str, Workload]]:
+        """What held GPUs when the objects were written last, by key."""
+        for there in self._kept.values():
+            yield from ((key, kept.shown) for key, kept in there.items() if kept.shown.pods)
+
     async def update(
-        self, works: Mapping[str, LiveWork], ended: Callable[[str], Totals], told: Told
+        self, works: Mapping[str, LiveWork], totals: Callable[[str], Totals], told: Told
     ) -> list[str]:
         """Take over a minute; what has ended in it.
 
         Args:
             works: what holds GPUs now, by key.
-            ended: sums of all shares of a work that have ended.
+            totals: sums of all shares of a work since it began, those that have ended too.
             told: what to change about work.
         """
         now = self._clock.now()
@@ -123,19 +134,24 @@ class UsageObjects:
             kept = there.get(key)
             if kept is None:
                 kept = there[key] = KeptWork.begin(work, now)
-            kept.update(work, ended(key) + work.totals(), told(work, now), now)
+            kept.update(work, totals(key), told(work, now), now)
         async for namespace, there in in_pieces(self._kept.items()):
             for key, kept in tuple(there.items()):
                 if key in works:
                     continue
                 if not kept.ended and self._over(kept, namespace):
-                    kept.end(ended(key), now)
+                    kept.end(totals(key), now)
                     over.append(key)
                 elif not kept.ended:
                     kept.rest()
                 elif now - kept.ended > _KEPT_SECONDS:
                     del there[key]
         return over
+
+    def kept(self, namespace: str, key: str) -> Workload | None:
+        """What the object says, or is about to say, of a workload; None: nothing."""
+        known = self._kept.get(namespace, {}).get(key)
+        return known.shown if known is not None else None
 
     def lately(self) -> set[str]:
         """Keys of work that may get GPUs again, or whose end may still be written."""
@@ -172,40 +188,23 @@ class UsageObjects:
             self._failures.over(namespace)
         except errors.NotLeader:
             raise
+        except NamespaceGoneError:
+            self._forget(namespace)
         except errors.ApiError as error:
             if self._failures.note(namespace, error):
                 log.warning("GPUUsage of %s not written: %s", namespace, error)
         except Exception:
             unexpected("usage", namespace)
 
-    async def _write(self, namespace: str, body: Mapping[str, Any], stamp: str) -> None:
-        if namespace not in self._uids:
-            await self._make(namespace)
-        path = of_group(GROUP, VERSION, GPUUSAGES, namespace, name=NAME, subresource="status")
-        # Absent fields of workloads go with their list, which is replaced whole.
-        patch = {**body, "observedAt": stamp}
-        try:
-            await send(self._client, merged(path, self._uids[namespace], patch))
-        except errors.ApiError as error:
-            if isinstance(error, errors.NotFound) or errors.another_object(error):
-                self._uids.pop(namespace, None)  # somebody deleted it: it is made again
-            raise
-        self.writes += 1
-        self._written[namespace] = body
+    def _forget(self, namespace: str) -> None:
+        """The namespace is gone, and who might have asked."""
+        for known in (self._kept, self._written, self._writes.uids):
+            known.pop(namespace, None)
+        self._failures.over(namespace)
 
-    async def _make(self, namespace: str) -> None:
-        body = {
-            "apiVersion": API_VERSION,
-            "kind": "GPUUsage",
-            "metadata": {"name": NAME, "namespace": namespace},
-        }
-        path = of_group(GROUP, VERSION, GPUUSAGES, namespace)
-        try:
-            made = await self._client.create(path, body, dict)
-        except errors.Conflict:
-            made = await self._client.get(f"{path}/{NAME}", dict)
-        self.writes += 1
-        self._uids[namespace] = made["metadata"]["uid"]
+    async def _write(self, namespace: str, body: Mapping[str, Any], stamp: str) -> None:
+        await self._writes.write(namespace, {**body, "observedAt": stamp})
+        self._written[namespace] = body
 
 
 def status_of(works: Iterable[KeptWork]) -> GPUUsageStatus:

@@ -6,18 +6,16 @@ from collections.abc import Iterable, Mapping
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.runtime.usage.in_pieces import in_pieces
+from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.ledger import Charge
 from gpu_scheduler.usage.answer import ShareUse
 from gpu_scheduler.usage.figures import GpuState
 
-LEAST_MILLI = DEVICE_MILLI // 2  # what a free piece must have where nobody waits
-
 
 async def gpus_by_state(
-    state: ClusterState, seen: SeenUse, now: float, *, idle_seconds: float, least_milli: int
+    state: ClusterState, seen: SeenUse, now: float, *, idle_seconds: float, piece_milli: int
 ) -> dict[GpuState, float]:
     """GPUs in each state, in pieces: of a cluster that changes meanwhile, node by node.
 
@@ -26,7 +24,7 @@ async def gpus_by_state(
         seen: what shares do.
         now: monotonic seconds.
         idle_seconds: without a kernel after which a share is idle.
-        least_milli: smaller free parts are pieces.
+        piece_milli: smaller free parts are pieces.
     """
     milli: Counter[GpuState] = Counter()
     held: dict[str, list[tuple[PodUID, Charge]]] = {}
@@ -46,7 +44,7 @@ async def gpus_by_state(
                 left -= taken
                 use = shares.of(uid, cluster.dev_id[device])
                 _add_parts(milli, use, taken, idle_seconds)
-            milli[_free(cluster, number, device, left, least_milli)] += left
+            milli[_free(cluster, number, device, left, piece_milli)] += left
     return {each: milli[each] / DEVICE_MILLI for each in GpuState}
 
 
@@ -97,12 +95,12 @@ def _add_parts(
         to[GpuState.PART_UNUSED] += milli - used
 
 
-def _free(cluster: Cluster, node: int, device: int, milli: int, least_milli: int) -> GpuState:
+def _free(cluster: Cluster, node: int, device: int, milli: int, piece_milli: int) -> GpuState:
     info = cluster.nodes[node]
     if info.foreign:
         return GpuState.NEIGHBOURS
     if info.unschedulable or not cluster.dev_healthy[device]:
         return GpuState.CLOSED
-    if milli < least_milli:
+    if milli < piece_milli:
         return GpuState.FREE_IN_PIECES
     return GpuState.FREE

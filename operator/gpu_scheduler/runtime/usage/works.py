@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.runtime.common.work_name import GPUJOB, WorkName, work_of
-from gpu_scheduler.runtime.usage.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.advice.work import WorkType
-from gpu_scheduler.usage.answer import ShareUse, Totals
+from gpu_scheduler.usage.answer import ShareUse
 
 _SERVICES = frozenset({"deployment", "statefulset", "daemonset", "replicaset"})
 
@@ -44,10 +44,7 @@ class LiveWork:
     @property
     def type(self) -> WorkType:
         """What it is for."""
-        if self.name.kind in _SERVICES:
-            return WorkType.SERVICE
-        spec = self.job.spec
-        return WorkType(str(spec.type)) if spec is not None else WorkType.TRAINING
+        return type_of(self.name, self.job)
 
     @property
     def shown(self) -> str:
@@ -55,12 +52,9 @@ class LiveWork:
         name = self.name
         return name.name if name.kind == GPUJOB else f"{name.kind}/{name.name}"
 
-    def totals(self) -> Totals:
-        """Of what runs."""
-        found = Totals()
-        for share in self.shares:
-            found += share.totals
-        return found
+    def requested_gpus(self) -> float | None:
+        """What a GPUJob asks for, with all pods that may run at once; None: in MiB, or nobody."""
+        return requested_gpus(self.job) if self.name.kind == GPUJOB else None
 
     def busy(self) -> float | None:
         """Share of time with a kernel, mean over its shares; None: not known of one."""
@@ -69,6 +63,13 @@ class LiveWork:
         if not whole or any(busy is None for _, busy in known):
             return None
         return sum(share * (busy or 0.0) for share, busy in known) / whole
+
+    def used(self) -> float | None:
+        """GPUs in use, of each share at most the share; None: not known of one."""
+        known = [(share.share, share.busy) for share in self.shares]
+        if not known or any(busy is None for _, busy in known):
+            return None
+        return sum(min(share, busy or 0.0) for share, busy in known)
 
     def idle_seconds(self) -> int | None:
         """Since the last kernel of any of it; None: not known of one."""
@@ -108,6 +109,22 @@ async def live_works(state: ClusterState, seen: SeenUse, now: float) -> dict[str
     return found
 
 
+def type_of(name: WorkName, job: GPUJobRecord) -> WorkType:
+    """What work is for."""
+    if name.kind in _SERVICES:
+        return WorkType.SERVICE
+    return WorkType(str(job.spec.type)) if job.spec is not None else WorkType.TRAINING
+
+
 def gpus(milli: int) -> float:
     """GPUs of milli-GPU."""
     return milli / DEVICE_MILLI
+
+
+def requested_gpus(job: GPUJobRecord) -> float | None:
+    """What a GPUJob asks for, with all pods that may run at once; None: in MiB, or nothing."""
+    asked = job.requests.values()
+    devices = [(role.at_once * each.count, each) for role in asked for each in role.devices]
+    if not devices or any(each.mib for _, each in devices):
+        return None
+    return gpus(sum(count * each.milli for count, each in devices))

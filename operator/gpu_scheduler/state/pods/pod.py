@@ -88,6 +88,7 @@ class PodRecord:
     blocked: str = ""  # what keeps it from being placed, if that is not ours
     share: Share | None = None  # what it asks for by itself; None: it is no such pod
     warnings: tuple[Condition, ...] = ()  # that stand on it: of what its agent warns
+    advised: Condition | None = None  # what stands on it of what to change
 
     @property
     def unschedulable(self) -> Condition | None:
@@ -163,6 +164,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
     scheduled: Condition | None = None
     disrupted, pruned, disruption = False, "", ""
     warnings: tuple[Condition, ...] = ()
+    advised: Condition | None = None
     for condition in status.conditions:
         if condition.type == "PodScheduled":
             scheduled = condition
@@ -174,6 +176,8 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
             pruned = condition.last_transition_time or ""
         elif condition.type in _WARNINGS and condition.status == "False":
             warnings += (_short(condition),)
+        elif condition.type == names.CONDITION_ADVICE:
+            advised = _short(condition)
     stage, share, plugin = _stage(pod, placed=bool(node)), share_of(pod), asked(pod)
     heavy = too_heavy(pod) if stage is Stage.WAITING else ""
     if heavy and share is not None:  # told like whatever else is wrong with it
@@ -212,6 +216,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         blocked=_blocked(pod, heavy) if stage is Stage.BLOCKED else "",
         share=share,
         warnings=warnings,
+        advised=advised,
     )
 
 

@@ -54,10 +54,13 @@ def counts(window: Window, thresholds: Thresholds) -> bool:
     return window.looks >= thresholds.least_looks
 
 
-def computes(window: Window, thresholds: Thresholds) -> bool:
-    """Whether the program computed long enough for a rule that speaks of speed."""
-    computing = window.computing
-    return counts(window, thresholds) and (computing or 0.0) >= thresholds.least_computing
+def computes(window: Window, thresholds: Thresholds, least: float | None = None) -> bool:
+    """Whether the program computed long enough for a rule that speaks of speed.
+
+    ``least``: share of looks, where it is another one than that of all rules.
+    """
+    least = thresholds.least_computing if least is None else least
+    return counts(window, thresholds) and (window.computing or 0.0) >= least
 
 
 def held(work: Work, condition: Callable[[Window], Condition]) -> Window | None:
@@ -70,10 +73,13 @@ def held(work: Work, condition: Callable[[Window], Condition]) -> Window | None:
 
 
 def held_computing(
-    work: Work, thresholds: Thresholds, condition: Callable[[Window], Condition]
+    work: Work,
+    thresholds: Thresholds,
+    condition: Callable[[Window], Condition],
+    least: float | None = None,
 ) -> Window | None:
     """The same of windows in which the program computes; others are no evidence."""
-    return held(work, lambda each: condition(each) if computes(each, thresholds) else None)
+    return held(work, lambda each: condition(each) if computes(each, thresholds, least) else None)
 
 
 def loads(work: Work, thresholds: Thresholds) -> bool:

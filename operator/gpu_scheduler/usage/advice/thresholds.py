@@ -14,6 +14,7 @@ class Thresholds:
     Attributes:
         least_looks: in which its use was known, for a window to count.
         least_computing: share of looks in which it computed, for a rule that speaks of speed.
+        stop_computing: the same for one that speaks of standing still.
         loading_seconds: since Running, for which a program may load before it first computes.
         loading_cpu: CPU, of its limit, from which a program that computes nothing loads.
         loading_cores: the same where the limit is known in cores.
@@ -24,6 +25,7 @@ class Thresholds:
         crowded_out: use below which a neighbour costs it something.
         neighbours_above: use of the device by neighbours, above their shares.
         low_use: below which its GPU waits for something.
+        shown_use: the same where it is seen what for.
         busy_cpu: CPU, of its limit, above which CPU is what is short.
         spare_ram: RAM, of its limit, below which more workers have room.
         quiet_cpu: CPU, of its limit, below which nothing but one thread works.
@@ -31,7 +33,7 @@ class Thresholds:
         io_none: below which it does not wait for them.
         core_below: cores that may lack of a whole number of them, and
         core_above: that may be used beside it.
-        stalled: share of looks with hardly any use.
+        stalled: share of looks with hardly any use, or of time that stalls take.
         stall_peak: use that it reaches between stalls, at the 95th percentile.
         stall_seconds: from one stall to the next, at most.
         slow_member: of the median of all members, below which one is slow.
@@ -49,6 +51,7 @@ class Thresholds:
 
     least_looks: int = 45
     least_computing: float = 0.6
+    stop_computing: float = 0.2
     loading_seconds: int = 1800
     loading_cpu: float = 0.05
     loading_cores: float = 0.5
@@ -59,6 +62,7 @@ class Thresholds:
     crowded_out: float = 0.8
     neighbours_above: float = 0.05
     low_use: float = 0.4
+    shown_use: float = 0.6
     busy_cpu: float = 0.8
     spare_ram: float = 0.5
     quiet_cpu: float = 0.4

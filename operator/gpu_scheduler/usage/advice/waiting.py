@@ -23,17 +23,24 @@ from gpu_scheduler.usage.window import Window
 
 
 def data_bound(work: Work, thresholds: Thresholds) -> Finding | None:
-    """All its CPU works, and the GPU waits."""
+    """The GPU waits, while all its CPU works, or for disks that more workers would not help."""
     shown = held_computing(
         work,
         thresholds,
-        lambda window: every(
-            _waits(window, work, thresholds),
-            above(window.cpu_median, thresholds.busy_cpu),
+        lambda window: some(
+            _lacks_cpu(window, work, thresholds), _lacks_disks(window, work, thresholds)
         ),
     )
     if shown is None:
         return None
+    if not _lacks_cpu(shown, work, thresholds):
+        return Finding(
+            RuleName.DATA_BOUND,
+            f"it uses {_part(shown.busy_median, work)} and waits for disks "
+            f"{phrases.percent(shown.io_stalled)} of the time, with "
+            f"{phrases.percent(shown.ram_max)} of its memory beside the GPU in use, so more "
+            "workers have no room: use faster storage, a cache, or fewer and larger files",
+        )
     return Finding(
         RuleName.DATA_BOUND,
         f"{_seen(shown, work)} at {phrases.percent(shown.cpu_median)}: loading or preprocessing "
@@ -83,35 +90,79 @@ def stop_and_go(work: Work, thresholds: Thresholds) -> Finding | None:
 
     def condition(window: Window) -> Condition:
         return every(
-            reaches(window.low, thresholds.stalled),
+            some(
+                reaches(window.low, thresholds.stalled), reaches(_lost(window), thresholds.stalled)
+            ),
             above(use(window.busy_p95, work), thresholds.stall_peak),
             window.swings * thresholds.stall_seconds > window.looks * 10,
         )
 
-    shown = held_computing(work, thresholds, condition)
+    shown = held_computing(work, thresholds, condition, thresholds.stop_computing)
     if shown is None:
         return None
     return Finding(
         RuleName.STOP_AND_GO,
-        f"it stopped {shown.swings} times in 15 minutes and hardly used its GPU "
-        f"{phrases.percent(shown.low)} of the time, with {_part(shown.busy_p95, work)} in between: "
-        "its input pipeline stalls; prefetch more, or make pauses such as evaluation shorter",
+        f"it stopped {shown.swings} times in 15 minutes, which takes "
+        f"{phrases.percent(_lost(shown))} of its time, with {_part(shown.busy_p95, work)} in use "
+        "in between: its input pipeline stalls; prefetch more, or make pauses such as evaluation "
+        "shorter",
     )
+
+
+def _lost(window: Window) -> float | None:
+    """Share of time that it would save if it always computed as it does between its stalls.
+
+    A look of ten seconds mixes a stall that is shorter with work, and is not low: it is less high.
+    """
+    if window.busy_mean is None or not window.busy_p95:
+        return None
+    return 1.0 - min(window.busy_mean / window.busy_p95, 1.0)
 
 
 def _waits(window: Window, work: Work, thresholds: Thresholds) -> Condition:
     return below(use(window.busy_median, work), thresholds.low_use)
 
 
-def _lacks_workers(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+def _waits_as_shown(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+    return below(use(window.busy_median, work), thresholds.shown_use)
+
+
+def _lacks_cpu(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+    """Full CPU shows what is short where more than the program's own thread works.
+
+    That one spins while kernels run, and fills a CPU of its own whatever the GPU waits for.
+    """
+    several = above(
+        None if work.cpu_cores is None else _cores(window, work), 1.0 + thresholds.core_above
+    )
+    waits = _waits_as_shown if several else _waits
+    return every(waits(window, work, thresholds), above(window.cpu_median, thresholds.busy_cpu))
+
+
+def _waits_for_disks(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+    """And CPU is not what is short."""
     return every(
+        _waits_as_shown(window, work, thresholds),
+        opposite(above(window.cpu_median, thresholds.busy_cpu)),
+        reaches(window.io_stalled, thresholds.io_waits),
+    )
+
+
+def _lacks_disks(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+    return every(
+        _waits_for_disks(window, work, thresholds), reaches(window.ram_max, thresholds.spare_ram)
+    )
+
+
+def _lacks_workers(window: Window, work: Work, thresholds: Thresholds) -> Condition:
+    workers_work = every(
         _waits(window, work, thresholds),
         opposite(above(window.cpu_median, thresholds.busy_cpu)),
+        _whole_cores(window, work, thresholds),
+    )
+    return every(
         below(window.ram_max, thresholds.spare_ram),
-        some(
-            reaches(window.io_stalled, thresholds.io_waits),
-            _whole_cores(window, work, thresholds),
-        ),
+        some(_waits_for_disks(window, work, thresholds), workers_work),
     )
 
 

@@ -31,6 +31,21 @@ class Member:
     means: tuple[float | None, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class EarlierRun:
+    """The same program with fewer workers, which has succeeded.
+
+    Attributes:
+        name: of its GPUJob.
+        workers: that it had.
+        mean: use of each device by it, of all its life.
+    """
+
+    name: str
+    workers: int
+    mean: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
     """What is judged. Of work with several shares, figures are of the fullest or typical one.
@@ -57,6 +72,9 @@ class Work:
         windows: the last ones, the oldest first.
         takes_all: its allocator takes all memory at once, so that memory says nothing.
         members: of work with several pods that do the same.
+        workers: pods that do the same, times the whole devices of each.
+        means: use of each of its devices, in each of its windows, in their order.
+        earlier: a run with fewer workers.
         idle_timeout: seconds without a kernel after which it is idle; None: there is none.
         price: of a GPU for an hour.
     """
@@ -82,6 +100,9 @@ class Work:
     windows: Sequence[Window] = ()
     takes_all: bool = False
     members: Sequence[Member] = ()
+    workers: int = 1
+    means: Sequence[float | None] = ()
+    earlier: EarlierRun | None = None
     idle_timeout: float | None = None
     price: float | None = None
 

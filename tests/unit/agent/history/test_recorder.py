@@ -70,9 +70,18 @@ def test_two_containers_on_a_device_have_their_own_figures(node: Node) -> None:
     assert (other["busy"], other["memoryMiB"]) == (0, 300)
     device = node.last(Kind.DEVICE)
     assert device["busy"] == pytest.approx(0.7, abs=0.01)
-    assert device["allocated"] == pytest.approx(2 * 20000 / 40960, abs=0.01)
-    assert device["used"] == pytest.approx(20000 / 40960, abs=0.01)  # 0.7 of a 0.49
+    assert device["allocated"] == pytest.approx(2 * 0.495, abs=0.01)
+    assert device["used"] == pytest.approx(0.495, abs=0.01)  # 0.7 of a 0.49
     assert (device["powerWatts"], device["temperatureCelsius"]) == (250, 61)
+
+
+@pytest.mark.parametrize(
+    ("cap_mib", "share"), [(20224, 0.5), (12134, 0.3), (40448, 1.0), (1, 0.001)]
+)
+def test_a_share_is_the_one_that_was_given(node: Node, cap_mib: int, share: float) -> None:
+    node.look(15, use(BUSY, cap_mib=cap_mib))  # of 40,448 MiB: what the driver keeps is nobody's
+    (ring,) = node.rings(Kind.SHARE)
+    assert ring.sums.share == share
 
 
 def test_what_nobody_knows_is_unknown(node: Node) -> None:

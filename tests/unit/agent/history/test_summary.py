@@ -52,6 +52,22 @@ def test_a_file_that_is_none_is_refused_in_words(tmp_path: Path) -> None:
         rings(tmp_path / FILE, clock)
 
 
+def test_it_can_be_removed_while_an_agent_goes_on_in_what_it_has_open(tmp_path: Path) -> None:
+    where = {"GPUSCHED_AGENT_HISTORY_FOLDER": str(tmp_path), "GPUSCHED_AGENT_NODE": "n"}
+    (tmp_path / FILE).write_bytes(b"somebody else's")
+    (tmp_path / "notes").write_text("not ours")
+    node = Node(tmp_path)
+    node.look(60, use(BUSY))  # sets that aside
+    result = CliRunner().invoke(command, ["history", "--remove"], env=where)
+    assert sorted(result.output.split()) == sorted(
+        ["removed", str(tmp_path / FILE), "removed", str(tmp_path / f"{FILE}.other")]
+    )
+    assert [each.name for each in tmp_path.iterdir()] == ["notes"]
+    node.look(60, use(BUSY))
+    node.recorder.close()
+    assert [each.name for each in tmp_path.iterdir()] == ["notes"]
+
+
 def test_the_command_says_what_is_missing(tmp_path: Path) -> None:
     where = {"GPUSCHED_AGENT_HISTORY_FOLDER": str(tmp_path), "GPUSCHED_AGENT_NODE": "n"}
     without = CliRunner().invoke(command, ["history"], env={"GPUSCHED_AGENT_NODE": "n"})

@@ -1,6 +1,6 @@
 """What a released image says of how it starts, and not of how it was built."""
 
-from cluster.images_operator import REQUIREMENTS, agent_tag, tpe_tag
+from cluster.images_operator import REQUIREMENTS, agent_tag, dashboard_tag, tpe_tag
 from release.images import NAMES, configuration, rfc3339
 
 BUILT = {
@@ -48,3 +48,5 @@ def test_all_images_are_released_under_the_names_that_the_chart_expects() -> Non
     tags = {target: f"{name}:1.0{suffix}" for target, (name, suffix) in NAMES.items()}
     assert tags["agent"] == agent_tag(tags["operator"])
     assert tags["operator-tpe"] == tpe_tag(tags["operator"])
+    for target in ("operator", "operator-tpe"):
+        assert tags[f"{target}-dashboard"] == dashboard_tag(tags[target])

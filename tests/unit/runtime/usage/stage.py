@@ -1,6 +1,7 @@
 """A cluster whose agents say what a test has them say."""
 
 from collections.abc import Callable
+from dataclasses import replace as replace_parts
 from typing import Any
 
 from msgspec.structs import replace
@@ -9,6 +10,7 @@ from tests.unit.state.builders import USABLE_MIB, half, make_job, make_node, mak
 
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.runtime.common import build as common
+from gpu_scheduler.runtime.common.events import Events
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.usage.minute import Minute
@@ -17,6 +19,16 @@ from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.answer import BUCKETS, AgentUsage, EndedUse, ShareUse, Totals
 
 NODE = "a"
+
+
+class Said(Events):
+    """Events that nobody writes."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str, str]] = []
+
+    def say(self, subject: Any, kind: str, reason: str, message: str) -> None:
+        self.said.append((f"{subject.kind}/{subject.name}", reason, message))
 
 
 class UsageStage:
@@ -28,6 +40,8 @@ class UsageStage:
         self.monotonic = monotonic or (lambda: self.seconds)
         clock = Clock(self.monotonic, lambda: 1_700_000_000 + self.monotonic())
         self.common = common.build(self.client, OperatorSettings(), clock, lambda job: None)
+        self.events = Said()
+        self.common = replace_parts(self.common, events=self.events)
         self.state = self.common.state
         self.state.nodes.changed(make_node(NODE))
         self.state.nodes.reported(NODE, (), {})
@@ -125,6 +139,32 @@ class UsageStage:
     def workload(self) -> dict[str, Any]:
         (found,) = self.status()["workloads"]
         return dict(found)
+
+
+async def follow(before: UsageStage) -> UsageStage:
+    """The next leader, that lists what this one wrote."""
+    item = {
+        "apiVersion": "gpu-scheduler.io/v1alpha1",
+        "kind": "GPUUsage",
+        "metadata": {"name": "current", "namespace": "team-a", "uid": "usage-uid"},
+        "status": before.status(),
+    }
+
+    def reply(sent: Any) -> Any:
+        if sent.method == "GET":
+            return {"metadata": {"resourceVersion": "1"}, "items": [item]}
+        return {}
+
+    after = UsageStage(FakeClient(reply))
+    after.seconds = before.seconds
+    after.look = before.look
+    after.gone = before.gone
+    after.job()
+    for uid in before.shares:
+        after.runs(before.state.pods.known[uid].name)
+    after.shares = before.shares
+    await after.minute.restore()
+    return after
 
 
 def _made(sent: Any) -> Any:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from tests.unit.runtime.usage.stage import UsageStage
+import pytest
+from msgspec.structs import replace
+from tests.unit.runtime.usage.stage import Said, UsageStage, follow
 
 from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.runtime.common.events import Events
 from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.runtime.usage.advice_told import AdviceTold
@@ -15,16 +16,6 @@ from gpu_scheduler.runtime.usage.works import LiveWork, live_works
 KEY, DAY = JobKey("team-a/job"), 86400.0
 IDLE = Advice(rule="GPU_IDLE", since=None, message="it is idle", command="release it")
 SMALL = Advice(rule="SMALL_BATCH", since=None, message="more", command="")
-
-
-class Said(Events):
-    """Events that nobody writes."""
-
-    def __init__(self) -> None:
-        self.said: list[tuple[str, str, str]] = []
-
-    def say(self, subject: Any, kind: str, reason: str, message: str) -> None:
-        self.said.append((f"{subject.kind}/{subject.name}", reason, message))
 
 
 class Case:
@@ -112,3 +103,86 @@ async def test_an_idle_job_is_told_so_in_its_namespace() -> None:
     stage.answers(4000.0)
     await stage.minute.look()
     assert stage.workload()["advice"] == []
+
+
+class Idling:
+    """A job that is idle or works, as its leaders see it."""
+
+    def __init__(self) -> None:
+        self.stage = UsageStage()
+        self.stage.job()
+        self.pod = self.stage.runs()
+        self.stage.works(self.pod, 600)
+        self.said: list[tuple[str, str, str]] = []
+
+    async def later(self, seconds: int, *, idle: bool) -> dict[str, Any]:
+        """What is shown of it after so long."""
+        share = self.stage.shares[self.pod.uid]
+        self.stage.shares[self.pod.uid] = replace(share, idle_seconds=4000 if idle else 0)
+        self.stage.answers(seconds)
+        await self.stage.minute.look()
+        return self.stage.workload()
+
+    async def changes_leader(self) -> None:
+        self.said += self.stage.events.said
+        self.stage = await follow(self.stage)
+
+
+def rules(shown: dict[str, Any]) -> list[str]:
+    return [each["rule"] for each in shown["advice"]]
+
+
+async def test_the_next_leader_says_the_same_since_the_same_time_and_no_second_event() -> None:
+    job = Idling()
+    before = await job.later(60, idle=True)
+    for _ in range(3):
+        await job.changes_leader()
+        after = await job.later(600, idle=True)
+        assert after["advice"] == before["advice"]
+        assert after["adviceSince"] == before["adviceSince"] == before["advice"][0]["since"]
+    assert [each[1] for each in job.said + job.stage.events.said] == ["Advice"]
+
+
+async def test_no_headline_and_no_silence_ends_within_its_hour_by_a_change_of_leader() -> None:
+    job = Idling()
+    assert rules(await job.later(60, idle=True)) == ["GPU_IDLE"]
+    await job.changes_leader()
+    assert rules(await job.later(1800, idle=False)) == ["GPU_IDLE"]
+    await job.changes_leader()
+    assert rules(await job.later(1800, idle=False)) == []
+    await job.changes_leader()
+    assert rules(await job.later(1800, idle=True)) == []
+    await job.changes_leader()
+    assert rules(await job.later(1800, idle=True)) == ["GPU_IDLE"]
+    assert len(job.said + job.stage.events.said) == 1, "once a rule and day"
+
+
+async def test_a_rule_of_yesterday_is_told_again_by_another_leader() -> None:
+    job = Idling()
+    await job.later(60, idle=True)
+    await job.changes_leader()
+    await job.later(7200, idle=False)
+    await job.changes_leader()
+    shown = await job.later(86_400, idle=True)
+    assert rules(shown) == ["GPU_IDLE"]
+    assert len(job.said + job.stage.events.said) == 2
+
+
+async def test_what_was_said_stays_until_its_agent_is_heard_again() -> None:
+    job = Idling()
+    before = await job.later(60, idle=True)
+    await job.changes_leader()
+    await job.stage.minute.look()
+    shown = job.stage.client.of("PATCH", "/gpuusages/current/status")
+    assert all(rules(each.body["status"]["workloads"][0]) == rules(before) for each in shown)
+    assert job.stage.events.said == []
+
+
+@pytest.mark.parametrize("missing", ["adviceSince", "adviceEvents"])
+async def test_what_a_version_before_wrote_is_taken_over(missing: str) -> None:
+    job = Idling()
+    before = await job.later(60, idle=True)
+    del job.stage.status()["workloads"][0][missing]
+    await job.changes_leader()
+    assert (await job.later(60, idle=True))["advice"] == before["advice"]
+    assert len(job.said + job.stage.events.said) == 1

@@ -63,9 +63,9 @@ def test_sums_of_what_ended_are_those_of_all_nodes() -> None:
         answer = AgentUsage(look=1, ended=(EndedUse(work="w", totals=SUMS),))
         stage.seen.take(node, answer, 0.0)
         stage.seen.take(node, answer, 10.0)  # told again, counted once
-    assert stage.seen.ended("w") == SUMS + SUMS
+    assert stage.seen.sums("w") == SUMS + SUMS
     stage.seen.keep_ended({"other"})
-    assert stage.seen.ended("w") == Totals()
+    assert stage.seen.sums("w") == Totals()
 
 
 def test_a_node_that_goes_takes_nothing_along_and_counts_once_when_it_is_back() -> None:
@@ -73,14 +73,14 @@ def test_a_node_that_goes_takes_nothing_along_and_counts_once_when_it_is_back() 
     mine = stage.pod()
     stage.seen.take("a", AgentUsage(look=5, shares=(share(mine),)), 0.0)
     stage.seen.forget("a")
-    assert stage.seen.ended("w") == SUMS
+    assert stage.seen.sums("w") == SUMS
     assert stage.seen.look("a") == 0  # so that all is told again
     stage.seen.take("a", AgentUsage(look=9, shares=(share(mine),)), 10.0)
-    assert stage.seen.ended("w") == Totals()
+    assert stage.seen.sums("w") == SUMS
 
 
 def test_a_history_that_began_anew_replaces_what_was_said() -> None:
     stage = Stage()
     stage.seen.take("a", AgentUsage(look=9, ended=(EndedUse(work="w", totals=SUMS),)), 0.0)
     stage.seen.take("a", AgentUsage(look=2), 10.0)
-    assert stage.seen.ended("w") == Totals()
+    assert stage.seen.sums("w") == Totals()

@@ -30,7 +30,7 @@ def test_it_is_the_sum_of_all_pods_and_exact() -> None:
     found = usage_of(stage)
     assert found is not None
     assert (found.gpu_seconds, found.mean_percent) == (400, 75)
-    assert (found.busy_gpu_seconds, found.peak_mib) == (300, 3000)
+    assert (found.used_gpu_seconds, found.peak_mib) == (300, 3000)
     assert found.cap_mib == USABLE_MIB // 2
     assert found.seconds_by_tenth == [200, *[0] * 8, 600]
     assert (found.p50_percent, found.p95_percent) == (100, 100)

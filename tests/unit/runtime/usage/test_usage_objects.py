@@ -1,15 +1,21 @@
 """What a GPUUsage says from minute to minute, and after a change of leader."""
 
+import asyncio
 from typing import Any
 
 import orjson
+import pytest
 from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient
-from tests.unit.runtime.usage.stage import UsageStage
+from tests.unit.runtime.usage.stage import UsageStage, follow
 from tests.unit.state.builders import USABLE_MIB
 
 from gpu_scheduler.api.gpuusage import MOST_BYTES, GPUUsageStatus, Workload
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.objects import StatusDetails
+from gpu_scheduler.runtime.usage import usage_objects
 from gpu_scheduler.runtime.usage.kept_work import KeptWork
 from gpu_scheduler.runtime.usage.usage_objects import status_of
+from gpu_scheduler.state.jobs.job import job_key
 from gpu_scheduler.usage.answer import Totals
 
 
@@ -30,7 +36,7 @@ async def test_a_running_job_is_shown_with_what_it_does() -> None:
     assert (shown["state"], shown["gpus"], shown["pods"]) == ("Running", 0.5, 1)
     assert shown["busy"] == {"now": 70, "mean": 70, "p50": 80, "p95": 80}
     assert shown["memoryMiB"] == {"now": 1000, "peak": 1000, "cap": USABLE_MIB // 2}
-    assert shown["gpuSeconds"] == 90
+    assert (shown["gpuSeconds"], shown["usedGPUSeconds"]) == (90, 90)  # at most the share
     assert shown["curve"] == {
         "stepSeconds": 60,
         "busyPercent": [70, 70, 70],
@@ -127,32 +133,6 @@ async def test_another_leader_goes_on_from_the_object_and_the_agents() -> None:
     assert disturbed == undisturbed
 
 
-async def follow(before: UsageStage) -> UsageStage:
-    """The next leader, that lists what this one wrote."""
-    item = {
-        "apiVersion": "gpu-scheduler.io/v1alpha1",
-        "kind": "GPUUsage",
-        "metadata": {"name": "current", "namespace": "team-a", "uid": "usage-uid"},
-        "status": before.status(),
-    }
-
-    def reply(sent: Any) -> Any:
-        if sent.method == "GET":
-            return {"metadata": {"resourceVersion": "1"}, "items": [item]}
-        return {}
-
-    after = UsageStage(FakeClient(reply))
-    after.seconds = before.seconds
-    after.look = before.look
-    after.gone = before.gone
-    after.job()
-    for uid in before.shares:
-        after.runs(before.state.pods.known[uid].name)
-    after.shares = before.shares
-    await after.minute.objects.restore()
-    return after
-
-
 async def test_one_that_somebody_deleted_is_made_again() -> None:
     gone = False
 
@@ -174,6 +154,50 @@ async def test_one_that_somebody_deleted_is_made_again() -> None:
     stage.works(pod, 60)
     await minute(stage)
     assert len(stage.client.of("POST")) == 2
+
+
+async def test_of_a_namespace_that_is_gone_nothing_is_kept_or_tried_again() -> None:
+    gone = errors.NotFound(404, "NotFound", "told so", StatusDetails(name="team-a"))
+    stage = UsageStage(FakeClient(lambda sent: gone if sent.method == "POST" else {}))
+    stage.job()
+    pod = stage.runs()
+    stage.works(pod, 60)
+    await minute(stage)
+    stage.ends(pod)
+    stage.state.gpujob_gone(job_key("team-a", "job"))
+    for _ in range(20):
+        await minute(stage)
+    assert len(stage.client.of("POST")) == 1
+    assert stage.minute.objects.lately() == set()
+
+
+async def test_a_kind_that_is_missing_is_no_namespace_that_is_gone() -> None:
+    stage = UsageStage(FakeClient(lambda sent: NOT_FOUND if sent.method == "POST" else {}))
+    stage.job()
+    stage.works(stage.runs(), 60)
+    await minute(stage)
+    assert stage.minute.objects.lately() == {"gpujob-uid"}
+
+
+async def test_a_kind_that_is_missing_at_the_start_is_said_once_an_hour_and_when_it_is_back(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = 0
+
+    def reply(sent: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        return NOT_FOUND if tries <= 121 else {"metadata": {"resourceVersion": "1"}, "items": []}
+
+    stage, at_once = UsageStage(FakeClient(reply)), asyncio.sleep
+    monkeypatch.setattr(usage_objects.asyncio, "sleep", lambda seconds: at_once(0))
+    with caplog.at_level("INFO", logger=usage_objects.__name__):
+        await stage.minute.objects.restore()
+    said = [record.message.partition(":")[0] for record in caplog.records]
+    assert said == [
+        *["GPUUsages cannot be read, so none is written"] * 2,
+        "GPUUsages can be read again",
+    ]
 
 
 def test_what_does_not_fit_is_counted_and_is_the_least() -> None:

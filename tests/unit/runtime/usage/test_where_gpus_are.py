@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from msgspec.structs import replace
+from tests.unit.runtime.usage.random_cluster import random_cluster
 from tests.unit.state.builders import half, make_node, make_pod
 
 from gpu_scheduler.runtime.usage.seen import SeenUse
@@ -16,7 +16,7 @@ IDLE_SECONDS = 3600
 
 
 async def states(state: ClusterState, seen: SeenUse) -> dict[GpuState, float]:
-    return await gpus_by_state(state, seen, 0.0, idle_seconds=IDLE_SECONDS, least_milli=500)
+    return await gpus_by_state(state, seen, 0.0, idle_seconds=IDLE_SECONDS, piece_milli=500)
 
 
 async def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:
@@ -50,35 +50,7 @@ async def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:
 async def test_random_clusters_add_up() -> None:
     random = Random(1)
     for _ in range(200):
-        state = ClusterState("gpu-system")
-        seen = SeenUse(state.pods.known)
-        gpus = 0
-        for number in range(random.randint(1, 5)):
-            name, count = f"n{number}", random.randint(1, 4)
-            gpus += count
-            state.nodes.changed(
-                make_node(name, count, cordoned=random.random() < 0.2, ready=random.random() < 0.9)
-            )
-            shares = []
-            for pod_number in range(random.randint(0, 6)):
-                milli = random.choice((100, 300, 500, 1000))
-                pod = make_pod(
-                    f"p-{number}-{pod_number}",
-                    node=name,
-                    grants=half(str(random.randrange(count)), milli),
-                    phase="Running",
-                )
-                record = state.pod_changed(pod)
-                assert record is not None and record.allocation is not None
-                share = ShareUse(
-                    device=record.allocation.grants[0].device,
-                    pod_uid=record.uid,
-                    container="main",
-                    busy=random.choice((None, 0.0, 0.4, 1.0)),
-                    idle_seconds=random.choice((None, 0, IDLE_SECONDS)),
-                )
-                shares += [share, replace(share, container="side")][: random.randint(0, 2)]
-            seen.take(name, AgentUsage(look=1, shares=tuple(shares)), 0.0)
-        found = await states(state, seen)
-        assert sum(found.values()) == pytest.approx(gpus)
+        cluster = random_cluster(random, IDLE_SECONDS)
+        found = await states(cluster.state, cluster.seen)
+        assert sum(found.values()) == pytest.approx(cluster.gpus)
         assert all(each >= 0 for each in found.values())

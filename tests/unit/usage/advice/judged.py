@@ -1,4 +1,4 @@
-"""How often the advice is right, kind by kind, as a table.
+"""How often the advice is right, kind by kind and by what its cause costs, as a table.
 
 Of work that nothing should be said of, silence has to last: it is judged every five minutes of its
 life. Of other work the headline at the end counts.
@@ -13,6 +13,10 @@ from tests.unit.usage.advice.kinds import KINDS, MARKED, Draws, Ranges, Trace, W
 from gpu_scheduler.usage.advice.rules import advise
 
 SILENCE = "silence"
+BUT_VAGUE = " without its cause"
+STRENGTHS = {0.2: "below 20 %", 0.4: "20 to 40 %", 0.6: "40 to 60 %", 1.01: "60 % and more"}
+"""Of its time that the cause costs, up to which."""
+OUTCOMES = "right", "another", SILENCE
 EVERY = 30  # looks: five minutes
 
 
@@ -23,6 +27,7 @@ class Confusion:
     said: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     wrong: list[tuple[str, int, str]] = field(default_factory=list)
     traces: Counter[bool] = field(default_factory=Counter)
+    by_strength: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     false_alarms: int = 0
     unsaid: int = 0
 
@@ -42,6 +47,11 @@ class Confusion:
             for kind, said in self.said.items()
         ]
         lines += [f"wrong: {kind}, seed {seed}: {rule}" for kind, seed, rule in self.wrong]
+        lines.append("of work whose cause costs time, by how much of it:")
+        for strength in STRENGTHS.values():
+            told = self.by_strength[strength]
+            counts = ", ".join(f"{outcome} {told[outcome]}" for outcome in OUTCOMES)
+            lines.append(f"  {strength:14} {told.total():5}: {counts}")
         return "\n".join(
             [
                 *lines,
@@ -58,7 +68,10 @@ def confusion(seeds: Iterable[int], ranges: Ranges = MARKED) -> Confusion:
         for seed in numbers:
             rng = Draws(f"{kind.name} {seed}")
             rng.ranges = ranges
-            said = headline(kind, kind.draw(rng))
+            trace = kind.draw(rng)
+            said = headline(kind, trace)
+            if trace.cost is not None:
+                table.by_strength[strength(trace.cost)][outcome(kind, said)] += 1
             table.said[kind.name][said] += 1
             table.traces[not kind.right] += 1
             if said not in (kind.right or {SILENCE}):
@@ -66,6 +79,16 @@ def confusion(seeds: Iterable[int], ranges: Ranges = MARKED) -> Confusion:
                 table.false_alarms += not kind.right
                 table.unsaid += said == SILENCE
     return table
+
+
+def strength(cost: float) -> str:
+    """In the words of the table."""
+    return next(name for bound, name in STRENGTHS.items() if cost < bound)
+
+
+def outcome(kind: WorkKind, said: str) -> str:
+    """Of work that something should be said of."""
+    return "right" if said in kind.right else SILENCE if said == SILENCE else "another"
 
 
 def headline(kind: WorkKind, trace: Trace) -> str:
@@ -76,5 +99,6 @@ def headline(kind: WorkKind, trace: Trace) -> str:
     for looks in moments:
         found = advise(trace.work(looks))
         if found:
-            return str(found[0].rule)
+            vague = kind.names not in found[0].message
+            return f"{found[0].rule}{BUT_VAGUE if vague else ''}"
     return SILENCE

@@ -84,12 +84,15 @@ class Trace:
         share: of the device.
         facts: else of ``Work``.
         members: factors of the mean use, of each pod of several.
+        cost: share of its time that it would save without its cause, as who wrote the program would
+            work it out; None: its cause costs no time.
     """
 
     looks: list[Look]
     share: float
     facts: dict[str, Any]
     members: tuple[float, ...] = ()
+    cost: float | None = None
 
     @cached_property
     def windows(self) -> list[Window]:
@@ -117,11 +120,13 @@ class WorkKind:
         name: for people.
         draw: one of it.
         right: headlines that are right; none: silence, all its life.
+        names: a word of what is in its way, which the advice has to say.
     """
 
     name: str
     draw: Callable[[Draws], Trace]
     right: frozenset[RuleName]
+    names: str = ""
 
 
 def watch(rng: Draws, share: float = 1.0, **fields: Any) -> Watch:
@@ -317,10 +322,11 @@ def behind(rng: Draws) -> Trace:
     """One pod of several has a slow node, or slow data; kernels of the others spin."""
     trace = well_fed(rng)
     members = [*_members(rng)]
-    members[rng.randrange(len(members))] = rng.uniform(*rng.ranges.behind)
+    slow = rng.uniform(*rng.ranges.behind)
+    members[rng.randrange(len(members))] = slow
     if len(members) == 2:
         members.append(1.0)
-    return Trace(trace.looks, 1.0, trace.facts, tuple(members))
+    return Trace(trace.looks, 1.0, trace.facts, tuple(members), cost=1.0 - slow)
 
 
 def never(rng: Draws) -> Trace:
@@ -340,13 +346,17 @@ def left_alone(rng: Draws) -> Trace:
     return Trace(looks, seen.share, facts(loop, type=kind, idle_timeout=timeout))
 
 
+HALF_CLOCK = 0.5
+"""Of a brake: NVIDIA's slow a device down to half its clock or less (NVML, clock event reasons)."""
+
+
 def hot(rng: Draws) -> Trace:
     seen, loop = watch(rng), fed(rng)
     looks = start(rng, seen)
     hot_for = rng.uniform(*rng.ranges.hot)
     for _ in range(int(long(rng) // 10)):
         looks += seen.steady(loop.steady(), 10, throttled=rng.random() < hot_for)
-    return Trace(looks, 1.0, facts(loop, rng))
+    return Trace(looks, 1.0, facts(loop, rng), cost=hot_for * HALF_CLOCK)
 
 
 def cap_too_small(rng: Draws) -> Trace:
@@ -370,7 +380,7 @@ def crowded_out(rng: Draws) -> Trace:
     seen = watch(rng, share, noise=0.02, neighbours=1.0 - mine, above=1.0 - mine - (1.0 - share))
     kind = rng.choice(list(WorkType))
     looks = start(rng, seen) + seen.steady(Pace(mine, 0.2), long(rng))
-    return Trace(looks, share, facts(type=kind))
+    return Trace(looks, share, facts(type=kind), cost=1.0 - mine / share)
 
 
 def starved(rng: Draws) -> Trace:
@@ -383,7 +393,8 @@ def starved(rng: Draws) -> Trace:
     pace = loop.steady()
     seen = watch(rng, noise=rng.uniform(0, 0.03))
     busy_cpu = Pace(pace.busy, pace.cpu * rng.uniform(0.9, 1.0))
-    return Trace(start(rng, seen) + seen.steady(busy_cpu, long(rng)), 1.0, facts(loop, rng))
+    looks = start(rng, seen) + seen.steady(busy_cpu, long(rng))
+    return Trace(looks, 1.0, facts(loop, rng), cost=loop.cost)
 
 
 def slow_disks(rng: Draws) -> Trace:
@@ -392,7 +403,8 @@ def slow_disks(rng: Draws) -> Trace:
     reads = rng.uniform(0.6, 0.95)
     loop = Loop(1.0, 0.05, slow * (1 - reads), slow * reads, workers, limit, rng.random() < 0.5)
     seen = watch(rng, noise=rng.uniform(0, 0.03), ram=rng.uniform(*rng.ranges.ram))
-    return Trace(start(rng, seen) + seen.steady(loop.steady(), long(rng)), 1.0, facts(loop, rng))
+    looks = start(rng, seen) + seen.steady(loop.steady(), long(rng))
+    return Trace(looks, 1.0, facts(loop, rng), cost=loop.cost)
 
 
 def few_workers(rng: Draws) -> Trace:
@@ -401,14 +413,16 @@ def few_workers(rng: Draws) -> Trace:
     slow = rng.uniform(*rng.ranges.slow) * max(workers, 1)
     loop = Loop(1.0, 0.05, slow, 0.0, workers, limit, rng.random() < 0.5)
     seen = watch(rng, noise=rng.uniform(0, 0.03), ram=rng.uniform(*rng.ranges.ram))
-    return Trace(start(rng, seen) + seen.steady(loop.steady(), long(rng)), 1.0, facts(loop, rng))
+    looks = start(rng, seen) + seen.steady(loop.steady(), long(rng))
+    return Trace(looks, 1.0, facts(loop, rng), cost=loop.cost)
 
 
 def slow_code(rng: Draws) -> Trace:
     """Python between kernels."""
     loop = Loop(1.0, rng.uniform(*rng.ranges.code), 0.1, 0.0, 2, cores(rng), rng.random() < 0.5)
     seen = watch(rng, noise=rng.uniform(0, 0.03))
-    return Trace(start(rng, seen) + seen.steady(loop.steady(), long(rng)), 1.0, facts(loop, rng))
+    looks = start(rng, seen) + seen.steady(loop.steady(), long(rng))
+    return Trace(looks, 1.0, facts(loop, rng), cost=1.0 - loop.kernels / loop.step)
 
 
 def stalls(rng: Draws) -> Trace:
@@ -422,7 +436,8 @@ def stalls(rng: Draws) -> Trace:
             yield length * (1 - still), loop.steady()
             yield length * still, Pace(rng.choice([0.0, 0.03]), 0.2, 0.1)
 
-    return Trace(start(rng, seen) + seen.mixed(phases(), long(rng)), 1.0, facts(loop, rng))
+    looks = start(rng, seen) + seen.mixed(phases(), long(rng))
+    return Trace(looks, 1.0, facts(loop, rng), cost=still)
 
 
 def single_precision(rng: Draws) -> Trace:
@@ -466,8 +481,9 @@ def service_takes_all(rng: Draws) -> Trace:
 
 
 def small_batches(rng: Draws) -> Trace:
-    """Kernels so short that launching them takes about as long."""
-    loop = Loop(1.0, rng.uniform(0.5, 1.2), 0.1, 0.0, 2, cores(rng), rng.random() < 0.5)
+    """Kernels so short that launching them takes about as long, perhaps with a core or two."""
+    limit = rng.choice([1.0, 2.0, cores(rng)])
+    loop = Loop(1.0, rng.uniform(0.5, 1.2), 0.1, 0.0, 2, limit, rng.random() < 0.5)
     share = rng.choice([0.1, 0.15, 0.2, 1.0])
     seen = watch(rng, share, memory=rng.uniform(0.05, 0.4), noise=rng.uniform(0, 0.05) * share)
     pace = loop.steady()
@@ -503,7 +519,7 @@ KINDS = (
     WorkKind("cap too small", cap_too_small, only(RuleName.MEMORY_TIGHT)),
     WorkKind("crowded out", crowded_out, only(RuleName.CONTENDED)),
     WorkKind("starved by its CPU", starved, only(RuleName.DATA_BOUND)),
-    WorkKind("slow disks", slow_disks, only(RuleName.ADD_WORKERS)),
+    WorkKind("slow disks", slow_disks, only(RuleName.ADD_WORKERS, RuleName.DATA_BOUND), "disks"),
     WorkKind("too few workers", few_workers, EITHER),
     WorkKind("slow code", slow_code, EITHER),
     WorkKind("stalls", stalls, only(RuleName.STOP_AND_GO)),

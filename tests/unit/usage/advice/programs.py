@@ -45,6 +45,11 @@ class Loop:
         supply = (self.loading + self.reading) / self.workers
         return max(own, supply, self.loading / self.cores)
 
+    @property
+    def cost(self) -> float:
+        """Share of its time that loaders which keep up would save."""
+        return 1.0 - min((self.kernels + self.code) / self.step, 1.0)
+
     def steady(self) -> "Pace":
         """What is seen of it on a GPU that nobody else uses."""
         cpu = self.code + self.loading + (self.kernels if self.spins else 0.0)

@@ -9,7 +9,7 @@ from tests.unit.usage.advice.traces import TRACES
 
 from gpu_scheduler.usage.advice.finding import RuleName
 from gpu_scheduler.usage.advice.rules import advise
-from gpu_scheduler.usage.advice.work import Work
+from gpu_scheduler.usage.advice.work import EarlierRun, Work
 from gpu_scheduler.usage.window import Window
 
 ONE = 1e-6
@@ -29,9 +29,9 @@ BOUNDS: list[tuple[RuleName, str, float, float]] = [
     (RuleName.CONTENDED, "device_busy_median", 0.95, 0.95 - ONE),
     (RuleName.CONTENDED, "busy_median", 0.56 - ONE, 0.56 + ONE),
     (RuleName.CONTENDED, "neighbours_above", 0.05, 0.05 - ONE),
-    (RuleName.DATA_BOUND, "busy_median", 0.4 - ONE, 0.4),
+    (RuleName.DATA_BOUND, "busy_median", 0.6 - ONE, 0.6),
     (RuleName.DATA_BOUND, "cpu_median", 0.8 + ONE, 0.8),
-    (RuleName.ADD_WORKERS, "busy_median", 0.4 - ONE, 0.4),
+    (RuleName.ADD_WORKERS, "busy_median", 0.6 - ONE, 0.6),
     (RuleName.ADD_WORKERS, "cpu_median", 0.8, 0.8 + ONE),
     (RuleName.ADD_WORKERS, "ram_max", 0.5 - ONE, 0.5),
     (RuleName.ADD_WORKERS, "io_stalled", 0.1, 0.1 - ONE),
@@ -39,6 +39,7 @@ BOUNDS: list[tuple[RuleName, str, float, float]] = [
     (RuleName.CODE_BOUND, "cpu_median", 0.4 - ONE, 0.4),
     (RuleName.CODE_BOUND, "io_stalled", 0.05 - ONE, 0.05),
     (RuleName.STOP_AND_GO, "low", 0.2, 0.2 - ONE),
+    (RuleName.STOP_AND_GO, "computing", 0.2, 0.2 - ONE),
     (RuleName.STOP_AND_GO, "busy_p95", 0.7 + ONE, 0.7),
     (RuleName.STOP_AND_GO, "swings", 4, 3),
     (RuleName.NO_TENSOR_CORES, "capability", 7.0, 6.1),
@@ -69,7 +70,11 @@ def held(rule: RuleName, **changes: Any) -> bool:
 def test_it_holds_up_to_its_bound(
     rule: RuleName, field: str, inside: float, outside: float
 ) -> None:
-    other = {"ram_max": 0.7} if rule == RuleName.CODE_BOUND else {}
+    other = {}
+    if rule == RuleName.CODE_BOUND:
+        other = {"ram_max": 0.7}
+    elif (rule, field) == (RuleName.STOP_AND_GO, "low"):
+        other = {"busy_mean": 0.9}  # what stalls take by the mean
     assert held(rule, **other, **{field: inside})
     assert not held(rule, **other, **{field: outside})
 
@@ -96,6 +101,33 @@ def test_so_many_workers_as_cores_are_used_may_be_too_few(cores: float, rule: st
     assert advise(replace(work, windows=windows))[0].rule == rule
 
 
+@pytest.mark.parametrize(("mean", "stalls"), [(0.8 - ONE, True), (0.8 + ONE, False)])
+def test_stalls_shorter_than_a_look_are_seen_by_what_they_take(mean: float, stalls: bool) -> None:
+    fields = {"low": 0.0, "busy_p95": 1.0, "busy_mean": mean}
+    assert held(RuleName.STOP_AND_GO, **fields) is stalls
+
+
+@pytest.mark.parametrize(("ram", "rule"), [(0.49, "ADD_WORKERS"), (0.5, "DATA_BOUND")])
+def test_who_waits_for_disks_is_told_of_workers_where_they_have_room(ram: float, rule: str) -> None:
+    work = TRACES[RuleName.ADD_WORKERS]()
+    windows = [replace_fields(each, ram_max=ram) for each in work.windows]
+    found = advise(replace(work, windows=windows))[0]
+    assert found.rule == rule
+    assert "disks" in found.message
+
+
+@pytest.mark.parametrize(("busy", "cores", "speaks"), [
+    (0.39, 1.0, True), (0.5, 1.0, False), (0.5, 2.0, True), (0.5, None, False), (0.6, 2.0, False),
+])  # fmt: skip
+def test_one_full_core_may_be_a_thread_that_spins(
+    busy: float, cores: float | None, speaks: bool
+) -> None:
+    work = TRACES[RuleName.DATA_BOUND]()
+    windows = [replace_fields(each, busy_median=busy) for each in work.windows]
+    found = advise(replace(work, windows=windows, cpu_cores=cores))
+    assert ("DATA_BOUND" in [each.rule for each in found]) is speaks
+
+
 @pytest.mark.parametrize(("mean", "behind"), [(0.69, True), (0.71, False)])
 def test_one_pod_is_behind_from_thirty_percent(mean: float, behind: bool) -> None:
     work = TRACES[RuleName.SCALING_INEFFICIENT]()
@@ -105,3 +137,23 @@ def test_one_pod_is_behind_from_thirty_percent(mean: float, behind: bool) -> Non
     assert ([each.rule for each in found] == ["SCALING_INEFFICIENT"]) is behind
     if behind:
         assert found[0].message.startswith("train-2 uses 69 %")
+
+
+@pytest.mark.parametrize(
+    ("means", "fewer", "speaks"),
+    [
+        ((0.55, 0.55), 1, True),
+        ((0.57, 0.57), 1, False),
+        ((0.57, 0.55), 1, False),
+        ((0.55, None), 1, False),
+        ((0.55, 0.55), 5, False),
+        ((), 1, False),
+    ],
+)
+def test_workers_are_too_many_from_thirty_percent(
+    means: tuple[float | None, ...], fewer: int, speaks: bool
+) -> None:
+    work = TRACES[RuleName.SCALING_INEFFICIENT]()
+    earlier = EarlierRun("train-1", fewer, 0.8)
+    work = replace(work, members=(), workers=5, means=means, earlier=earlier)
+    assert ("SCALING_INEFFICIENT" in [each.rule for each in advise(work)]) is speaks

@@ -4,12 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_fields
 from tests.unit.usage.advice.traces import TRACES
 
 from gpu_scheduler.api.gpuusage import Advice
 from gpu_scheduler.usage.advice import phrases
 from gpu_scheduler.usage.advice.finding import Finding, RuleName
 from gpu_scheduler.usage.advice.rules import advise
+from gpu_scheduler.usage.advice.work import EarlierRun
 
 SENTENCES = {
     RuleName.GPU_NEVER_USED: (
@@ -49,9 +51,9 @@ SENTENCES = {
         "loader workers if it is loading"
     ),
     RuleName.STOP_AND_GO: (
-        "it stopped 9 times in 15 minutes and hardly used its GPU 30 % of the time, with 95 % "
-        "of its GPU in between: its input pipeline stalls; prefetch more, or make pauses such "
-        "as evaluation shorter"
+        "it stopped 9 times in 15 minutes, which takes 30 % of its time, with 95 % of its GPU in "
+        "use in between: its input pipeline stalls; prefetch more, or make pauses such as "
+        "evaluation shorter"
     ),
     RuleName.SCALING_INEFFICIENT: (
         "train-4 uses 40 % of its GPU, while the median of 5 pods is 95 %: the others wait "
@@ -134,6 +136,28 @@ def test_where_it_may_be_loaders_or_code_both_are_named(rule: RuleName) -> None:
     assert found.rule == rule
     assert "more loader workers" in found.message
     assert "parallelise that" in found.message
+
+
+def test_a_run_with_fewer_workers_is_named() -> None:
+    earlier = EarlierRun("train-1", 1, 0.9)
+    work = replace(TRACES[RuleName.SCALING_INEFFICIENT](), members=(), workers=5, earlier=earlier)
+    found = advise(replace(work, means=(0.5,) * 4))[0]
+    assert found.message == (
+        "its 5 workers use 50 % of each GPU, while train-1 with 1 worker used 90 %: more of them "
+        "wait for each other or for data; use fewer workers, larger batches, or a faster network"
+    )
+
+
+def test_disks_that_more_workers_would_not_help_are_named() -> None:
+    work = TRACES[RuleName.ADD_WORKERS]()
+    found = advise(
+        replace(work, windows=[replace_fields(each, ram_max=0.9) for each in work.windows])
+    )
+    assert found[0].message == (
+        "it uses 20 % of its GPU and waits for disks 40 % of the time, with 90 % of its memory "
+        "beside the GPU in use, so more workers have no room: use faster storage, a cache, or "
+        "fewer and larger files"
+    )
 
 
 def test_times_are_never_longer_than_they_were() -> None:

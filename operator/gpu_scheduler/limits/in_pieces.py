@@ -1,4 +1,4 @@
-"""Long passes over what the leader knows, in pieces: others have their turn in between."""
+"""Long passes over what is known, in pieces: others on the event loop have their turn between."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable

@@ -1,0 +1,86 @@
+import { useList } from '../api/useList.ts';
+import type { JobRow, Jobs } from '../api/views.ts';
+import { refWord } from '../format/job.ts';
+import { count } from '../format/number.ts';
+import { Card } from '../parts/Card.tsx';
+import { Choice } from '../parts/Choice.tsx';
+import { Csv } from '../parts/Csv.tsx';
+import { JOB_COLUMNS } from '../parts/jobColumns.tsx';
+import { NoWork } from '../parts/Nothing.tsx';
+import { Page } from '../parts/Page.tsx';
+import { Search } from '../parts/Search.tsx';
+import { Select } from '../parts/Select.tsx';
+import { VirtualList } from '../parts/VirtualList.tsx';
+import { pick } from '../router/pick.ts';
+import { useQuery } from '../router/query.ts';
+
+const FILTERS = ['q', 'project', 'phase', 'reason', 'type'];
+const PHASES = ['Pending', 'Running', 'Suspended', 'Succeeded', 'Failed'];
+const keyOf = (row: JobRow) => refWord(row.ref);
+
+/** All work that asks for GPUs, whatever its kind. */
+export function JobsPage() {
+  const [query, set] = useQuery();
+  const { view, refusal, question, onOffset, all } = useList<JobRow, Jobs>(
+    '/jobs',
+    pick(query, [...FILTERS, 'sort']),
+  );
+  return (
+    <Page title="Jobs" lead={view?.lead ?? null} refusal={refusal}>
+      {view && (
+        <Card
+          title="Jobs"
+          about={`${count(view.total)} shown`}
+          more={<Csv name="jobs" columns={JOB_COLUMNS} rows={all} />}
+        >
+          <div className="filters" role="search">
+            <Search
+              label="name or namespace"
+              value={query.get('q') ?? ''}
+              onSearch={(q) => set({ q })}
+            />
+            <Select
+              label="project"
+              all="all projects"
+              value={query.get('project') ?? ''}
+              choices={view.projects}
+              onChoose={(project) => set({ project })}
+            />
+            <Choice
+              label=""
+              value={query.get('phase') ?? ''}
+              choices={[
+                ['', 'all'],
+                ...PHASES.filter((phase) => view.phases[phase] || phase === query.get('phase')).map(
+                  (phase) => [phase, `${phase} ${count(view.phases[phase] ?? 0)}`] as const,
+                ),
+              ]}
+              onChoose={(phase) => set({ phase })}
+            />
+            {query.get('reason') && (
+              <button type="button" onClick={() => set({ reason: null })}>
+                {query.get('reason')} ×<span className="vh">: show all reasons</span>
+              </button>
+            )}
+          </div>
+          {view.total === 0 ? (
+            <NoWork filtered={pick(query, FILTERS) !== ''} />
+          ) : (
+            <VirtualList
+              label="jobs"
+              columns={JOB_COLUMNS}
+              rows={view.rows}
+              keyOf={keyOf}
+              total={view.total}
+              offset={view.offset}
+              question={question}
+              onOffset={onOffset}
+              sort={query.get('sort') ?? ''}
+              onSort={(sort) => set({ sort })}
+            />
+          )}
+        </Card>
+      )}
+    </Page>
+  );
+}

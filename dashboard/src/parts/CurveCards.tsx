@@ -1,0 +1,52 @@
+import { useMemo } from 'react';
+
+import type { Job } from '../api/views.ts';
+import { measured, memory } from '../format/number.ts';
+import { Card } from './Card.tsx';
+import { CurveChart } from './CurveChart.tsx';
+import { State } from './State.tsx';
+
+const MIB = 1024; // in a GiB
+const plain = (value: number) => measured(Math.round(value * 10) / 10);
+const hundredths = (ratio: number) => measured(Math.round(ratio * 100));
+
+/** Use and memory of a job over its life. */
+export function CurveCards({ job }: { job: Job }) {
+  const { curve, used } = job;
+  const memoryMib = curve?.memoryMib;
+  const memoryGib = useMemo(
+    () => (memoryMib ?? []).map((value) => (value === null ? null : value / MIB)),
+    [memoryMib],
+  );
+  if (!curve) {
+    if (job.row.held === 0) return null;
+    return (
+      <Card title="Use over time">
+        <State words="What it did with its GPUs so far is not known: no agent has told it." />
+      </Card>
+    );
+  }
+  const cap = used?.capMib ?? capOf(job);
+  const common = { start: curve.start, stepSeconds: curve.stepSeconds };
+  return (
+    <div className="two">
+      <Card title="GPU use" about="% of the device’s time, own processes">
+        <CurveChart name="GPU use" values={curve.busy} {...common} say={hundredths} most={1} />
+      </Card>
+      <Card title="GPU memory" about="GiB, own processes, against the cap">
+        <CurveChart
+          name="GPU memory"
+          values={memoryGib}
+          {...common}
+          say={plain}
+          cap={cap === null ? null : { at: cap / MIB, words: `cap ${memory(cap)}` }}
+        />
+      </Card>
+    </div>
+  );
+}
+
+function capOf(job: Job): number | null {
+  const caps = job.placed.map((placed) => placed.capMib);
+  return caps.reduce<number | null>((sum, cap) => (cap === null ? sum : (sum ?? 0) + cap), null);
+}

@@ -1,0 +1,40 @@
+import type { Lead as Words, Piece } from '../api/views.ts';
+import { Link } from '../router/Link.tsx';
+
+/** The sentence that opens a page; what comes next is paler. The server made both. */
+export function Lead({ lead }: { lead: Words }) {
+  return (
+    <p className="lead">
+      <Pieces pieces={lead.first} />
+      {lead.then.length > 0 && (
+        <>
+          {' '}
+          <span className="dim">
+            <Pieces pieces={lead.then} />
+          </span>
+        </>
+      )}
+    </p>
+  );
+}
+
+/** A sentence, with links to the rows behind its numbers. */
+export function Pieces({ pieces }: { pieces: readonly Piece[] }) {
+  return pieces.map((piece, index) =>
+    piece.to ? (
+      <Link key={index} to={piece.to} className="q">
+        {piece.text}
+      </Link>
+    ) : (
+      <span key={index}>{piece.text}</span>
+    ),
+  );
+}
+
+/** The same as plain text. */
+export function spoken(lead: Words): string {
+  return [lead.first, lead.then]
+    .map((pieces) => pieces.map((piece) => piece.text).join(''))
+    .filter(Boolean)
+    .join(' ');
+}

@@ -1,0 +1,60 @@
+import { memo } from 'react';
+
+import type { Device, NodeRow } from '../api/views.ts';
+import { devicePath } from '../format/job.ts';
+import { Link } from '../router/Link.tsx';
+import type { ColourBy } from './box.ts';
+import { figures, namesOn, spokenDevice } from './device.ts';
+import { GpuBox } from './GpuBox.tsx';
+
+interface Props {
+  node: NodeRow;
+  by: ColourBy;
+  small: boolean;
+  /** Which device of this node the Tab key comes to; -1: none. */
+  entry: number;
+}
+
+function Figures({ device }: { device: Device }) {
+  const [held, use] = figures(device);
+  if (!held) return null;
+  return (
+    <span>
+      <span className="wide-only">{held}, </span>
+      {use}
+    </span>
+  );
+}
+
+/** The devices of a node, each a link to its page. Large ones have their figures and names below. */
+export const NodeBoxes = memo(function NodeBoxes({ node, by, small, entry }: Props) {
+  return (
+    <div className="boxes">
+      {node.devices.map((device, position) => (
+        <Link
+          key={device.index}
+          to={devicePath(node.name, device.index)}
+          aria-label={spokenDevice(node, device)}
+          tabIndex={position === entry ? 0 : -1}
+          data-box={`${node.name} ${device.index}`}
+        >
+          <GpuBox
+            device={device}
+            by={by}
+            height={small ? 20 : 54}
+            shut={device.problem !== '' || (node.closed !== '' && device.shares.length === 0)}
+          />
+          {!small && (
+            <>
+              <span className="under">
+                <span>{device.index}</span>
+                <Figures device={device} />
+              </span>
+              <span className="names one-line">{namesOn(device, node.closed !== '')}</span>
+            </>
+          )}
+        </Link>
+      ))}
+    </div>
+  );
+});

@@ -1,0 +1,44 @@
+import type { Device, Share } from '../api/views.ts';
+
+export type ColourBy = 'use' | 'memory';
+
+/** A share as it is drawn: where it begins and how wide it is, both of 1, and how high it is filled. */
+export interface Drawn {
+  readonly x: number;
+  readonly width: number;
+  readonly kind: 'part' | 'idle' | 'unknown';
+  readonly fill: number;
+}
+
+/**
+ * The shares of a device, side by side. The width is the share; the fill is the use of its own
+ * processes as a part of its share, or its memory as a part of what it may hold.
+ */
+export function drawn(device: Device, by: ColourBy): Drawn[] {
+  const all = device.shares.reduce((sum, share) => sum + share.gpus, 0);
+  const scale = all > 1 ? 1 / all : 1;
+  let x = 0;
+  return device.shares.map((share) => {
+    const width = share.gpus * scale;
+    const left = x;
+    x += width;
+    if (by === 'use' && share.idleSince !== null) return { x: left, width, kind: 'idle', fill: 0 };
+    const fill = by === 'use' ? useFill(share) : memoryFill(share, device);
+    if (fill === null) return { x: left, width, kind: 'unknown', fill: 0 };
+    return { x: left, width, kind: 'part', fill: Math.min(1, Math.max(0, fill)) };
+  });
+}
+
+/** So that the filled area is what the strip counts as busy: the lesser of share and use. */
+function useFill(share: Share): number | null {
+  return share.busy === null || share.gpus <= 0 ? share.busy : share.busy / share.gpus;
+}
+
+function memoryFill(share: Share, device: Device): number | null {
+  const cap = share.capMib ?? share.gpus * device.memoryMib;
+  return share.memoryMib === null || cap <= 0 ? null : share.memoryMib / cap;
+}
+
+export function heldOf(device: Device): number {
+  return device.shares.reduce((sum, share) => sum + share.gpus, 0);
+}

@@ -1,0 +1,42 @@
+import type { Job } from '../api/views.ts';
+import { duration } from '../format/duration.ts';
+import { gpus, hours, memory, percent } from '../format/number.ts';
+import { stretches } from './life.ts';
+
+/** One quantity of two jobs; null: not known. */
+export interface Compared {
+  readonly what: string;
+  readonly a: string | null;
+  readonly b: string | null;
+}
+
+type Say = (job: Job, now: number) => string | null;
+
+const maybe = <T>(value: T | null | undefined, say: (value: T) => string) =>
+  value === null || value === undefined ? null : say(value);
+
+/** Seconds that a job spent in steps of one kind. */
+export function spent(job: Job, kinds: readonly string[], now: number): number {
+  return stretches(job.steps, job.row.ended ?? now)
+    .filter(({ step }) => kinds.includes(step.kind))
+    .reduce((sum, { seconds }) => sum + seconds, 0);
+}
+
+const QUANTITIES: readonly (readonly [string, Say])[] = [
+  ['phase', (job) => job.row.phase],
+  ['GPUs asked for', (job) => gpus(job.row.asked)],
+  ['type', (job) => job.row.type || 'any'],
+  ['waited', (job, now) => duration(spent(job, ['submitted', 'waits'], now))],
+  ['ran', (job, now) => duration(spent(job, ['runs'], now))],
+  ['GPU-hours held', (job) => maybe(job.used?.gpuHours, hours)],
+  ['GPU-hours used', (job) => maybe(job.used?.usedGpuHours, hours)],
+  ['GPU-hours idle', (job) => maybe(job.used?.idleGpuHours, hours)],
+  ['use on average, of its devices’ time', (job) => maybe(job.used?.mean, percent)],
+  ['most memory at once', (job) => maybe(job.used?.peakMib, memory)],
+  ['cap of memory', (job) => maybe(job.used?.capMib, memory)],
+  ['advice', (job) => job.advice.map((each) => each.rule).join(', ') || 'none'],
+];
+
+export function compared(a: Job, b: Job, now: number): Compared[] {
+  return QUANTITIES.map(([what, say]) => ({ what, a: say(a, now), b: say(b, now) }));
+}

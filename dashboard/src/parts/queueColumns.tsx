@@ -1,0 +1,116 @@
+import type { QueueRow } from '../api/views.ts';
+import { gpus } from '../format/number.ts';
+import { iso } from '../format/moment.ts';
+import type { Column } from './column.ts';
+import { JobLink } from './JobLink.tsx';
+import { Mark } from './Mark.tsx';
+import { Age } from './Time.tsx';
+import { Unknown } from './Unknown.tsx';
+
+/** "0.5", "4 × 1". */
+export function asksFor(row: Pick<QueueRow, 'pods' | 'each'>): string {
+  return row.pods > 1 ? `${row.pods} × ${row.each}` : row.each;
+}
+
+export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
+  {
+    key: 'position',
+    head: '#',
+    width: '34px',
+    end: true,
+    about: 'position within its project: 1 is next',
+    file: (row) => row.position || null,
+    cell: (row) =>
+      row.position > 0 ? (
+        <span className="quiet">
+          <Mark value={row.position} />
+        </span>
+      ) : (
+        <Unknown why="it is not in its project’s order" />
+      ),
+  },
+  {
+    key: 'job',
+    head: 'job',
+    width: 'minmax(0, 1.3fr)',
+    narrow: 'name',
+    sort: 'name',
+    file: (row) => `${row.ref.namespace}/${row.ref.name}`,
+    cell: (row) => (
+      <>
+        <JobLink of={row.ref} />
+        <small>
+          {row.ref.namespace}
+          {row.ref.kind !== 'GPUJob' && ` · ${row.ref.kind}`}
+        </small>
+      </>
+    ),
+  },
+  {
+    key: 'project',
+    head: 'project',
+    width: 'minmax(0, .8fr)',
+    sort: 'project',
+    file: (row) => row.project,
+    cell: (row) => (
+      <>
+        {row.project}
+        {row.priority && <small>{row.priority}</small>}
+      </>
+    ),
+  },
+  {
+    key: 'GPUs',
+    head: 'GPUs',
+    width: '84px',
+    end: true,
+    sort: 'gpus',
+    about: 'pods × GPUs of each',
+    file: (row) => row.gpus,
+    cell: (row) => (
+      <span title={`${gpus(row.gpus)} in all`}>
+        {asksFor(row)}
+        {row.type && <small>{row.type}</small>}
+      </span>
+    ),
+  },
+  {
+    key: 'reason',
+    head: 'why it waits',
+    width: 'minmax(0, 3fr)',
+    narrow: 'sentence',
+    sort: 'reason',
+    file: (row) => `${row.reason}: ${row.message}`,
+    cell: (row) => (
+      <div title={row.message} className="one-line">
+        <Mark value={row.reason} />
+        <small>{row.message}</small>
+      </div>
+    ),
+  },
+  {
+    key: 'waits',
+    head: 'waits',
+    width: '92px',
+    end: true,
+    narrow: 'number',
+    sort: 'since',
+    file: (row) => iso(row.since),
+    cell: (row) => <Age at={row.since} />,
+  },
+  {
+    key: 'mends',
+    head: 'then',
+    width: '158px',
+    end: true,
+    narrow: 'more',
+    about: 'whether waiting alone can help',
+    file: (row) => (row.mends ? 'not before it is mended' : ''),
+    cell: (row) =>
+      row.mends ? (
+        <span className="bad">not before it is mended</span>
+      ) : (
+        <span className="sub">by itself</span>
+      ),
+  },
+];

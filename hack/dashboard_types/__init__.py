@@ -1,0 +1,1 @@
+"""TypeScript's types of the dashboard's answers, made from the operator's own."""

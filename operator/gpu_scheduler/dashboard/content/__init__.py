@@ -1,0 +1,1 @@
+"""A module for each page: what it shows of a picture to one reader. Pure."""

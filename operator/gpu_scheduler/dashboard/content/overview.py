@@ -1,0 +1,61 @@
+"""The first page: where the GPUs are, who waits, who holds and does not use, what to change."""
+
+from gpu_scheduler.dashboard.content import overview_lead
+from gpu_scheduler.dashboard.content.hidden import nodes_for, parts_for
+from gpu_scheduler.dashboard.content.rows import projects_for, queue_for, reasons
+from gpu_scheduler.dashboard.content.words import listed
+from gpu_scheduler.dashboard.picture import Picture
+from gpu_scheduler.dashboard.question import Asked
+from gpu_scheduler.dashboard.rows import NodeRow, Part
+from gpu_scheduler.dashboard.views import Overview
+from gpu_scheduler.dashboard.visible import Visible
+from gpu_scheduler.usage.figures import GpuState
+
+_MOST = 6  # rows of a list that has a page of its own
+
+
+def page(picture: Picture, visible: Visible, asked: Asked) -> Overview:
+    """For one reader; nothing is asked for."""
+    nodes, states = nodes_for(picture, visible), parts_for(picture, visible)
+    queue = queue_for(picture.queue, visible)
+    idle = tuple(row for row in picture.idle if visible.sees(row.ref.namespace))
+    advice = tuple(row for row in picture.advice if visible.sees(row.ref.namespace))
+    why = reasons(queue)
+    known = overview_lead.Known(
+        parts=states,
+        nodes=len(nodes),
+        followed=picture.followed,
+        silent_agents=picture.silent_agents,
+        idle=idle,
+        reasons=why,
+        waiting=len(queue),
+        projects=tuple(sorted({row.project for row in queue})),
+        works=sum(visible.sees(work.ref.namespace) for work in picture.works),
+        own=not (visible.all or visible.inventory),
+    )
+    return Overview(
+        at=picture.at,
+        lead=overview_lead.lead(known),
+        gpus=round(sum(states.values()), 3),
+        nodes=len(nodes),
+        idle_seconds=picture.idle_seconds,
+        followed=picture.followed,
+        silent_agents=picture.silent_agents,
+        parts=tuple(
+            Part(state=state.value, gpus=round(gpus, 3), note=_note(state, nodes))
+            for state, gpus in states.items()
+        ),
+        projects=tuple(projects_for(picture.projects, visible)),
+        reasons=why,
+        idle=idle[:_MOST],
+        idle_count=len(idle),
+        advice=advice[:_MOST],
+        advice_count=len(advice),
+    )
+
+
+def _note(state: GpuState, nodes: tuple[NodeRow, ...]) -> str:
+    """Which nodes are closed, and why."""
+    if state is not GpuState.CLOSED:
+        return ""
+    return listed([f"{node.name} {node.closed}" for node in nodes if node.closed], 2)

@@ -1,0 +1,68 @@
+"""Rows of lists: which the reader may see, which were asked for, in which order."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from gpu_scheduler.dashboard.question import Asked
+from gpu_scheduler.dashboard.rows import JobRow, ProjectRow, QueueRow, ReasonRow
+from gpu_scheduler.dashboard.visible import Visible
+
+_MOST_TEXT = 100
+
+
+def searched(text: str, row: JobRow | QueueRow) -> bool:
+    """Whether a text stands in a row's name, namespace or project."""
+    return text in f"{row.ref.namespace}/{row.ref.name} {row.project}".lower()
+
+
+def asked_for(row: JobRow | QueueRow, asked: Asked, fields: Sequence[str]) -> bool:
+    """Whether a row has what was asked for in these fields, each by its name."""
+    return all(not asked.get(each) or getattr(row, each) == asked[each] for each in fields)
+
+
+def text_of(asked: Asked) -> str:
+    """What is searched for."""
+    return asked.get("q", "")[:_MOST_TEXT].strip().lower()
+
+
+def queue_for(rows: Iterable[QueueRow], visible: Visible) -> list[QueueRow]:
+    """Those that the reader may see."""
+    return list(rows) if visible.all else [r for r in rows if visible.sees(r.ref.namespace)]
+
+
+def works_for(rows: Iterable[JobRow], visible: Visible) -> list[JobRow]:
+    """Those that the reader may see."""
+    return list(rows) if visible.all else [r for r in rows if visible.sees(r.ref.namespace)]
+
+
+def projects_for(rows: Iterable[ProjectRow], visible: Visible) -> list[ProjectRow]:
+    """Those that the reader may see: all, or those that own a namespace of theirs."""
+    if visible.all or visible.inventory:
+        return list(rows)
+    return [row for row in rows if any(map(visible.sees, row.namespaces))]
+
+
+def reasons(rows: Iterable[QueueRow]) -> tuple[ReasonRow, ...]:
+    """Why they wait, most first."""
+    found: defaultdict[str, list[QueueRow]] = defaultdict(list)
+    for row in rows:
+        found[row.reason].append(row)
+    made = []
+    for reason, same in found.items():
+        first = min(same, key=lambda row: row.since)
+        made.append(
+            ReasonRow(
+                reason=reason,
+                jobs=len(same),
+                gpus=round(sum(row.gpus for row in same), 3),
+                since=first.since,
+                message=first.message,
+                first=first.ref,
+            )
+        )
+    return tuple(sorted(made, key=lambda row: (-row.jobs, row.reason)))
+
+
+def names_of(rows: Iterable[JobRow | QueueRow]) -> tuple[str, ...]:
+    """The projects of rows."""
+    return tuple(sorted({row.project for row in rows if row.project}))

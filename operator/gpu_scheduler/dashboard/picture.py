@@ -1,0 +1,114 @@
+"""What the leader knows, in one moment: all that pages are made of, before anything is hidden."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gpu_scheduler.dashboard.rows import (
+    AdviceRow,
+    Curve,
+    IdleRow,
+    JobRow,
+    NodeRow,
+    Placed,
+    ProjectRow,
+    QueueRow,
+    Ranked,
+    Ref,
+    Step,
+    SweepRow,
+    Used,
+)
+from gpu_scheduler.dashboard.views import Chart
+from gpu_scheduler.usage.figures import GpuState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobDetail:
+    """What is said of one workload alone; see ``views.Job``."""
+
+    facts: tuple[str, ...]
+    steps: tuple[Step, ...]
+    steps_note: str
+    placed: tuple[Placed, ...]
+    curve: Curve | None
+    used: Used | None
+    may_suspend: bool
+    suspended: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepDetail:
+    """What is said of one search alone."""
+
+    top: tuple[Ranked, ...]
+    errors: tuple[Step, ...]
+
+
+class Details(Protocol):
+    """What is read when one thing is looked at, of this moment and not of the picture's."""
+
+    def job(self, ref: Ref) -> JobDetail | None:
+        """Of a workload; None: it has just gone."""
+
+    def sweep(self, ref: Ref) -> SweepDetail | None:
+        """Of a search; None: it has just gone."""
+
+    def chart(self, project: str, span: str) -> Chart | None:
+        """Of a project, or the cluster (empty); None: nothing is known of it."""
+
+
+class NoDetails:
+    """Nothing is known."""
+
+    def job(self, ref: Ref) -> JobDetail | None:
+        """None."""
+        return None
+
+    def sweep(self, ref: Ref) -> SweepDetail | None:
+        """None."""
+        return None
+
+    def chart(self, project: str, span: str) -> Chart | None:
+        """None."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """One moment.
+
+    Attributes:
+        at: epoch seconds.
+        idle_seconds: without a kernel after which work is idle.
+        followed: whether agents are asked what GPUs do.
+        silent_agents: that did not answer when they were asked last.
+        parts: where the GPUs are; adds up to all of them.
+        nodes: with all that is on them.
+        projects: by name.
+        works: GPUJobs, and who owns pods that ask by themselves.
+        queue: what waits, in the order in which it is served.
+        sweeps: searches, the newest first.
+        idle: who holds GPUs and does not use them, most GPU-hours first.
+        advice: what to change, most GPUs first.
+        details: of single things.
+    """
+
+    at: float
+    idle_seconds: int
+    followed: bool = True
+    silent_agents: int = 0
+    parts: Mapping[GpuState, float] = field(default_factory=dict)
+    nodes: tuple[NodeRow, ...] = ()
+    projects: tuple[ProjectRow, ...] = ()
+    works: tuple[JobRow, ...] = ()
+    queue: tuple[QueueRow, ...] = ()
+    sweeps: tuple[SweepRow, ...] = ()
+    idle: tuple[IdleRow, ...] = ()
+    advice: tuple[AdviceRow, ...] = ()
+    details: Details = NoDetails()  # noqa: RUF009 - it never changes
+
+    @property
+    def gpus(self) -> float:
+        """How many there are."""
+        return sum(len(node.devices) for node in self.nodes)

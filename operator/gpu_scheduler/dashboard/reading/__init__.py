@@ -1,0 +1,1 @@
+"""Reads the picture off the state of the leader."""

@@ -1,0 +1,190 @@
+"""What is said of one workload alone: facts, its life so far, where it is, what it did."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpu_scheduler.api.gpujob import FINISHED
+from gpu_scheduler.api.gpuusage import Workload
+from gpu_scheduler.api.job_usage import JobUsage
+from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.dashboard.content.words import amount
+from gpu_scheduler.dashboard.picture import JobDetail
+from gpu_scheduler.dashboard.rows import Curve, Placed, Step, Used
+from gpu_scheduler.runtime.usage.works import LiveWork
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
+from gpu_scheduler.state.pods.pod import PodRecord, Stage
+from gpu_scheduler.usage.answer import ShareUse
+
+_MOST_PODS = 64
+_HOUR = 3600
+_CONDITIONS = {
+    ("Accepted", "False"): "waits",
+    ("CannotStart", "True"): "waits",
+    ("InDoubt", "True"): "waits",
+    ("SetAside", "True"): "waits",
+    ("Placed", "True"): "placed",
+    ("Placed", "False"): "waits",
+    ("Complete", "True"): "ended",
+    ("Failed", "True"): "ended",
+}
+_NOTE = (
+    "Of each kind of step the last one is known: conditions keep when they changed last, and "
+    "Events of the namespace tell of an hour."
+)
+
+
+def job_detail(
+    state: ClusterState, job: GPUJobRecord, work: LiveWork | None, kept: Workload | None
+) -> JobDetail:
+    """Of a GPUJob, or of a group of pods.
+
+    Args:
+        state: the cluster.
+        job: its record.
+        work: what of it holds GPUs.
+        kept: what GPUUsage says of it.
+    """
+    is_gpujob = job.key in state.gpujobs
+    return JobDetail(
+        facts=_facts(job),
+        steps=_steps(job, work),
+        steps_note=_NOTE if is_gpujob else "",
+        placed=tuple(_placed(state, work)) if work is not None else (),
+        curve=_curve(kept),
+        used=_used(kept, job.status),
+        may_suspend=is_gpujob and job.spec is not None and job.status.get("phase") not in FINISHED,
+        suspended=is_gpujob and job.spec is not None and bool(job.spec.suspend),
+    )
+
+
+def _facts(job: GPUJobRecord) -> tuple[str, ...]:
+    spec = job.spec
+    if spec is None:
+        return ("its spec cannot be read",)
+    found = [f"priority {spec.priority}", str(spec.type)]
+    for name, role in job.requests.items():
+        each = sum(d.count * d.milli for d in role.devices) / DEVICE_MILLI
+        pods = f"{role.at_once} × " if role.at_once > 1 else ""
+        if each:
+            found.append(f"{f'{name}: ' if name else ''}{pods}{amount(each)} GPU")
+    if spec.image:
+        found.append(f"image {spec.image}")
+    return tuple(found)
+
+
+def _steps(job: GPUJobRecord, work: LiveWork | None) -> tuple[Step, ...]:
+    steps = [Step(at=job.created_seconds, kind="submitted", words="submitted")]
+    for each in job.status.get("conditions") or ():
+        kind = _CONDITIONS.get((str(each.get("type")), str(each.get("status"))))
+        at = epoch_seconds(str(each.get("lastTransitionTime") or ""))
+        if kind is None or not at:
+            continue
+        words = str(each.get("reason") or each.get("type"))
+        steps.append(Step(at=at, kind=kind, words=words, detail=str(each.get("message") or "")))
+    starts = [each for pod in _pods(work) if (each := epoch_seconds(pod.started))]
+    if starts:
+        number = len(starts)
+        words = "started" if number == 1 else f"{number} pods started, the first then"
+        steps.append(Step(at=min(starts), kind="runs", words=words))
+    reason = str(job.status.get("reason") or "")
+    if reason and job.status.get("phase") not in FINISHED and not starts:
+        detail = str(job.status.get("message") or "")
+        steps = [s for s in steps if s.kind != "waits" or s.words != reason]
+        at = max((s.at for s in steps), default=job.created_seconds)
+        steps.append(Step(at=at, kind="waits", words=reason, detail=detail))
+    return tuple(sorted(steps, key=lambda step: step.at))
+
+
+def _pods(work: LiveWork | None) -> Iterable[PodRecord]:
+    return (pod for pod, _ in work.pods) if work is not None else ()
+
+
+def _placed(state: ClusterState, work: LiveWork) -> Iterable[Placed]:
+    ordered = sorted(work.pods, key=lambda each: each[0].index)
+    for pod, shares in ordered[:_MOST_PODS]:
+        yield _one(state, pod, shares)
+
+
+def _one(state: ClusterState, pod: PodRecord, shares: tuple[ShareUse, ...]) -> Placed:
+    charge = state.ledger.held(pod.uid)
+    grants = state.ledger.resolved(charge.node, charge.grants) if charge is not None else ()
+    known = state.ledger.node(pod.node)
+    indexes = {device.id: device.index for device in known[1]} if known is not None else {}
+    devices = {indexes[grant.device] for grant in grants if grant.device in indexes}
+    own = state.jobs.believed.get(pod.job_uid)
+    first = shares[0] if shares else None
+    whole = sum(share.share for share in shares)
+    busy = [share.busy for share in shares]
+    memory = [share.memory_mib for share in shares]
+    return Placed(
+        pod=pod.name,
+        role=own.role if own is not None else "",
+        node=pod.node,
+        devices=tuple(sorted(devices)),
+        gpus=sum(grant.milli for grant in grants) / DEVICE_MILLI,
+        started=epoch_seconds(pod.started) or None if pod.stage is Stage.RUNNING else None,
+        busy=sum(s.share * (s.busy or 0.0) for s in shares) / whole
+        if whole and None not in busy
+        else None,
+        memory_mib=sum(each or 0.0 for each in memory) if memory and None not in memory else None,
+        cap_mib=sum(grant.mib for grant in grants) or None,
+        cpu_cores=_cores(first.cpu_milli if first is not None else None),
+        cpu_limit=_cores(first.cpu_limit_milli if first is not None else None),
+        ram_mib=first.ram_mib if first is not None else None,
+        ram_limit_mib=first.ram_limit_mib if first is not None else None,
+    )
+
+
+def _cores(milli: float | None) -> float | None:
+    return None if milli is None else milli / 1000
+
+
+def _curve(kept: Workload | None) -> Curve | None:
+    if kept is None or kept.curve is None:
+        return None
+    busy, memory = kept.curve.busy_percent, kept.curve.memory_mib
+    return Curve(
+        start=epoch_seconds(kept.started_at or ""),
+        step_seconds=kept.curve.step_seconds,
+        busy=tuple(None if each < 0 else each / 100 for each in busy),
+        memory_mib=tuple(None if each < 0 else float(each) for each in memory),
+    )
+
+
+def _used(kept: Workload | None, status: Mapping[str, Any]) -> Used | None:
+    """What GPUUsage says while it is there, and else what its status kept."""
+    if kept is not None and kept.gpu_seconds:
+        busy, memory = kept.busy, kept.memory_mib
+        return Used(
+            gpu_hours=kept.gpu_seconds / _HOUR,
+            used_gpu_hours=_hours(kept.used_gpu_seconds),
+            idle_gpu_hours=None,
+            mean=_ratio(busy.mean),
+            p50=_ratio(busy.p50),
+            p95=_ratio(busy.p95),
+            peak_mib=memory.peak,
+            cap_mib=memory.cap,
+        )
+    told = status.get("usage")
+    if not told:
+        return None
+    usage = JobUsage.model_validate(told)
+    return Used(
+        gpu_hours=usage.gpu_seconds / _HOUR,
+        used_gpu_hours=_hours(usage.used_gpu_seconds),
+        idle_gpu_hours=_hours(usage.idle_gpu_seconds),
+        mean=_ratio(usage.mean_percent),
+        p50=_ratio(usage.p50_percent),
+        p95=_ratio(usage.p95_percent),
+        peak_mib=usage.peak_mib,
+        cap_mib=usage.cap_mib,
+    )
+
+
+def _ratio(percent: int | None) -> float | None:
+    return None if percent is None else percent / 100
+
+
+def _hours(seconds: int | None) -> float | None:
+    return None if seconds is None else seconds / _HOUR

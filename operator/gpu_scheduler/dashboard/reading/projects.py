@@ -1,0 +1,61 @@
+"""Projects as rows."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.dashboard.reading.queue import pending_by_project
+from gpu_scheduler.dashboard.rows import JobRow, NodeRow, ProjectRow, QueueRow
+from gpu_scheduler.runtime.common.last_plan import LastPlan
+from gpu_scheduler.state.cluster_state import ClusterState
+
+
+def project_rows(
+    state: ClusterState,
+    plan: LastPlan,
+    nodes: Iterable[NodeRow],
+    works: Iterable[JobRow],
+    queue: Iterable[QueueRow],
+    borrowed_since: Callable[[str], float | None],
+) -> tuple[ProjectRow, ...]:
+    """By name; ``borrowed_since``: since when a project borrows without a break."""
+    held = state.snapshot().allocated_milli
+    busy: Counter[str] = Counter()
+    idle: Counter[str] = Counter()
+    unknown: set[str] = set()
+    for share in (s for node in nodes for device in node.devices for s in device.shares):
+        if share.busy is None:
+            unknown.add(share.project)
+        elif share.idle_since is not None:
+            idle[share.project] += round(share.gpus * DEVICE_MILLI)
+        else:
+            busy[share.project] += round(min(share.gpus, share.busy) * DEVICE_MILLI)
+    running = Counter(row.project for row in works if row.held > 0)
+    pending = pending_by_project(queue)
+    found = []
+    for name, record in sorted(state.projects.records.items()):
+        project, milli = record.project, held.get(name, 0)
+        over = max(0, milli - project.quota_milli)
+        waiting, gpus = pending.get(str(name), (0, 0.0))
+        limit = project.limit_milli
+        found.append(
+            ProjectRow(
+                name=str(name),
+                quota=project.quota_milli / DEVICE_MILLI,
+                limit=None if limit is None else limit / DEVICE_MILLI,
+                fair_share=plan.shares_milli.get(name, 0) / DEVICE_MILLI,
+                held=milli / DEVICE_MILLI,
+                borrowed=over / DEVICE_MILLI,
+                borrowed_since=borrowed_since(str(name)) if over else None,
+                busy=None if str(name) in unknown else busy[str(name)] / DEVICE_MILLI,
+                idle=idle[str(name)] / DEVICE_MILLI,
+                pending=round(gpus, 3),
+                waiting=waiting,
+                running=running[str(name)],
+                namespaces=tuple(
+                    each for each in record.namespaces if state.projects.owner(each) == name
+                ),
+                problem=record.problem,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,225 @@
+"""The answers of the dashboard's server: one schema, of which the front end's types are made.
+
+``make dashboard-types`` writes them. Times are seconds since the epoch; ratios 0 to 1; memory MiB;
+None is "nobody knows", never 0. A reader works out ages from ``at``, which each view carries: its
+own clock may be wrong.
+"""
+
+from gpu_scheduler.dashboard.rows import (
+    AdviceRow,
+    Beside,
+    Curve,
+    IdleRow,
+    JobRow,
+    Lead,
+    NodeRow,
+    Part,
+    Placed,
+    ProjectRow,
+    QueueRow,
+    Ranked,
+    ReasonRow,
+    Step,
+    SweepRow,
+    Used,
+    View,
+)
+
+
+class Overview(View, frozen=True, kw_only=True):
+    """The first page. ``parts`` add up to ``gpus``."""
+
+    at: float
+    lead: Lead
+    gpus: float
+    nodes: int
+    idle_seconds: int
+    followed: bool  # whether agents are asked what GPUs do; otherwise use is unknown everywhere
+    silent_agents: int
+    parts: tuple[Part, ...]
+    projects: tuple[ProjectRow, ...]
+    reasons: tuple[ReasonRow, ...]
+    idle: tuple[IdleRow, ...]  # the first few, most GPU-hours first
+    idle_count: int
+    advice: tuple[AdviceRow, ...]  # the first few
+    advice_count: int
+
+
+class Gpus(View, frozen=True, kw_only=True):
+    """All nodes."""
+
+    at: float
+    lead: Lead
+    idle_seconds: int
+    followed: bool
+    nodes: tuple[NodeRow, ...]
+
+
+class Queue(View, frozen=True, kw_only=True):
+    """Those asked for, in the order in which they are served; ``total``: that match."""
+
+    at: float
+    lead: Lead
+    reasons: tuple[ReasonRow, ...]
+    projects: tuple[str, ...]
+    total: int
+    offset: int
+    rows: tuple[QueueRow, ...]
+
+
+class Jobs(View, frozen=True, kw_only=True):
+    """Those asked for; ``phases``: how many of all that the reader may see."""
+
+    at: float
+    lead: Lead
+    phases: dict[str, int]
+    projects: tuple[str, ...]
+    total: int
+    offset: int
+    rows: tuple[JobRow, ...]
+
+
+class Job(View, frozen=True, kw_only=True):
+    """The page of one workload.
+
+    Attributes:
+        facts: short words about it: what it asks for, its priority, its image.
+        steps: the oldest first; ``steps_note``: what is not known any more of it.
+        commands: lines of kubectl for it, by what they do.
+        may_suspend: whether it can be suspended at all: a GPUJob that has not ended.
+    """
+
+    at: float
+    lead: Lead
+    row: JobRow
+    facts: tuple[str, ...]
+    steps: tuple[Step, ...]
+    steps_note: str
+    placed: tuple[Placed, ...]
+    beside: tuple[Beside, ...]
+    advice: tuple[AdviceRow, ...]
+    curve: Curve | None
+    used: Used | None
+    commands: dict[str, str]
+    may_suspend: bool
+    suspended: bool
+
+
+class Projects(View, frozen=True, kw_only=True):
+    """All projects."""
+
+    at: float
+    lead: Lead
+    rows: tuple[ProjectRow, ...]
+
+
+class Project(View, frozen=True, kw_only=True):
+    """The page of one project: its row, and what the reader may see of its work."""
+
+    at: float
+    lead: Lead
+    row: ProjectRow
+    reasons: tuple[ReasonRow, ...]
+    holding: tuple[JobRow, ...]
+    waiting: tuple[QueueRow, ...]
+
+
+class Sweeps(View, frozen=True, kw_only=True):
+    """All searches."""
+
+    at: float
+    lead: Lead
+    total: int
+    offset: int
+    rows: tuple[SweepRow, ...]
+
+
+class Sweep(View, frozen=True, kw_only=True):
+    """The page of one search: the best ten, and what failed last."""
+
+    at: float
+    lead: Lead
+    row: SweepRow
+    top: tuple[Ranked, ...]
+    errors: tuple[Step, ...]
+    command: str
+
+
+class Chart(View, frozen=True, kw_only=True):
+    """GPUs over time, of the cluster or of one project.
+
+    Attributes:
+        start: of the first step.
+        step_seconds: of each.
+        gpus: in all (a project: its quota); so are the others, one figure a step.
+        note: what is missing in it, and why; empty: nothing.
+    """
+
+    at: float
+    start: float
+    step_seconds: int
+    gpus: tuple[float | None, ...]
+    held: tuple[float | None, ...]
+    busy: tuple[float | None, ...]
+    idle: tuple[float | None, ...]
+    waiting: tuple[float | None, ...]
+    borrowed: tuple[float | None, ...]
+    note: str = ""
+
+
+class Me(View, frozen=True, kw_only=True):
+    """Who asks.
+
+    Attributes:
+        user: as the API server calls them.
+        all: whether all namespaces may be seen.
+        namespaces: those that may be; empty where ``all``.
+        actions: whether jobs may be suspended and resumed from here, where the user may.
+        version: of the operator.
+    """
+
+    user: str
+    all: bool
+    namespaces: tuple[str, ...]
+    actions: bool
+    version: str
+
+
+class WhatIf(View, frozen=True, kw_only=True):
+    """A question: one of a manifest, nodes like one there is, or another quota of a project."""
+
+    manifest: str = ""
+    like_node: str = ""
+    nodes: int = 0
+    project: str = ""
+    quota: float | None = None
+
+
+class WhatIfRow(View, frozen=True, kw_only=True):
+    """What would become of one that waits, or of what was pasted."""
+
+    name: str
+    result: str  # 'starts now', or the reason why it goes on waiting
+    message: str
+    pods: int
+
+
+class WhatIfAnswer(View, frozen=True, kw_only=True):
+    """What would be."""
+
+    lead: Lead
+    rows: tuple[WhatIfRow, ...]
+    omitted: int
+
+
+class Problem(View, frozen=True, kw_only=True):
+    """Why there is no answer, and the way out."""
+
+    error: str
+
+
+VIEWS: tuple[type[View], ...] = (
+    Overview, Gpus, Queue, Jobs, Job, Projects, Project, Sweeps, Sweep, Chart, Me,
+    WhatIf, WhatIfAnswer, Problem,
+)  # fmt: skip
+"""All that the front end reads or sends."""

@@ -1,0 +1,1 @@
+"""GPUs of the cluster and its projects over time, kept over a change of leader."""

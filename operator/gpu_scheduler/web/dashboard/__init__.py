@@ -1,0 +1,1 @@
+"""The dashboard's server: who may read, what they are sent, and how it stays bounded."""

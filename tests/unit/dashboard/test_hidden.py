@@ -1,0 +1,119 @@
+"""A reader of one namespace is shown nothing that names another's work, on any page."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from tests.unit.dashboard import rows
+from tests.unit.dashboard.rows import parts, picture
+
+from gpu_scheduler.dashboard.content.hidden import nodes_for, parts_for
+from gpu_scheduler.dashboard.pages import PAGES
+from gpu_scheduler.dashboard.picture import Details, JobDetail, Picture, SweepDetail
+from gpu_scheduler.dashboard.rows import Ref
+from gpu_scheduler.dashboard.views import Chart
+from gpu_scheduler.dashboard.visible import ALL, Visible
+from gpu_scheduler.usage.figures import GpuState
+
+SECRET = "secret"
+INSIDE = Visible(frozenset({"team-a"}))
+OUTSIDE = Visible(frozenset({"team-a"}), inventory=False)
+NOBODY = Visible(frozenset(), inventory=False)
+
+
+class Everything(Details):
+    """Of whatever is asked for there is a detail with a secret in it."""
+
+    def job(self, ref: Ref) -> JobDetail | None:
+        told = SECRET if ref.namespace != "team-a" else "own"
+        return JobDetail(
+            facts=(told,), steps=(), steps_note="", placed=(), curve=None, used=None,
+            may_suspend=True, suspended=False,
+        )  # fmt: skip
+
+    def sweep(self, ref: Ref) -> SweepDetail | None:
+        return SweepDetail(top=(), errors=())
+
+    def chart(self, project: str, span: str) -> Chart | None:
+        return Chart(
+            at=1, start=1, step_seconds=1, gpus=(), held=(), busy=(), idle=(), waiting=(),
+            borrowed=(), note=SECRET if project == "secret-project" else "",
+        )  # fmt: skip
+
+
+def cluster() -> Picture:
+    theirs: dict[str, Any] = {"namespace": "secret-ns", "project": "secret-project"}
+    shared = rows.device(
+        rows.share(), rows.share("secret-job", gpus=0.3, busy=0.2, pod="secret-pod", **theirs)
+    )
+    alone = rows.device(rows.share("secret-job", pod="secret-pod-1", **theirs), index=1)
+    return picture(
+        parts=parts(busy=0.8, free=1.2),
+        nodes=(rows.node("a", shared, alone), rows.node("b", alone)),
+        projects=(
+            rows.project(),
+            rows.project("secret-project", namespaces=("secret-ns",)),
+        ),
+        works=(rows.job(), rows.job("secret-job", **theirs)),
+        queue=(rows.queued(), rows.queued("secret-job", message="secret", **theirs)),
+        sweeps=(rows.sweep(), rows.sweep("secret-sweep", **theirs)),
+        idle=(rows.idle(), rows.idle("secret-job", **theirs)),
+        advice=(rows.advice(), rows.advice("secret-job", **theirs)),
+        details=Everything(),
+    )
+
+
+ASKED = [
+    {},
+    {"namespace": "secret-ns", "kind": "GPUJob", "name": "secret-job"},
+    {"namespace": "secret-ns", "kind": "GPUJob", "name": "secret-sweep"},
+    {"namespace": "team-a", "kind": "GPUJob", "name": "train"},
+    {"name": "secret-project"},
+    {"project": "secret-project"},
+    {"q": "secret"},
+]
+
+
+@pytest.mark.parametrize("visible", [OUTSIDE, NOBODY], ids=["own", "none"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
+def test_nothing_of_others_is_said(page: Any, visible: Visible) -> None:
+    for asked in ASKED:
+        whole = {"namespace": "team-a", "kind": "GPUJob", "name": "train"} | asked
+        found = page.make(cluster(), visible, whole)
+        assert SECRET not in msgspec.json.encode(found).decode(), (page.path, asked)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
+def test_who_may_see_nodes_and_projects_sees_sums_of_others_and_no_work(page: Any) -> None:
+    for asked in ASKED:
+        whole = {"namespace": "team-a", "kind": "GPUJob", "name": "train"} | asked
+        text = msgspec.json.encode(page.make(cluster(), INSIDE, whole)).decode()
+        for word in ("secret-job", "secret-pod", "secret-sweep", '"message":"secret"'):
+            assert word not in text, (page.path, asked)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
+def test_who_may_see_all_is_shown_it(page: Any) -> None:
+    asked = {"namespace": "secret-ns", "kind": "GPUJob", "name": "secret-job"}
+    if page.path.startswith("projects/") or page.path == "chart":
+        asked = {"name": "secret-project", "project": "secret-project"}
+    if page.path.startswith("sweeps/"):
+        asked["name"] = "secret-sweep"
+    assert SECRET in msgspec.json.encode(page.make(cluster(), ALL, asked)).decode()
+
+
+def test_a_device_that_is_shared_says_what_others_hold_and_not_what_they_do() -> None:
+    (first, second), *_ = (node.devices for node in nodes_for(cluster(), INSIDE))
+    own, rest = first.shares
+    assert (own.ref, own.busy) == (rows.ref(), 0.3)
+    assert (rest.ref, rest.gpus, rest.busy, rest.memory_mib) == (None, 0.3, None, None)
+    assert first.busy is None and first.memory_used_mib is None and first.free == 0.2
+    assert [each.ref for each in second.shares] == [None]
+
+
+def test_who_sees_own_work_alone_sees_the_devices_that_it_is_on() -> None:
+    (node,) = nodes_for(cluster(), OUTSIDE)
+    assert node.name == "a" and [device.index for device in node.devices] == [0]
+    found = parts_for(cluster(), OUTSIDE)
+    assert found[GpuState.BUSY] == 0.3 and sum(found.values()) == 0.5
+    assert nodes_for(cluster(), NOBODY) == ()

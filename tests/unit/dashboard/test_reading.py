@@ -1,0 +1,163 @@
+"""What the leader knows becomes rows that equal what kubectl shows."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from tests.unit.runtime.usage.stage import NODE, UsageStage
+from tests.unit.state.builders import gpujob_body, half, make_pod, make_project
+
+from gpu_scheduler.api import names
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.dashboard.content import jobs
+from gpu_scheduler.dashboard.picture import Picture
+from gpu_scheduler.dashboard.reading.picture_maker import PictureMaker
+from gpu_scheduler.dashboard.rows import Ref
+from gpu_scheduler.dashboard.visible import ALL
+from gpu_scheduler.runtime.usage.charting.chart_keeper import ChartKeeper
+from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
+from gpu_scheduler.state.jobs.job import job_key
+
+JOB = Ref(namespace="team-a", kind="GPUJob", name="job")
+
+
+class Stage(UsageStage):
+    """With a project, and who makes pictures of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state.nodes.report_gone(NODE)  # its devices are those of the labels
+        self.state.project_changed(make_project("vision", "team-a", quota_milli=1000))
+        cluster = ClusterUses(self.common, self.seen, self.minute)
+        self.charts = ChartKeeper(self.common, cluster)
+        usage = SimpleNamespace(
+            seen=self.seen, minute=self.minute, charts=self.charts, cluster=cluster, asker=object()
+        )
+        leader: Any = SimpleNamespace(common=self.common, state=self.state, usage=usage)
+        self.maker = PictureMaker(leader)
+
+    async def picture(self) -> Picture:
+        self.seconds += 1
+        return await self.maker.look()
+
+    def waits(self, name: str = "later", **status: Any) -> None:
+        body = gpujob_body(name, uid=name, gpu=0.5, parallelism=2, completions=2)
+        self.resources.gpujob(body | {"status": status})
+        for record in self.state.gpujobs.values():
+            if record.name == name:
+                record.status = status
+
+
+async def test_a_job_that_runs() -> None:
+    stage = Stage()
+    stage.job()
+    pod = stage.runs()
+    stage.works(pod, 60)
+    stage.answers()
+    found = await stage.picture()
+    (row,) = found.works
+    assert (row.ref, row.project, row.phase) == (JOB, "vision", "Running")
+    assert (row.asked, row.held, row.busy, row.memory_mib) == (1.0, 0.5, 0.7, 1000.0)
+    (node,) = found.nodes
+    (share,) = node.devices[0].shares
+    assert (share.ref, share.pod, share.gpus, share.busy) == (JOB, "job-0", 0.5, 0.7)
+    assert (node.name, node.free, node.devices[0].free) == (NODE, 1.5, 0.5)
+    (project,) = found.projects
+    assert (project.held, project.busy, project.borrowed, project.running) == (0.5, 0.5, 0, 1)
+    assert sum(found.parts.values()) == 2
+    page = jobs.one(found, ALL, {"namespace": "team-a", "kind": "GPUJob", "name": "job"})
+    assert page is not None
+    assert (page.placed[0].pod, page.placed[0].devices) == ("job-0", (0,))
+    assert page.beside[0].node == NODE and page.may_suspend
+    assert page.commands["suspend"] == "kubectl gpu suspend job -n team-a"
+
+
+async def test_an_idle_job_is_listed_with_what_it_wasted() -> None:
+    stage = Stage()
+    stage.job()
+    stage.works(stage.runs(), 7200, busy=0.0)
+    stage.answers()
+    found = await stage.picture()
+    (row,) = found.idle
+    assert row.ref == JOB
+    assert row.gpu_hours == pytest.approx(1.0, rel=0.01)
+    assert found.projects[0].idle == 0.5 and found.projects[0].busy == 0
+
+
+async def test_what_waits_says_what_its_status_says() -> None:
+    stage = Stage()
+    stage.waits(
+        phase="Pending", reason="WaitingForQuota", message="vision uses all", queuePosition=3,
+        pods={"pending": 2, "running": 0, "succeeded": 0, "failed": 0},
+        conditions=[{"type": "Placed", "status": "False", "reason": "WaitingForQuota",
+                     "lastTransitionTime": "2026-01-02T00:00:00Z"}],
+    )  # fmt: skip
+    found = await stage.picture()
+    (row,) = found.queue
+    assert (row.reason, row.message, row.position) == ("WaitingForQuota", "vision uses all", 3)
+    assert (row.each, row.pods, row.gpus, row.since) == ("0.5", 2, 1.0, 1767312000.0)
+    assert found.projects[0].waiting == 1 and found.projects[0].pending == 1.0
+    assert not row.mends
+
+
+@pytest.mark.parametrize(
+    ("reason", "mends"),
+    [
+        (Reason.INVALID, True),
+        (Reason.EXCEEDS_QUOTA, True),
+        (Reason.IMAGE_NOT_PULLED, True),
+        (Reason.FRAGMENTED, False),
+        (Reason.WAITING_FOR_QUOTA, False),
+    ],
+)
+async def test_what_has_to_be_mended_asks_for_nothing(reason: Reason, mends: bool) -> None:
+    stage = Stage()
+    stage.waits(phase="Pending", reason=str(reason), message="spec.gpu: 7", pods={"pending": 2})
+    found = await stage.picture()
+    assert [row.mends for row in found.queue] == [mends]
+    assert found.projects[0].waiting == (0 if mends else 1)
+
+
+async def test_rows_are_made_anew_only_where_something_changed() -> None:
+    stage = Stage()
+    stage.job()
+    stage.waits(phase="Pending", reason="WaitingForQuota")
+    first = {row.ref: row for row in (await stage.picture()).works}
+    stage.state.gpujobs[job_key("team-a", "job")].status = {"phase": "Succeeded"}
+    second = {row.ref: row for row in (await stage.picture()).works}
+    later = Ref(namespace="team-a", kind="GPUJob", name="later")
+    assert second[later] is first[later]
+    assert second[JOB].phase == "Succeeded"
+
+
+async def test_pods_that_ask_by_themselves_are_rows_of_their_owner() -> None:
+    stage = Stage()
+    asked = {names.ASKED: f"0:{names.ASK_GPU}=0.5"}
+    made = make_pod(
+        "api-1", node=NODE, grants=half("1"), phase="Running", annotations_=asked, job=None
+    )
+    stage.state.pod_changed(made)
+    found = await stage.picture()
+    (row,) = found.works
+    assert (row.ref, row.phase) == (Ref(namespace="team-a", kind="Pod", name="api-1"), "Running")
+    page = jobs.one(found, ALL, {"namespace": "team-a", "kind": "Pod", "name": "api-1"})
+    assert page is not None and not page.may_suspend
+    assert page.commands["why"] == "kubectl gpu why pod/api-1 -n team-a"
+
+
+async def test_charts_say_since_when_a_project_borrows() -> None:
+    stage = Stage()
+    stage.job()
+    for number in range(3):
+        stage.runs(f"job-{number}", version=number + 1)
+    for _ in range(30):
+        stage.seconds += 10
+        await stage.charts.look()
+    found = await stage.picture()
+    (project,) = found.projects
+    assert project.borrowed == 0.5 and project.borrowed_since is not None
+    assert 280 <= found.at - project.borrowed_since <= 310
+    chart = found.details.chart("vision", "1h")
+    assert chart is not None and chart.held[-2] == 1.5 and chart.gpus[-2] == 1.0
+    whole = found.details.chart("", "24h")
+    assert whole is not None and whole.gpus[-1] == 2.0 and whole.held[0] is None

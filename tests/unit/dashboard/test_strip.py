@@ -1,0 +1,38 @@
+"""The boxes of the page of GPUs say what the strip says: one definition, seen twice."""
+
+from random import Random
+
+import pytest
+from tests.unit.runtime.usage.random_cluster import random_cluster
+
+from gpu_scheduler.dashboard.content import overview
+from gpu_scheduler.dashboard.content.hidden import parts_of
+from gpu_scheduler.dashboard.picture import Picture
+from gpu_scheduler.dashboard.reading.nodes import NodeRows
+from gpu_scheduler.dashboard.visible import ALL
+from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
+from gpu_scheduler.usage.figures import GpuState
+
+IDLE_SECONDS = 3600
+HELD = (GpuState.BUSY, GpuState.PART_UNUSED, GpuState.IDLE, GpuState.UNKNOWN)
+
+
+async def test_a_thousand_clusters_add_up_and_boxes_equal_the_strip() -> None:
+    random = Random(2)
+    for _ in range(1000):
+        cluster = random_cluster(random, IDLE_SECONDS)
+        parts = await gpus_by_state(
+            cluster.state, cluster.seen, 0.0, idle_seconds=IDLE_SECONDS, piece_milli=500
+        )
+        nodes = await NodeRows(cluster.state, cluster.seen, IDLE_SECONDS).read(0.0, 1e9)
+        page = overview.page(
+            Picture(at=1e9, idle_seconds=IDLE_SECONDS, parts=parts, nodes=nodes), ALL, {}
+        )
+        assert page.gpus == pytest.approx(cluster.gpus)
+        assert sum(part.gpus for part in page.parts) == pytest.approx(cluster.gpus)
+        assert sum(len(node.devices) for node in nodes) == cluster.gpus
+        boxes = [share for node in nodes for device in node.devices for share in device.shares]
+        if all(sum(s.gpus for s in d.shares) <= 1 for node in nodes for d in node.devices):
+            for state, gpus in parts_of(boxes).items():
+                if state in HELD:
+                    assert gpus == pytest.approx(parts[state], abs=1e-6)
