@@ -159,6 +159,7 @@ def _cost(bench: Bench, before: _Look, after: _Look) -> dict[str, Any]:
         "cpuSecondsAMinute": {name: figures.a_minute(cpu, seconds) for name, cpu in used.items()},
         "operatorRequestsAMinute": figures.a_minute(more("gpusched_api_requests_total"), seconds),
         "cycle": figures.histogram(*texts, "gpusched_scheduling_cycle_seconds"),
+        "collector": figures.histogram(*texts, "gpusched_gc_pause_seconds"),
         "gpuUsage": {
             "writesAMinute": figures.a_minute(len(written), seconds),
             "bytesAMinute": figures.a_minute(sum(size for _, size in written), seconds),
