@@ -146,17 +146,20 @@ def _cost(bench: Bench, before: _Look, after: _Look) -> dict[str, Any]:
     written = bench.usages.between(before.at, after.at)
     bound = sum(before.at <= at < after.at for at in bench.pods.bindings)
     texts = before.metrics.text, after.metrics.text
-    requests = figures.total(texts[1], "gpusched_api_requests_total") - figures.total(
-        texts[0], "gpusched_api_requests_total"
-    )
+
+    def more(metric: str) -> float:
+        return figures.total(texts[1], metric) - figures.total(texts[0], metric)
+
     growth = {name: after.etcd[name] - before.etcd[name] for name in after.etcd}
     return {
         "jobsEndedASecond": round((after.ended - before.ended) / seconds, 2),
         "podsPlacedASecond": round(bound / seconds, 2),
         "running": len(bench.pods.running),
+        "evicted": more("gpusched_preemptions_total"),
         "cpuSecondsAMinute": {name: figures.a_minute(cpu, seconds) for name, cpu in used.items()},
-        "operatorRequestsAMinute": figures.a_minute(requests, seconds),
+        "operatorRequestsAMinute": figures.a_minute(more("gpusched_api_requests_total"), seconds),
         "cycle": figures.histogram(*texts, "gpusched_scheduling_cycle_seconds"),
+        "collector": figures.histogram(*texts, "gpusched_gc_pause_seconds"),
         "gpuUsage": {
             "writesAMinute": figures.a_minute(len(written), seconds),
             "bytesAMinute": figures.a_minute(sum(size for _, size in written), seconds),

@@ -14,7 +14,7 @@ class Size:
         gpus: on fake nodes of 8, an agent on each.
         containers: that run, each of a job of its own; together they hold all GPUs.
         jobs: there at any time; those that do not run wait.
-        namespaces: over which they are spread, each with a project and its part of the quota.
+        namespaces: over which they are spread, each with a project inside its quota.
         seconds: of a phase in which cost is measured.
         settle_seconds: between the start of an operator and that; two looks at all work are in it,
             for the first one finds no agent that has answered.

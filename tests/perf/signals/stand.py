@@ -165,7 +165,7 @@ async def prepare(running: Running, client: Client, size: Size) -> None:
         running.kubectl, "--namespace", RELEASE, "scale", "deployment", RELEASE, "--replicas=0"
     )
     teams = [f"team-{number:03d}" for number in range(size.namespaces)]
-    quota = size.gpus / size.namespaces
+    quota = 2 * size.gpus / size.namespaces  # nobody borrows, so nobody is evicted
     await apply(client, [("/api/v1/namespaces", {"metadata": {"name": team}}) for team in teams])
     projects = of_group(GROUP, VERSION, "gpuprojects")
     head = {"apiVersion": API_VERSION, "kind": "GPUProject"}

@@ -79,6 +79,9 @@ _ROWS: Mapping[str, Callable[[Phase], str]] = {
     "the same, CPU": lambda p: _three(p["planning"]["cpu"]),
     "planning, of a core": lambda p: f"{p['planning']['percentOfACore']:.1f} %",
     "loop late, p99; not by planning": lambda p: _late(p),
+    "pauses for garbage: how many, p99": lambda p: (
+        f"{p['collector']['count']:.0f}, {p['collector']['p99Ms']:.0f} ms"
+    ),
     "GPUUsages written a minute": lambda p: f"{p['gpuUsage']['writesAMinute']:.0f}",
     "their bytes a minute": lambda p: f"{p['gpuUsage']['bytesAMinute'] / 1e6:.2f} MB",
     "etcd: puts a minute": lambda p: f"{p['etcd']['putsAMinute']:.0f}",

@@ -38,7 +38,7 @@ def phase(letter: str, ms: float, *, answer_ms: float = 10.0) -> dict[str, Any]:
     return {
         "phase": letter,
         "planning": {"wall": three, "cpu": three, "percentOfACore": 1.0},
-        "cycle": three,
+        "cycle": three, "collector": {"count": 1.0, **three},
         "cpuSecondsAMinute": {"operator": 6.0},
         "rssMiB": 100.0,
         "podsPlacedASecond": 2.0,
