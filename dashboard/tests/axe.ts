@@ -13,7 +13,7 @@ interface Result {
 /** What axe has against a page, a line each. It is put in by the debugger: the page's policy stays. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(AXE);
-  const found = (await page.evaluate('axe.run().then((result) => result.violations)')) as Result[];
+  const found = await page.evaluate<Result[]>('axe.run().then((result) => result.violations)');
   return found.flatMap(({ id, nodes }) =>
     nodes.map((node) => `${id}: ${JSON.stringify(node.target)} ${node.failureSummary}`),
   );

@@ -7,8 +7,8 @@ const field = (page: Page) => page.getByLabel('Token of the cluster');
 async function kept(page: Page): Promise<string> {
   const stored = await page.evaluate(() =>
     JSON.stringify([
-      { ...localStorage },
-      { ...sessionStorage },
+      Object.entries(localStorage),
+      Object.entries(sessionStorage),
       document.cookie,
       location.href,
       history.state,

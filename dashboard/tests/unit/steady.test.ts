@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { steady } from '../../src/parts/steady.ts';
 
 const same = (row: string) => row;
-const refreshed = (before: string, next: string) => steady([...before], [...next], same);
+const refreshed = (before: string, next: string) =>
+  steady(Array.from(before), Array.from(next), same);
 
 describe('rows that refresh', () => {
   it.each([
