@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 
 import { useSession } from './api/session.ts';
 import { Compare } from './pages/Compare.tsx';
@@ -38,6 +38,11 @@ export function App() {
 
 function Pages() {
   const { path } = useAddress();
+  const before = useRef(path);
+  useEffect(() => {
+    if (before.current !== path) document.getElementById('main')?.focus({ preventScroll: true });
+    before.current = path;
+  }, [path]);
   return (
     <>
       <a className="skip" href="#main" onClick={skip}>

@@ -1,3 +1,5 @@
+import { own } from '../format/own.ts';
+
 /**
  * The next view with every part that is as before taken from the one before: what did not change is
  * the same object, and what draws it need not do so again.
@@ -28,11 +30,10 @@ function shareList(before: readonly unknown[], next: readonly unknown[]): readon
 function shareRecord(before: Json, next: Json): Json {
   const names = Object.keys(next);
   let same = names.length === Object.keys(before).length;
-  const made: Json = {};
-  for (const name of names) {
-    const shared = share(before[name], next[name]);
-    made[name] = shared;
-    same &&= name in before && Object.is(shared, before[name]);
-  }
-  return same ? before : made;
+  const made = names.map((name): [string, unknown] => {
+    const shared = share(own(before, name), next[name]);
+    same &&= Object.hasOwn(before, name) && Object.is(shared, before[name]);
+    return [name, shared];
+  });
+  return same ? before : Object.fromEntries(made);
 }

@@ -13,8 +13,6 @@ interface ListView<R> {
 }
 
 interface Listed<V, R> extends Viewed<V> {
-  /** What the rows answer, without which of them. */
-  readonly question: string;
   readonly onOffset: (offset: number) => void;
   /** All that match, for a file. */
   readonly all: () => Promise<readonly R[]>;
@@ -24,7 +22,6 @@ interface Listed<V, R> extends Viewed<V> {
 export function useList<R, V extends ListView<R>>(page: string, query: string): Listed<V, R> {
   const [asked, setAsked] = useState({ query, offset: 0 });
   if (asked.query !== query) setAsked({ query, offset: 0 });
-  const question = `${page}?${query}`;
   const viewed = useView<V>(address(page, query, asked.query === query ? asked.offset : 0));
   const onOffset = useCallback((offset: number) => setAsked({ query, offset }), [query]);
   const all = useCallback(async () => {
@@ -35,7 +32,7 @@ export function useList<R, V extends ListView<R>>(page: string, query: string): 
       if (part.rows.length === 0 || rows.length >= part.total) return rows;
     }
   }, [page, query]);
-  return { ...viewed, question, onOffset, all };
+  return { ...viewed, onOffset, all };
 }
 
 function address(page: string, query: string, offset: number): string {

@@ -1,6 +1,6 @@
 import { useView } from '../api/useView.ts';
 import type { Job, Lead, Ref } from '../api/views.ts';
-import { jobPath, parseRef } from '../format/job.ts';
+import { jobPath, parseRef, refWord } from '../format/job.ts';
 import { Card } from '../parts/Card.tsx';
 import { ComparedList } from '../parts/ComparedList.tsx';
 import { ComparePicker } from '../parts/ComparePicker.tsx';
@@ -42,13 +42,7 @@ export function Compare() {
             <ComparedList a={one.view} b={other.view} />
           </Card>
           {[one.view, other.view].map((job) => (
-            <section
-              key={`${job.row.ref.namespace} ${job.row.ref.name}`}
-              aria-label={job.row.ref.name}
-            >
-              <h2>{job.row.ref.name}</h2>
-              <CurveCards job={job} />
-            </section>
+            <CurveCards key={refWord(job.row.ref)} job={job} named />
           ))}
         </>
       )}

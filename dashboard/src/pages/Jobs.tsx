@@ -21,7 +21,7 @@ const keyOf = (row: JobRow) => refWord(row.ref);
 /** All work that asks for GPUs, whatever its kind. */
 export function JobsPage() {
   const [query, set] = useQuery();
-  const { view, refusal, question, onOffset, all } = useList<JobRow, Jobs>(
+  const { view, refusal, of, onOffset, all } = useList<JobRow, Jobs>(
     '/jobs',
     pick(query, [...FILTERS, 'sort']),
   );
@@ -73,7 +73,7 @@ export function JobsPage() {
               keyOf={keyOf}
               total={view.total}
               offset={view.offset}
-              question={question}
+              question={of}
               onOffset={onOffset}
               sort={query.get('sort') ?? ''}
               onSort={(sort) => set({ sort })}

@@ -19,7 +19,7 @@ const keyOf = (row: QueueRow) => refWord(row.ref);
 /** Who waits, why, and what would help. */
 export function QueuePage() {
   const [query, set] = useQuery();
-  const { view, refusal, question, onOffset, all } = useList<QueueRow, Queue>(
+  const { view, refusal, of, onOffset, all } = useList<QueueRow, Queue>(
     '/queue',
     pick(query, ASKED),
   );
@@ -64,7 +64,7 @@ export function QueuePage() {
                 keyOf={keyOf}
                 total={view.total}
                 offset={view.offset}
-                question={question}
+                question={of}
                 onOffset={onOffset}
                 sort={sort}
                 onSort={(next) => set({ sort: next })}

@@ -2,6 +2,7 @@ import { useView } from '../api/useView.ts';
 import type { Ranked, Step, Sweep } from '../api/views.ts';
 import { sweepPath } from '../format/job.ts';
 import { count, measured } from '../format/number.ts';
+import { own } from '../format/own.ts';
 import { Card } from '../parts/Card.tsx';
 import type { Column } from '../parts/column.ts';
 import { Command } from '../parts/Copy.tsx';
@@ -108,11 +109,11 @@ function ranked(top: readonly Ranked[], objective: string): readonly Column<Rank
       head: 'parameters',
       width: 'minmax(0, 3fr)',
       narrow: 'sentence',
-      file: (row) => names.map((name) => `${name}=${row.parameters[name] ?? ''}`).join(' '),
+      file: (row) => names.map((name) => `${name}=${own(row.parameters, name) ?? ''}`).join(' '),
       cell: (row) =>
         names.map((name) => (
           <span key={name} className="pill">
-            {name} {row.parameters[name] ?? '–'}
+            {name} {own(row.parameters, name) ?? '–'}
           </span>
         )),
     },

@@ -17,7 +17,7 @@ const keyOf = (row: SweepRow) => refWord(row.ref);
 /** All searches of hyperparameters, and the best of each. */
 export function SweepsPage() {
   const [query, set] = useQuery();
-  const { view, refusal, question, onOffset, all } = useList<SweepRow, Sweeps>(
+  const { view, refusal, of, onOffset, all } = useList<SweepRow, Sweeps>(
     '/sweeps',
     pick(query, [...FILTERS, 'sort']),
   );
@@ -46,7 +46,7 @@ export function SweepsPage() {
               keyOf={keyOf}
               total={view.total}
               offset={view.offset}
-              question={question}
+              question={of}
               onOffset={onOffset}
               sort={query.get('sort') ?? ''}
               onSort={(sort) => set({ sort })}

@@ -38,7 +38,7 @@ const FILE: readonly Column<Moment>[] = [
 export function ChartCard({ project = '' }: { project?: string }) {
   const [query, set] = useQuery();
   const asked = query.get('span') ?? '';
-  const span = asked in WORDS ? asked : '24h';
+  const span = Object.hasOwn(WORDS, asked) ? asked : '24h';
   const of = project ? `&project=${encodeURIComponent(project)}` : '';
   const { answer, refusal } = useAnswer<Chart>(`/chart?span=${span}${of}`, span === '1h' ? 10 : 60);
   return (

@@ -11,17 +11,18 @@ const plain = (value: number) => measured(Math.round(value * 10) / 10);
 const hundredths = (ratio: number) => measured(Math.round(ratio * 100));
 
 /** Use and memory of a job over its life. */
-export function CurveCards({ job }: { job: Job }) {
+export function CurveCards({ job, named = false }: { job: Job; named?: boolean }) {
   const { curve, used } = job;
   const memoryMib = curve?.memoryMib;
   const memoryGib = useMemo(
     () => (memoryMib ?? []).map((value) => (value === null ? null : value / MIB)),
     [memoryMib],
   );
+  const of = named ? ` of ${job.row.ref.name}` : '';
   if (!curve) {
     if (job.row.held === 0) return null;
     return (
-      <Card title="Use over time">
+      <Card title={`Use over time${of}`}>
         <State words="What it did with its GPUs so far is not known: no agent has told it." />
       </Card>
     );
@@ -30,10 +31,10 @@ export function CurveCards({ job }: { job: Job }) {
   const common = { start: curve.start, stepSeconds: curve.stepSeconds };
   return (
     <div className="two">
-      <Card title="GPU use" about="% of the device’s time, own processes">
+      <Card title={`GPU use${of}`} about="% of the device’s time, own processes">
         <CurveChart name="GPU use" values={curve.busy} {...common} say={hundredths} most={1} />
       </Card>
-      <Card title="GPU memory" about="GiB, own processes, against the cap">
+      <Card title={`GPU memory${of}`} about="GiB, own processes, against the cap">
         <CurveChart
           name="GPU memory"
           values={memoryGib}
@@ -46,7 +47,9 @@ export function CurveCards({ job }: { job: Job }) {
   );
 }
 
+/** Of all its pods together; null: that of one of them is not known, or it has none. */
 function capOf(job: Job): number | null {
-  const caps = job.placed.map((placed) => placed.capMib);
-  return caps.reduce<number | null>((sum, cap) => (cap === null ? sum : (sum ?? 0) + cap), null);
+  const caps = job.placed.map((placed) => placed.capMib).filter((cap) => cap !== null);
+  if (caps.length === 0 || caps.length < job.placed.length) return null;
+  return caps.reduce((sum, cap) => sum + cap, 0);
 }

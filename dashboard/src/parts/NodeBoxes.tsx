@@ -34,10 +34,10 @@ export const NodeBoxes = memo(function NodeBoxes({ node, by, small, entry }: Pro
         <Link
           key={device.index}
           to={devicePath(node.name, device.index)}
-          aria-label={spokenDevice(node, device)}
           tabIndex={position === entry ? 0 : -1}
           data-box={`${node.name} ${device.index}`}
         >
+          <span className="vh">{spokenDevice(node, device)}</span>
           <GpuBox
             device={device}
             by={by}
@@ -46,11 +46,13 @@ export const NodeBoxes = memo(function NodeBoxes({ node, by, small, entry }: Pro
           />
           {!small && (
             <>
-              <span className="under">
+              <span className="under" aria-hidden="true">
                 <span>{device.index}</span>
                 <Figures device={device} />
               </span>
-              <span className="names one-line">{namesOn(device, node.closed !== '')}</span>
+              <span className="names one-line" aria-hidden="true">
+                {namesOn(device, node.closed !== '')}
+              </span>
             </>
           )}
         </Link>

@@ -1,10 +1,9 @@
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect } from 'react';
 
 import { useMe } from '../api/session.ts';
 import type { Refusal } from '../api/client.ts';
 import type { Lead as Words, Me } from '../api/views.ts';
 import { counted } from '../format/number.ts';
-import { useAddress } from '../router/address.ts';
 import { Link } from '../router/Link.tsx';
 import { Lead } from './Lead.tsx';
 import { State } from './State.tsx';
@@ -21,21 +20,13 @@ interface Props {
 
 /** What all pages have: a heading, the sentence, and a word where there is nothing to show. */
 export function Page({ title, crumb, lead, refusal, names = true, children }: Props) {
-  const main = useRef<HTMLElement>(null);
-  const { path } = useAddress();
   const me = useMe();
-  const first = useRef(true);
 
   useEffect(() => {
     document.title = `${title} · gpu-scheduler`;
   }, [title]);
-  useEffect(() => {
-    if (!first.current) main.current?.focus({ preventScroll: true });
-    first.current = false;
-  }, [path]);
-
   return (
-    <main id="main" tabIndex={-1} ref={main}>
+    <main id="main" tabIndex={-1}>
       {crumb !== undefined && <p className="crumb">{crumb}</p>}
       <h1 className="vh">{title}</h1>
       {refusal && <Refused refusal={refusal} />}

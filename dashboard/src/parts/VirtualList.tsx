@@ -18,7 +18,7 @@ interface Props<T> {
   /** How many there are in all, and which of them `rows` begins with. */
   total: number;
   offset: number;
-  /** What the rows answer, without the offset: rows keep their place while it stays. */
+  /** What the rows answer: they keep their place while it stays. */
   question: string;
   onOffset: (offset: number) => void;
   sort: string;
@@ -30,7 +30,7 @@ export function VirtualList<T>(props: Props<T>) {
   const { columns, rows, keyOf, total, offset, onOffset, sort, onSort } = props;
   const body = useRef<HTMLDivElement>(null);
   const { first, last } = useInSight(body, ROW, total);
-  const kept = useSteady(rows, keyOf, `${props.question} ${offset}`);
+  const kept = useSteady(rows, keyOf, props.question);
 
   useEffect(() => {
     const wanted = offsetFor({ first, last }, offset);

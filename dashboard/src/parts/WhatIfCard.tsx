@@ -2,27 +2,13 @@ import { useState } from 'react';
 
 import { ask } from '../api/client.ts';
 import { useAnswer } from '../api/useAnswer.ts';
-import type { Gpus, WhatIf, WhatIfAnswer } from '../api/views.ts';
+import type { Gpus, WhatIfAnswer } from '../api/views.ts';
 import { useQuery } from '../router/query.ts';
 import { Card } from './Card.tsx';
 import { Choice } from './Choice.tsx';
+import { type Draft, type Kind, KINDS, questionOf } from './question.ts';
 import { WhatIfAnswered } from './WhatIfAnswered.tsx';
 import { JobFields, NodeFields, QuotaFields } from './WhatIfFields.tsx';
-
-const KINDS = [
-  ['nodes', 'nodes'],
-  ['quota', 'a quota'],
-  ['job', 'a job'],
-] as const;
-type Kind = (typeof KINDS)[number][0];
-
-export interface Draft {
-  readonly manifest: string;
-  readonly likeNode: string;
-  readonly nodes: string;
-  readonly project: string;
-  readonly quota: string;
-}
 
 const BLANK: Draft = { manifest: '', likeNode: '', nodes: '1', project: '', quota: '' };
 
@@ -85,28 +71,4 @@ export function WhatIfCard({ projects }: { projects: readonly string[] }) {
       </div>
     </Card>
   );
-}
-
-/** What is asked; null: there is something missing. */
-export function questionOf(
-  kind: Kind,
-  draft: Draft,
-  someNode: string,
-  someProject: string,
-): WhatIf | null {
-  const none: WhatIf = { manifest: '', likeNode: '', nodes: 0, project: '', quota: null };
-  const nodes = Number(draft.nodes);
-  const quota = Number(draft.quota);
-  switch (kind) {
-    case 'job':
-      return draft.manifest.trim() ? { ...none, manifest: draft.manifest } : null;
-    case 'nodes': {
-      const likeNode = draft.likeNode || someNode;
-      return likeNode && Number.isInteger(nodes) && nodes > 0 ? { ...none, likeNode, nodes } : null;
-    }
-    case 'quota': {
-      const project = draft.project || someProject;
-      return project && draft.quota.trim() && quota >= 0 ? { ...none, project, quota } : null;
-    }
-  }
 }

@@ -1,6 +1,6 @@
 import type { NodeRow } from '../api/views.ts';
 import { modelWords } from './device.ts';
-import type { Draft } from './WhatIfCard.tsx';
+import type { Draft } from './question.ts';
 
 interface Props {
   draft: Draft;

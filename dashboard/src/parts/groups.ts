@@ -1,4 +1,5 @@
 import type { NodeRow } from '../api/views.ts';
+import { own } from '../format/own.ts';
 import { heldOf } from './box.ts';
 
 export interface Group {
@@ -41,7 +42,7 @@ export function grouped(nodes: readonly NodeRow[], by: string): Group[] {
 
 function groupOf(node: NodeRow, by: string): string {
   if (by === 'node') return node.name;
-  return by === 'model' ? node.model : (node.labels[by] ?? '');
+  return by === 'model' ? node.model : (own(node.labels, by) ?? '');
 }
 
 function named(value: string, by: string): string {

@@ -1,4 +1,5 @@
 import type { Step } from '../api/views.ts';
+import { own } from '../format/own.ts';
 
 /** A stretch of a life: what began with `step`, until the next one or the end. */
 export interface Stretch {
@@ -20,6 +21,6 @@ export function stretches(steps: readonly Step[], end: number): Stretch[] {
   return steps.map((step, index) => ({
     step,
     seconds: step.kind === 'ended' ? 0 : Math.max(0, (steps[index + 1]?.at ?? end) - step.at),
-    state: STATES[step.kind] ?? 'free-in-pieces',
+    state: own(STATES, step.kind) ?? 'free-in-pieces',
   }));
 }

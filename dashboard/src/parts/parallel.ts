@@ -1,5 +1,6 @@
 import type { Ranked } from '../api/views.ts';
 import { measured } from '../format/number.ts';
+import { own } from '../format/own.ts';
 
 /** An axis of parallel coordinates: where each trial crosses it, 0 (below) to 1, and its ends. */
 export interface Axis {
@@ -15,7 +16,7 @@ export function parallelAxes(top: readonly Ranked[], objective: string): Axis[] 
   const axes = names.map((name) =>
     axis(
       name,
-      top.map((row) => row.parameters[name] ?? null),
+      top.map((row) => own(row.parameters, name) ?? null),
     ),
   );
   axes.push(

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 
-import { expect, type Page, test } from '@playwright/test';
+import type { Page } from '@playwright/test';
 
-import { control, open, tokenFor } from '../open.ts';
+import { control, expect, open, test, tokenFor } from '../browse.ts';
 
 const FOLDER =
   process.env['PICTURES'] ??

@@ -1,0 +1,70 @@
+import type { Page } from '@playwright/test';
+
+import { EVIL } from '../../mock/worlds/others.ts';
+import { expect, openLive, test } from '../browse.ts';
+
+const script = '"><script>window.hit=1</script>';
+const job = `/jobs/${encodeURIComponent(EVIL)}/GPUJob/${encodeURIComponent(script)}`;
+const compared = new URLSearchParams({ a: `${EVIL}/GPUJob/x`, b: 'a/b/c' }).toString();
+
+const PAGES = [
+  '/',
+  '/gpus',
+  '/gpus?group=constructor',
+  `/gpus/${encodeURIComponent(script)}/0`,
+  '/queue',
+  '/jobs',
+  job,
+  '/projects',
+  `/projects/${encodeURIComponent(EVIL)}`,
+  '/sweeps',
+  `/sweeps/${encodeURIComponent(EVIL)}/${encodeURIComponent(script)}`,
+];
+
+async function harmed(page: Page): Promise<unknown> {
+  return page.evaluate(() => ({
+    hit: (window as unknown as { hit?: unknown }).hit,
+    images: document.querySelectorAll('main img, header img').length,
+    scripts: document.querySelectorAll('body script').length,
+    links: [...document.querySelectorAll('a')].filter(
+      (link) => !link.href.startsWith(location.origin),
+    ).length,
+  }));
+}
+
+for (const path of PAGES) {
+  test(`${path.slice(0, 24)} shows names of people who mean harm as text`, async ({ page }) => {
+    await openLive(page, path, 'hostile');
+    await page.locator('main section').first().waitFor();
+    expect(await harmed(page)).toEqual({ hit: undefined, images: 0, scripts: 0, links: 0 });
+    await page.setViewportSize({ width: 390, height: 844 });
+    expect(
+      await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+    ).toBeLessThanOrEqual(0);
+  });
+}
+
+test('names are shown as they are', async ({ page }) => {
+  await openLive(page, '/jobs', 'hostile');
+  await expect(page.getByRole('link', { name: script })).toBeVisible();
+});
+
+test('a log is shown as it is', async ({ page }) => {
+  await openLive(page, job, 'hostile');
+  await page.getByRole('button', { name: 'Read it' }).click();
+  await expect(page.locator('pre.log')).toContainText(EVIL);
+  expect(await harmed(page)).toMatchObject({ hit: undefined, images: 0 });
+});
+
+for (const address of [
+  `/jobs/compare?${compared}`,
+  '/jobs/compare?a=%3Cscript%3E',
+  '/%3Cscript%3E',
+  '/jobs/a/b/%00',
+]) {
+  test(`an address made by others does nothing: ${address.slice(0, 30)}`, async ({ page }) => {
+    await page.goto(`${address}#token=hostile`);
+    await page.locator('main').waitFor();
+    expect(await harmed(page)).toMatchObject({ hit: undefined, images: 0, scripts: 0 });
+  });
+}

@@ -1,0 +1,22 @@
+const compared = new URLSearchParams({
+  a: 'vision/GPUJob/bert-finetune',
+  b: 'speech/GPUJob/tts-train',
+});
+
+/** Every page, and something that only it says. */
+export const PATHS: readonly (readonly [path: string, says: string])[] = [
+  ['/', 'Where the GPUs are'],
+  ['/gpus', 'dell-4'],
+  ['/gpus?group=rack&colour=memory', 'rack 1'],
+  ['/gpus/dell-1/1', 'The device'],
+  ['/queue', 'In the order in which they are served'],
+  ['/jobs', 'asr-base'],
+  ['/jobs/vision/GPUJob/bert-finetune', 'DataBound'],
+  ['/jobs/genomics/GPUJob/fold-10', 'From submission to its end'],
+  [`/jobs/compare?${compared.toString()}`, 'What tells them apart'],
+  ['/projects', 'robotics'],
+  ['/projects/vision', 'Who holds its GPUs'],
+  ['/sweeps', 'hpo-yesterday'],
+  ['/sweeps/vision/hpo-sweep', 'What they have in common'],
+  ['/nothing/here', 'There is no such page'],
+];

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+
+import { counted, gpus, gpuWords, measured, memory, percent } from '../../src/format/number.ts';
+
+const plain = (words: string) => words.replaceAll('\u00a0', ' ');
+
+describe('GPUs', () => {
+  it.each([
+    [31.4, '31.4'],
+    [0.25, '0.25'],
+    [19, '19'],
+    [1000, '1,000'],
+    [0.1 + 0.2, '0.3'],
+    [-0.0001, '0'],
+  ])('%d is %s', (count, words) => {
+    expect(gpus(count)).toBe(words);
+  });
+
+  it('are one up to one, and more above', () => {
+    expect([0.5, 1, 1.5].map((count) => plain(gpuWords(count)))).toEqual([
+      '0.5 GPU',
+      '1 GPU',
+      '1.5 GPUs',
+    ]);
+  });
+});
+
+describe('a percentage', () => {
+  it.each([
+    [0, '0 %'],
+    [0.284, '28 %'],
+    [0.001, '< 1 %'],
+    [0.999, '99 %'],
+    [1, '100 %'],
+  ])('of %d is %s', (ratio, words) => {
+    expect(plain(percent(ratio))).toBe(words);
+  });
+});
+
+it('is counted in the singular and in the plural', () => {
+  expect([
+    counted(1, 'node'),
+    counted(2, 'node'),
+    counted(0, 'job'),
+    counted(3, 'more', 'more'),
+  ]).toEqual(['1 node', '2 nodes', '0 jobs', '3 more']);
+});
+
+it('says memory in the unit that reads best', () => {
+  expect([512, 25_600, 40_960, 2_097_152].map((mib) => plain(memory(mib)))).toEqual([
+    '512 MiB',
+    '25 GiB',
+    '40 GiB',
+    '2 TiB',
+  ]);
+});
+
+it('says four digits of what was measured', () => {
+  expect(measured(0.231_412)).toBe('0.2314');
+});
