@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 _HEAD = """\
-// Generated from operator/gpu_scheduler/dashboard/views.py by `make dashboard-types`: change that one.
+// Generated from operator/gpu_scheduler/dashboard/views.py: `make dashboard-types`. Change that.
 """
 _PLAIN = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
 _ATTRIBUTE = re.compile(r"^ {4,8}(\w+): (.*)$")

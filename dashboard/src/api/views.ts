@@ -1,4 +1,4 @@
-// Generated from operator/gpu_scheduler/dashboard/views.py by `make dashboard-types`: change that one.
+// Generated from operator/gpu_scheduler/dashboard/views.py: `make dashboard-types`. Change that.
 
 /** The first page. `parts` add up to `gpus`. */
 export interface Overview {

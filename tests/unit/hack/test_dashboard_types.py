@@ -1,10 +1,10 @@
-"""The front end's types: made from the schema of the answers, and written anew when that changes."""
+"""The front end's types: made from the schema of the answers, and anew when that changes."""
 
 import msgspec
 import pytest
+
 from dashboard_types.__main__ import PATH
 from dashboard_types.typescript import text, type_of
-
 from gpu_scheduler.dashboard.views import VIEWS
 
 
