@@ -148,6 +148,6 @@ function sweep(world: World, [namespace, name]: readonly string[]): Sweep | null
           },
         ]
       : [],
-    command: `kubectl gpu sweep ${row.ref.name} -n ${row.ref.namespace}`,
+    command: `kubectl gpu sweep trials ${row.ref.name} -n ${row.ref.namespace}`,
   };
 }

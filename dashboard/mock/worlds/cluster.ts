@@ -221,7 +221,10 @@ export function cluster(): World {
         fairShare: 5,
         namespaces: ['robotics', 'robotics-lab'],
       }),
-    ],
+    ].map((row) => ({
+      ...row,
+      running: jobs.filter((each) => each.project === row.name && each.held > 0).length,
+    })),
     sweeps: sweeps(),
     top: top(),
     idle: [
@@ -487,14 +490,14 @@ function ended(): JobRow[] {
 function sweeps() {
   return [
     sweep({
-      ref: ref('vision', 'hpo-sweep', 'GPUSweep'),
+      ref: ref('vision', 'hpo-sweep'),
       counts: { waiting: 4, running: 10, succeeded: 61, pruned: 22, failed: 1 },
       trials: 128,
       best: top()[0] ?? null,
       created: AT - 5 * HOUR,
     }),
     sweep({
-      ref: ref('speech', 'beam-width', 'GPUSweep'),
+      ref: ref('speech', 'beam-width'),
       objective: 'wer',
       counts: { running: 1, succeeded: 3, waiting: 12 },
       trials: 16,
@@ -502,7 +505,7 @@ function sweeps() {
       created: AT - 50 * MINUTE,
     }),
     sweep({
-      ref: ref('vision', 'hpo-yesterday', 'GPUSweep'),
+      ref: ref('vision', 'hpo-yesterday'),
       phase: 'Succeeded',
       counts: { succeeded: 96, pruned: 31, failed: 1 },
       trials: 128,
@@ -510,7 +513,7 @@ function sweeps() {
       created: AT - 29 * HOUR,
     }),
     sweep({
-      ref: ref('genomics', 'fold-depth', 'GPUSweep'),
+      ref: ref('genomics', 'fold-depth'),
       phase: 'Pending',
       goal: 'maximize',
       objective: 'lddt',

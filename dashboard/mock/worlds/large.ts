@@ -145,7 +145,7 @@ export function large(): World {
     projects: PROJECTS.map((name, index) => projectOf(name, index, running, queue)),
     sweeps: Array.from({ length: 30 }, (_, index) =>
       sweep({
-        ref: ref(pickOne(random, PROJECTS), `search-${index + 1}`, 'GPUSweep'),
+        ref: ref(pickOne(random, PROJECTS), `search-${index + 1}`),
         counts: { succeeded: 20 + index, running: 4, waiting: 10 },
         trials: 100,
         best: { trial: index, value: 0.2 + random(), parameters: {} },

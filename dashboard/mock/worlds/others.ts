@@ -192,7 +192,7 @@ export function hostile(): World {
     ],
     sweeps: [
       sweep({
-        ref: ref(EVIL, script, 'GPUSweep'),
+        ref: ref(EVIL, script),
         objective: EVIL,
         best: { trial: 1, value: 1, parameters: { [EVIL]: script } },
         message: script,

@@ -48,8 +48,8 @@ function Cards({ view }: { view: Overview }) {
             <ProjectList rows={view.projects} />
           ) : (
             <State
-              words="There is no project yet: all work shares all GPUs, first come, first served."
-              command="kubectl explain project.spec"
+              words="There is no project yet. A namespace gets GPUs through one: nothing starts before."
+              command="kubectl explain gpuproject.spec"
             />
           )}
         </Card>

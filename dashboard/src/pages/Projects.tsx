@@ -34,9 +34,9 @@ export function ProjectsPage() {
       >
         {all.length === 0 ? (
           <State
-            words="There is no project yet: all work shares all GPUs, first come, first served."
+            words="There is no project yet. A namespace gets GPUs through one: nothing starts before."
             help="A project guarantees GPUs to some namespaces, lets them borrow what others leave, and says up to where."
-            command="kubectl explain project.spec"
+            command="kubectl explain gpuproject.spec"
           />
         ) : (
           <>

@@ -1,6 +1,6 @@
 import { useView } from '../api/useView.ts';
 import type { Ranked, Step, Sweep } from '../api/views.ts';
-import { sweepPath } from '../format/job.ts';
+import { jobPath, sweepPath } from '../format/job.ts';
 import { count, measured } from '../format/number.ts';
 import { own } from '../format/own.ts';
 import { Card } from '../parts/Card.tsx';
@@ -20,7 +20,7 @@ const errorKey = (row: Step) => `${row.at} ${row.words}`;
 
 /** One search: how far it is, and the best that it found. */
 export function SweepPage({ namespace, name }: { namespace: string; name: string }) {
-  const { view, refusal } = useView<Sweep>(sweepPath({ namespace, kind: 'GPUSweep', name }));
+  const { view, refusal } = useView<Sweep>(sweepPath({ namespace, kind: 'GPUJob', name }));
   return (
     <Page
       title={name}
@@ -47,7 +47,11 @@ function Parts({ view }: { view: Sweep }) {
   const columns = ranked(top, row.objective);
   return (
     <>
-      <Card title="Trials" about={`of ${count(row.trials)} that it may have`}>
+      <Card
+        title="Trials"
+        about={`of ${count(row.trials)} that it may have`}
+        more={<Link to={jobPath(row.ref)}>the job</Link>}
+      >
         <TrialStrip row={row} />
         {row.message && <p className="sub">{row.message}</p>}
       </Card>
@@ -63,7 +67,10 @@ function Parts({ view }: { view: Sweep }) {
         )}
       </Card>
       {top.length > 1 && (
-        <Card title="What they have in common" about="a line each of the best; the best is dark">
+        <Card
+          title="What they have in common"
+          about="a line each of the best; the thick one is the first"
+        >
           <Parallel top={top} objective={row.objective} />
         </Card>
       )}

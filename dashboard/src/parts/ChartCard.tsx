@@ -20,6 +20,9 @@ const WORDS: Readonly<Record<string, string>> = {
   '7d': 'the last 7 days',
 };
 
+const ofQuota = (gpus: string) => `quota ${gpus}`;
+const ofCluster = (gpus: string) => `${gpus} GPUs`;
+
 type Moment = Record<'gpus' | 'held' | 'busy' | 'idle' | 'waiting' | 'borrowed', number | null> & {
   at: number;
 };
@@ -57,7 +60,7 @@ export function ChartCard({ project = '' }: { project?: string }) {
         </>
       }
     >
-      {answer && <UsageChart chart={answer} capacity={project ? 'quota' : 'GPUs'} />}
+      {answer && <UsageChart chart={answer} capacity={project ? ofQuota : ofCluster} />}
       {!answer && refusal && <State words={refusal.message} />}
       {!answer && !refusal && <div style={{ height: 270 }} />}
     </Card>

@@ -49,7 +49,11 @@ export function CurveChart({ name, values, start, stepSeconds, say, most = 0, ca
           },
         ],
         hooks: {
-          draw: [(self) => capAt !== null && dashed(self, capAt, capWords, colours.bad)],
+          draw: [
+            (self) =>
+              capAt !== null &&
+              dashed(self, capAt, capWords, { colour: colours.bad, halo: colours.surface }),
+          ],
         },
       }),
     [span, end, top, say, capAt, capWords],

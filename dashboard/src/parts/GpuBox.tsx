@@ -19,7 +19,11 @@ export const GpuBox = memo(function GpuBox({ device, by, height, shut }: Props) 
     <svg className="box-svg" height={height} aria-hidden="true">
       <rect className={shut ? 'shut' : 'free'} width="100%" height={height} rx={radius} />
       {drawn(device, by).map(({ x, width, kind, fill }, index) => {
-        const place = { x: percent(x), width: percent(Math.max(0, width - 0.01)), rx: radius };
+        const place = {
+          x: percent(x),
+          rx: radius,
+          style: { width: `calc(${percent(width)} - 1.5px)` },
+        };
         if (kind === 'idle') {
           return (
             <g key={index}>
@@ -52,7 +56,7 @@ export const GpuBox = memo(function GpuBox({ device, by, height, shut }: Props) 
           className="broken"
           x="1"
           y="1"
-          width="calc(100% - 2px)"
+          style={{ width: 'calc(100% - 2px)' }}
           height={height - 2}
           rx={radius}
         />

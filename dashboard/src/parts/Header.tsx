@@ -1,3 +1,5 @@
+import { useEffect, useRef } from 'react';
+
 import { logOut, useMe } from '../api/session.ts';
 import { currentToken } from '../api/token.ts';
 import { counted } from '../format/number.ts';
@@ -17,10 +19,16 @@ const PAGES = [
 /** The pages, who reads, and whether it is live. */
 export function Header() {
   const { path } = useAddress();
+  const pages = useRef<HTMLElement>(null);
+  // Where it is narrow the pages scroll, and the one that is open is to be seen.
+  useEffect(() => {
+    const current = pages.current?.querySelector('[aria-current]');
+    current?.scrollIntoView({ inline: 'center', block: 'nearest' });
+  }, [path]);
   return (
     <header className="bar">
       <b>gpu-scheduler</b>
-      <nav aria-label="pages">
+      <nav aria-label="pages" ref={pages}>
         {PAGES.map(([to, words]) => (
           <Link key={to} to={to} aria-current={isCurrent(path, to) ? 'page' : undefined}>
             {words}

@@ -33,7 +33,7 @@ export function NoSweeps({ filtered }: { filtered: boolean }) {
   return (
     <State
       words="No sweep yet: a search of hyperparameters, whose trials share GPUs."
-      command="kubectl explain gpusweep.spec"
+      command="kubectl explain gpujob.spec.sweep"
     />
   );
 }

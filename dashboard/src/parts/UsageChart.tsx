@@ -12,8 +12,8 @@ import { last } from './series.ts';
 
 interface Props {
   chart: Chart;
-  /** What the dashed line is: all GPUs, or the quota. */
-  capacity: string;
+  /** What the dashed line is called: all GPUs, or the quota. */
+  capacity: (gpus: string) => string;
 }
 
 /** Allocated against busy: the gap between them is hatched, what there is in all is a dashed line. */
@@ -74,7 +74,7 @@ interface Shape {
   readonly end: number;
   readonly most: number;
   readonly all: number | null;
-  readonly capacity: string;
+  readonly capacity: Props['capacity'];
 }
 
 function options(colours: Colours, { span, end, most, all, capacity }: Shape): Options {
@@ -95,7 +95,9 @@ function options(colours: Colours, { span, end, most, all, capacity }: Shape): O
     hooks: {
       draw: [
         (self) => {
-          if (all !== null) dashed(self, all, `${gpus(all)} ${capacity}`, colours.ink);
+          if (all !== null) {
+            dashed(self, all, capacity(gpus(all)), { colour: colours.ink, halo: colours.surface });
+          }
         },
       ],
     },

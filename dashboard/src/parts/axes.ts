@@ -70,7 +70,12 @@ export function roundStep(about: number): number {
 }
 
 /** A dashed line across the whole width at `value`, with its name above its right end. */
-export function dashed(self: uPlot, value: number, words: string, colour: string): void {
+export function dashed(
+  self: uPlot,
+  value: number,
+  words: string,
+  { colour, halo }: { colour: string; halo: string },
+): void {
   const y = self.valToPos(value, 'y', true);
   const { left, width, top } = self.bbox;
   if (y < top - 1) return;
@@ -87,6 +92,11 @@ export function dashed(self: uPlot, value: number, words: string, colour: string
   ctx.font = `${11.5 * devicePixelRatio}px ui-sans-serif, system-ui, sans-serif`;
   ctx.textAlign = 'right';
   ctx.textBaseline = 'bottom';
+  ctx.setLineDash([]);
+  ctx.strokeStyle = halo; // it may stand on what is drawn
+  ctx.lineWidth = 4 * devicePixelRatio;
+  ctx.lineJoin = 'round';
+  ctx.strokeText(words, left + width, y - 3 * devicePixelRatio);
   ctx.fillText(words, left + width, y - 3 * devicePixelRatio);
   ctx.restore();
 }

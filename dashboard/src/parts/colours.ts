@@ -4,7 +4,7 @@ export interface Colours {
   readonly held: string;
   readonly line: string;
   readonly ink: string;
-  readonly dash: string;
+  readonly surface: string;
   readonly bad: string;
 }
 
@@ -21,7 +21,7 @@ export function coloursOf(element: HTMLElement): Colours {
     held: read('held-line'),
     line: read('line'),
     ink: read('ink3'),
-    dash: read('edge'),
+    surface: read('surface'),
     bad: read('bad'),
   };
   probe.remove();

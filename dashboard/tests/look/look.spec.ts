@@ -107,6 +107,7 @@ for (const shown of PAGES) {
         height: Math.min(Math.max(tall, size.height), TALLEST),
       });
       await page.evaluate(() => scrollTo(0, 0));
+      await page.mouse.move(0, 0);
       if (shown.last) await shown.last(page);
       await page.waitForTimeout(300);
       await page.screenshot({ path: `${FOLDER}/${shown.name}-${scheme}-${size.width}.png` });
