@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { WhatIf } from '../src/api/views.ts';
 import { sameRef } from '../src/format/job.ts';
 import { ref } from './build.ts';
-import { type Mode, type Session, sessionOf } from './session.ts';
+import { BadQuestion } from './lists.ts';
+import { type Mode, type Session, sessionOf, WHY } from './session.ts';
 import { view } from './views.ts';
 import { whatIf } from './whatif.ts';
 
@@ -18,29 +19,19 @@ export async function answer(request: IncomingMessage, response: ServerResponse)
   const session = sessionOf(/^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '');
   const refused = refusal(session, url.pathname);
   if (!session || refused) {
-    if (refused === 'cut') response.destroy();
-    else problem(response, ...(refused ?? [401, 'This token is not valid, or not any more.']));
+    if (refused === 'cut' || !refused) response.destroy();
+    else problem(response, ...refused);
     return true;
   }
   await served(session, request, response, url);
   return true;
 }
 
-function refusal(session: Session | null, path: string): [number, string] | 'cut' | null {
-  switch (session?.mode) {
-    case undefined:
-      return [401, 'This token is not valid, or not any more.'];
-    case 'lost':
-      return 'cut';
-    case 'standby':
-      return [503, 'This operator is not the leader.'];
-    case 'expired':
-      return [401, 'This token has expired.'];
-    case 'forbidden':
-      return path === `${API}/me` ? null : [403, 'You may list gpujobs in no namespace.'];
-    case 'well':
-      return null;
-  }
+function refusal(session: Session | null, path: string): readonly [number, string] | 'cut' | null {
+  if (!session) return [401, 'This token is not valid, or not any more.'];
+  if (session.mode === 'well') return null;
+  if (session.mode === 'forbidden' && path === `${API}/me`) return null;
+  return WHY[session.mode] ?? 'cut';
 }
 
 async function served(
@@ -63,14 +54,32 @@ async function served(
     response.setHeader('Content-Type', 'text/plain; charset=utf-8');
     response.end(session.world.log);
   } else {
-    const found = view(session.world, path + url.search);
+    const found = asked(session, response, path + url.search);
+    if (found === undefined) return;
     if (found) json(response, found);
     else problem(response, 404, 'There is no such thing, or you may not see it.');
   }
 }
 
+/** A view; undefined: the question is refused, and that has been said. */
+function asked(
+  session: Session,
+  response: ServerResponse,
+  address: string,
+): object | null | undefined {
+  try {
+    return view(session.world, address);
+  } catch (error) {
+    if (!(error instanceof BadQuestion)) throw error;
+    problem(response, 400, error.message);
+    return undefined;
+  }
+}
+
 function stream(session: Session, response: ServerResponse, address: string): void {
-  if (!view(session.world, address)) {
+  const found = asked(session, response, address);
+  if (found === undefined) return;
+  if (!found) {
     problem(response, 404, 'There is no such thing, or you may not see it.');
     return;
   }

@@ -8,6 +8,14 @@ import { WORLDS } from './worlds.ts';
 /** How the server is for a token; tests set it. */
 export type Mode = 'well' | 'lost' | 'standby' | 'expired' | 'forbidden';
 
+/** With which status and words all is refused, and streams end; null: the connection is cut. */
+export const WHY: Readonly<Record<Exclude<Mode, 'well'>, readonly [number, string] | null>> = {
+  lost: null,
+  standby: [503, 'this replica does not lead; try again'],
+  expired: [401, 'This token has expired.'],
+  forbidden: [403, 'You may list gpujobs in no namespace.'],
+};
+
 const SECOND = 1000;
 const HEARTBEAT = 15;
 
@@ -33,7 +41,14 @@ export class Session {
   set(mode: Mode): void {
     this.mode = mode;
     if (mode === 'well') return;
-    for (const response of this.#streams.keys()) response.destroy();
+    for (const response of this.#streams.keys()) {
+      const why = WHY[mode];
+      if (!why) {
+        response.destroy();
+        continue;
+      }
+      response.end(`event: end\ndata: ${JSON.stringify({ status: why[0], error: why[1] })}\n\n`);
+    }
   }
 
   /** Tell all that follow what is now. */

@@ -14,6 +14,10 @@ import { jobView } from './job.ts';
 import { type Asked, listed } from './lists.ts';
 import { partsOf, reasonsOf, type World } from './world.ts';
 
+// As the operator has them.
+const JOB_SORTS = ['created', '-created', 'name', 'held', '-held', 'busy', '-busy', 'phase'];
+const QUEUE_SORTS = ['position', 'since', '-since', 'gpus', '-gpus', 'name'];
+
 type Maker = (world: World, parts: readonly string[], asked: Asked) => object | null;
 
 /** The pages by the first part of their address, and how many parts follow it. */
@@ -81,7 +85,7 @@ function queue(world: World, _parts: readonly string[], asked: Asked): Queue {
     lead: world.leads.queue,
     reasons: reasonsOf(world.queue),
     projects: names(world),
-    ...listed(world.queue, asked, refWords),
+    ...listed(world.queue, asked, QUEUE_SORTS, refWords),
   };
 }
 
@@ -93,7 +97,7 @@ function jobs(world: World, _parts: readonly string[], asked: Asked): Jobs {
     lead: world.leads.jobs,
     phases,
     projects: names(world),
-    ...listed(world.jobs, asked, refWords),
+    ...listed(world.jobs, asked, JOB_SORTS, refWords),
   };
 }
 
@@ -122,7 +126,11 @@ function project(world: World, [name]: readonly string[]): Project | null {
 }
 
 function sweeps(world: World, _parts: readonly string[], asked: Asked): Sweeps {
-  return { at: world.at, lead: world.leads.sweeps, ...listed(world.sweeps, asked, refWords) };
+  return {
+    at: world.at,
+    lead: world.leads.sweeps,
+    ...listed(world.sweeps, { offset: asked['offset'], limit: asked['limit'] }, [], refWords),
+  };
 }
 
 function sweep(world: World, [namespace, name]: readonly string[]): Sweep | null {

@@ -22,7 +22,7 @@ const WORDS: Readonly<Record<number, string>> = {
   401: 'This token is not valid, or not any more.',
   403: 'You have no right to see this.',
   404: 'There is no such thing, or you may not see it.',
-  503: 'No leader is there just now.',
+  503: 'no leader is there just now',
 };
 
 /** What is sent with every question: the token, where there is one. A proxy may add one itself. */

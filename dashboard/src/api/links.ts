@@ -5,7 +5,7 @@ import type { Following, LinkState } from './stream.ts';
 // The streams that the page has open, and how they are: what the header says is of all of them.
 const open = new Map<Following, LinkState>();
 const listeners = new Set<() => void>();
-const RANK = { refused: 0, live: 1, opening: 2, standby: 3, lost: 4 } as const;
+const RANK = { refused: 0, live: 1, opening: 2, waiting: 3, lost: 4 } as const;
 let worst: LinkState = { kind: 'opening' };
 
 export function report(stream: Following, state: LinkState | null): void {

@@ -7,7 +7,7 @@ export type LinkState =
   | { kind: 'opening' }
   | { kind: 'live' }
   | { kind: 'lost'; since: number; retryAt: number }
-  | { kind: 'standby'; since: number; retryAt: number }
+  | { kind: 'waiting'; since: number; retryAt: number; words: string }
   | { kind: 'refused'; refusal: Refusal };
 
 export interface Follower {
@@ -40,6 +40,9 @@ export const WORLD: World = {
 
 // The server says something each 15 s, if only a comment.
 const SILENCE = 40_000;
+// Not now: another one leads, or too many pages are open.
+const BUSY = [429, 503];
+const isFinal = (status: number) => status >= 400 && status < 500 && !BUSY.includes(status);
 // A stream that the server ended after a while is opened anew without a word.
 const AFTER_END = 300;
 
@@ -64,11 +67,15 @@ export function follow(path: string, follower: Follower, world: World = WORLD): 
 
   const isStopped = () => ended.signal.aborted;
 
-  const failed = async (kind: 'lost' | 'standby') => {
+  const failed = async (error: unknown) => {
     failures += 1;
     since ??= world.now();
     const pause = backoff(failures, world.random()) * 1000;
-    follower.onState({ kind, since, retryAt: world.now() + pause });
+    const when = { since, retryAt: world.now() + pause };
+    const busy = error instanceof Refusal && BUSY.includes(error.status);
+    follower.onState(
+      busy ? { kind: 'waiting', words: error.message, ...when } : { kind: 'lost', ...when },
+    );
     await wait(pause);
   };
 
@@ -87,22 +94,14 @@ export function follow(path: string, follower: Follower, world: World = WORLD): 
         since = world.now();
         // One that ends before it said anything is no stream: something before the server ends it.
         if (seen) await wait(AFTER_END);
-        else await failed('lost');
+        else await failed(null);
       } catch (error) {
         if (isStopped()) return;
-        if (error instanceof Refusal && error.status === 503) {
-          await failed('standby');
-        } else if (
-          error instanceof Refusal &&
-          error.status >= 400 &&
-          error.status < 500 &&
-          error.status !== 429
-        ) {
+        if (error instanceof Refusal && isFinal(error.status)) {
           follower.onState({ kind: 'refused', refusal: error });
           return;
-        } else {
-          await failed('lost');
         }
+        await failed(error);
       }
     }
   };
@@ -111,7 +110,10 @@ export function follow(path: string, follower: Follower, world: World = WORLD): 
   return { stop: () => ended.abort(), retry: () => waiting.abort() };
 }
 
-/** Read one stream to its end; whether it brought a view. */
+// What a stream ends with that has only lived long enough.
+const OVER = 200;
+
+/** Read one stream to its end; whether it brought a view. Its last event says why it ends. */
 async function read(
   path: string,
   follower: Follower,
@@ -141,6 +143,11 @@ async function read(
       clearTimeout(silence);
       silence = setTimeout(end, SILENCE);
       for (const event of events.push(value)) {
+        if (event.name === 'end') {
+          const { status, error } = JSON.parse(event.data) as { status: number; error: string };
+          if (status === OVER) return seen;
+          throw new Refusal(status, error);
+        }
         if (event.name !== 'view') continue;
         if (!seen) live();
         seen = true;

@@ -17,5 +17,14 @@ export function takeHandedOver(): void {
   const found = /^#token=(.+)$/.exec(location.hash);
   if (!found?.[1]) return;
   history.replaceState(null, '', location.pathname + location.search);
-  setToken(decodeURIComponent(found[1]));
+  setToken(decoded(found[1]));
+}
+
+/** A % in it may be one, or be there by itself. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

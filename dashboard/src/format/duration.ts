@@ -24,8 +24,3 @@ export function duration(seconds: number): string {
   if (rest === 0) return first;
   return `${first} ${String(rest).padStart(2, '0')}${NBSP}${next[0]}`;
 }
-
-/** A threshold such as 3600 s: "1 h". */
-export function threshold(seconds: number): string {
-  return duration(seconds);
-}

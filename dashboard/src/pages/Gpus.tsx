@@ -34,7 +34,7 @@ export function GpusPage() {
 
 function All({ view }: { view: Gpus }) {
   const [query, set] = useQuery();
-  const words = query.get('q') ?? '';
+  const words = query.get('q') ?? query.get('node') ?? '';
   const only = (ONLY.find(([each]) => each === query.get('only'))?.[0] ?? 'all') satisfies Only;
   const by: ColourBy = query.get('colour') === 'memory' ? 'memory' : 'use';
   const choices = useMemo(() => groupings(view.nodes), [view.nodes]);
@@ -68,7 +68,11 @@ function All({ view }: { view: Gpus }) {
         </div>
       </div>
       <div className="filters" role="search">
-        <Search label="node, model, job or project" value={words} onSearch={(q) => set({ q })} />
+        <Search
+          label="node, model, job or project"
+          value={words}
+          onSearch={(q) => set({ q, node: null })}
+        />
         <Choice
           label="show"
           value={only}
@@ -84,7 +88,7 @@ function All({ view }: { view: Gpus }) {
           <State
             words="No node is like that."
             help={
-              <button type="button" onClick={() => set({ q: null, only: null })}>
+              <button type="button" onClick={() => set({ q: null, node: null, only: null })}>
                 Show all
               </button>
             }

@@ -14,7 +14,8 @@ import { VirtualList } from '../parts/VirtualList.tsx';
 import { pick } from '../router/pick.ts';
 import { useQuery } from '../router/query.ts';
 
-const FILTERS = ['q', 'project', 'phase', 'reason', 'type'];
+const FILTERS = ['q', 'project', 'phase', 'reason', 'type', 'advice', 'idle'];
+const CHOSEN = ['reason', 'type', 'advice', 'idle'];
 const PHASES = ['Pending', 'Running', 'Suspended', 'Succeeded', 'Failed'];
 const keyOf = (row: JobRow) => refWord(row.ref);
 
@@ -57,11 +58,12 @@ export function JobsPage() {
               ]}
               onChoose={(phase) => set({ phase })}
             />
-            {query.get('reason') && (
-              <button type="button" onClick={() => set({ reason: null })}>
-                {query.get('reason')} ×<span className="vh">: show all reasons</span>
+            {CHOSEN.filter((name) => query.get(name)).map((name) => (
+              <button key={name} type="button" onClick={() => set({ [name]: null })}>
+                {name === 'idle' ? 'held idle' : query.get(name)} ×
+                <span className="vh">: show all</span>
               </button>
-            )}
+            ))}
           </div>
           {view.total === 0 ? (
             <NoWork filtered={pick(query, FILTERS) !== ''} />

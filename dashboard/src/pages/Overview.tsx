@@ -66,9 +66,7 @@ function Cards({ view }: { view: Overview }) {
           title="Held and not used"
           about="most GPU-hours first"
           more={
-            view.idleCount > view.idle.length && (
-              <Link to="/jobs?sort=idleSince">all {view.idleCount}</Link>
-            )
+            view.idleCount > view.idle.length && <Link to="/jobs?idle=1">all {view.idleCount}</Link>
           }
         >
           {view.idle.length > 0 ? (
@@ -85,12 +83,12 @@ function Cards({ view }: { view: Overview }) {
         </Card>
         <Card
           title="What to change"
-          about="advice that saves most"
-          more={
-            view.adviceCount > view.advice.length && (
-              <Link to="/jobs?sort=-advice">all {view.adviceCount}</Link>
-            )
+          about={
+            view.adviceCount > view.advice.length
+              ? `the first ${view.advice.length} of ${view.adviceCount}`
+              : 'advice that saves most'
           }
+          more={<Link to="/jobs?phase=Running">Jobs</Link>}
         >
           {view.advice.length > 0 ? (
             <AdviceList rows={view.advice} />

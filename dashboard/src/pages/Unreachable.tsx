@@ -12,14 +12,14 @@ export function Unreachable({ refusal }: { refusal: Refusal }) {
     const timer = setTimeout(() => void begin(), AGAIN);
     return () => clearTimeout(timer);
   }, [refusal]);
-  const standby = refusal.status === 503;
+  const waiting = refusal.status === 503 || refusal.status === 429;
   return (
     <main id="main" className="alone">
       <h1 className="lead">
-        {standby ? 'No leader just now.' : 'The dashboard cannot be reached.'}{' '}
+        {waiting ? 'Not served just now.' : 'The dashboard cannot be reached.'}{' '}
         <span className="dim">
-          {standby
-            ? 'Another operator takes over within some seconds; this page tries again by itself.'
+          {waiting
+            ? 'Where no operator leads, one takes over within some seconds; this page tries again by itself.'
             : 'This page tries again by itself.'}
         </span>
       </h1>

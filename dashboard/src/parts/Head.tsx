@@ -21,7 +21,10 @@ export function Head<T>({ columns, sort, onSort }: Props<T>) {
             aria-sort={column.sort && onSort ? direction(sort, column.sort) : undefined}
           >
             {column.sort && onSort ? (
-              <button type="button" onClick={() => onSort(nextSort(sort, column.sort ?? ''))}>
+              <button
+                type="button"
+                onClick={() => onSort(nextSort(sort, column.sort ?? '', column.upwards))}
+              >
                 {column.head}
               </button>
             ) : (

@@ -3,10 +3,10 @@ import { jobPath } from '../format/job.ts';
 import { Link } from '../router/Link.tsx';
 
 /** The name of a workload, which leads to its page. */
-export function JobLink({ of, long = false }: { of: Ref; long?: boolean }) {
+export function JobLink({ of }: { of: Ref }) {
   return (
     <Link to={jobPath(of)} className="q" title={`${of.kind} ${of.name} in ${of.namespace}`}>
-      {long ? `${of.namespace}/${of.name}` : of.name}
+      {of.name}
     </Link>
   );
 }

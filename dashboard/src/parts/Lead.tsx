@@ -30,11 +30,3 @@ export function Pieces({ pieces }: { pieces: readonly Piece[] }) {
     ),
   );
 }
-
-/** The same as plain text. */
-export function spoken(lead: Words): string {
-  return [lead.first, lead.then]
-    .map((pieces) => pieces.map((piece) => piece.text).join(''))
-    .filter(Boolean)
-    .join(' ');
-}

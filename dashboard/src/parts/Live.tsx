@@ -23,8 +23,8 @@ function short(state: LinkState): string {
       return 'loading';
     case 'lost':
       return `lost at ${clock(state.since / 1000, state.since / 1000)}`;
-    case 'standby':
-      return 'no leader';
+    case 'waiting':
+      return 'waiting';
     case 'refused':
       return 'not live';
   }
@@ -33,7 +33,7 @@ function short(state: LinkState): string {
 /** Below the header while the connection is lost: since when, and what happens next. */
 export function LostBanner() {
   const state = useLinkState();
-  if (state.kind !== 'lost' && state.kind !== 'standby') return null;
+  if (state.kind !== 'lost' && state.kind !== 'waiting') return null;
   return <Banner state={state} />;
 }
 
@@ -43,8 +43,8 @@ function Banner({ state }: { state: Extract<LinkState, { retryAt: number }> }) {
   return (
     <div className="banner">
       <span role="alert">
-        {state.kind === 'standby'
-          ? `No leader just now, since ${since}: another operator is about to take over. `
+        {state.kind === 'waiting'
+          ? `Not served just now, since ${since}: ${state.words.replace(/\.$/, '')}. `
           : `Connection lost since ${since}. `}
         What you see is from then.
       </span>

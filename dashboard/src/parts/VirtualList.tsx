@@ -22,7 +22,8 @@ interface Props<T> {
   question: string;
   onOffset: (offset: number) => void;
   sort: string;
-  onSort: (sort: string) => void;
+  /** Absent: it cannot be sorted. */
+  onSort: ((sort: string) => void) | undefined;
 }
 
 /** A long list, of which only what is in sight is drawn, and only what is near it is asked for. */

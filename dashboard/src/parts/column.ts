@@ -14,8 +14,10 @@ export interface Column<T> {
   /** Set right, as numbers are. */
   readonly end?: boolean;
   readonly narrow?: Narrow;
-  /** The field that the server sorts by. */
+  /** What it is sorted by, in the words of the server. */
   readonly sort?: string;
+  /** Whether it is sorted one way alone, from the least. */
+  readonly upwards?: boolean;
   /** What the file of the table has. */
   readonly file?: (row: T) => Cell;
   /** What the heading means, on pointing at it. */

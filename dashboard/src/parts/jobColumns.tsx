@@ -51,6 +51,7 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
     width: 'minmax(0, 1.5fr)',
     narrow: 'name',
     sort: 'name',
+    upwards: true,
     file: (row) => `${row.ref.namespace}/${row.ref.name}`,
     cell: (row) => (
       <>
@@ -67,7 +68,6 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
     key: 'project',
     head: 'project',
     width: 'minmax(0, .8fr)',
-    sort: 'project',
     file: (row) => row.project,
     cell: (row) => row.project,
   },
@@ -77,6 +77,7 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
     width: 'minmax(0, 2.2fr)',
     narrow: 'sentence',
     sort: 'phase',
+    upwards: true,
     file: (row) => `${row.phase} ${row.reason}`.trim(),
     cell: (row) => (
       <div className="one-line" title={row.message || podWords(row)}>
@@ -120,7 +121,6 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
     head: 'memory',
     width: '76px',
     end: true,
-    sort: 'memoryMib',
     about: 'of GPUs, held by its own processes',
     file: (row) => row.memoryMib,
     cell: (row) =>
@@ -136,7 +136,6 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
     key: 'advice',
     head: 'advice',
     width: '110px',
-    sort: 'advice',
     file: (row) => row.advice,
     cell: (row) => (row.advice ? <span className="one-line">{row.advice}</span> : <None />),
   },

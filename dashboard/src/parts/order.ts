@@ -1,7 +1,8 @@
 import type { Column } from './column.ts';
 
-/** What a click on a heading asks for: this column, the other way round, then as it was. */
-export function nextSort(now: string, field: string): string {
+/** What a click on a heading asks for: the largest first, the least first, then as it was. */
+export function nextSort(now: string, field: string, upwards = false): string {
+  if (upwards) return now === field ? '' : field;
   if (now === `-${field}`) return field;
   if (now === field) return '';
   return `-${field}`;

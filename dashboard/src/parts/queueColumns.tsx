@@ -35,6 +35,7 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
     width: 'minmax(0, 1.3fr)',
     narrow: 'name',
     sort: 'name',
+    upwards: true,
     file: (row) => `${row.ref.namespace}/${row.ref.name}`,
     cell: (row) => (
       <>
@@ -50,7 +51,6 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
     key: 'project',
     head: 'project',
     width: 'minmax(0, .8fr)',
-    sort: 'project',
     file: (row) => row.project,
     cell: (row) => (
       <>
@@ -79,7 +79,6 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
     head: 'why it waits',
     width: 'minmax(0, 3fr)',
     narrow: 'sentence',
-    sort: 'reason',
     file: (row) => `${row.reason}: ${row.message}`,
     cell: (row) => (
       <div title={row.message} className="one-line">

@@ -68,3 +68,8 @@ for (const address of [
     expect(await harmed(page)).toMatchObject({ hit: undefined, images: 0, scripts: 0 });
   });
 }
+
+test('a token that is none of ours after the # is a login like any other', async ({ page }) => {
+  await page.goto('/#token=%E0%A4%A');
+  await expect(page.getByRole('alert')).toHaveText('This token is not valid, or not any more.');
+});

@@ -72,3 +72,32 @@ test('what a sentence counts is a link to the rows behind it', async ({ page }) 
   await live(page);
   await expect(page.locator('.body > .row')).toHaveCount(12);
 });
+
+test('every heading that sorts, and every filter, asks what the server understands', async ({
+  page,
+}) => {
+  for (const path of ['/jobs', '/queue', '/sweeps', '/projects']) {
+    await openLive(page, path);
+    const headings = page.getByRole('columnheader').getByRole('button');
+    for (let index = 0; index < (await headings.count()); index += 1) {
+      for (let click = 0; click < 3; click += 1) {
+        await headings.nth(index).click();
+        await live(page);
+        await expect(page.locator('.body > .row').first()).toBeVisible();
+      }
+    }
+  }
+});
+
+test('who holds GPUs idle is a list of jobs, which can be left', async ({ page }) => {
+  await openLive(page, '/');
+  await page.getByRole('link', { name: 'all 9' }).click();
+  await expect(page.locator('.body > .row')).toHaveCount(3);
+  await page.getByRole('button', { name: /held idle/ }).click();
+  await expect(page).toHaveURL(/\/jobs$/);
+});
+
+test('a link of the server to a node shows that node', async ({ page }) => {
+  await openLive(page, '/gpus?node=dell-3');
+  await expect(page.getByRole('heading', { level: 2 })).toHaveText([/^dell-3/]);
+});

@@ -19,7 +19,7 @@ test('a change of leader is told from a lost connection, and can be tried at onc
 }) => {
   const token = await openLive(page, '/projects');
   await control(page, token, 'mode=standby');
-  await expect(page.getByRole('alert')).toContainText('No leader just now');
+  await expect(page.getByRole('alert')).toContainText('Not served just now, since');
   await control(page, token, 'mode=well');
   await page.getByRole('button', { name: 'Try now' }).click();
   await live(page);

@@ -74,7 +74,7 @@ test('a stand-by says that there is no leader, and the page comes by itself', as
   const token = tokenFor('cluster');
   await control(page, token, 'mode=standby');
   await open(page, '/', token);
-  await expect(page.getByText('No leader just now.')).toBeVisible();
+  await expect(page.getByText('Not served just now.')).toBeVisible();
   await control(page, token, 'mode=well');
   await live(page);
 });

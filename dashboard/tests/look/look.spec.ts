@@ -65,7 +65,7 @@ const PAGES: readonly Shown[] = [
     before: (page, token) => lose(page, token, 'lost'),
   },
   {
-    name: 'state-no-leader',
+    name: 'state-not-served',
     path: '/queue',
     screens: FEW,
     before: (page, token) => lose(page, token, 'standby'),

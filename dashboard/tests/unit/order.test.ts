@@ -44,3 +44,7 @@ it('goes from the largest to the least to none', () => {
   expect(nextSort('held', 'held')).toBe('');
   expect(nextSort('-name', 'held')).toBe('-held');
 });
+
+it('goes from the least to none where it is sorted one way alone', () => {
+  expect([nextSort('', 'name', true), nextSort('name', 'name', true)]).toEqual(['name', '']);
+});

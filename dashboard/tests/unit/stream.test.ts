@@ -5,6 +5,8 @@ import { follow, type LinkState, type World } from '../../src/api/stream.ts';
 
 type Answer = Response | Error;
 const stream = (text: string) => new Response(text, { status: 200 });
+const end = (status: number) =>
+  `event: end\ndata: ${JSON.stringify({ status, error: 'because' })}\n\n`;
 const view = (value: number) => `event: view\ndata: ${value}\n\n`;
 
 /** A world that gives these answers, one after the other, and then stops what follows it. */
@@ -78,9 +80,31 @@ describe('a followed view', () => {
     expect(pauses).toEqual([1000, 2000, 300, 1000]);
   });
 
-  it('tells a stand-by from a lost connection', async () => {
-    const { kinds } = await followed([new Response('{"error":"no"}', { status: 503 })]);
-    expect(kinds).toEqual(['opening', 'standby']);
+  it.each([503, 429])(
+    'tells a server that cannot just now (%d) from a lost connection',
+    async (status) => {
+      const { states } = await followed([new Response('{"error":"no"}', { status })]);
+      expect(states.at(-1)).toMatchObject({ kind: 'waiting', words: 'no' });
+    },
+  );
+
+  it('opens one anew that has lived long enough', async () => {
+    const { kinds, pauses } = await followed([stream(view(1) + end(200)), stream(view(2))]);
+    expect(kinds).toEqual(['opening', 'live', 'live']);
+    expect(Math.max(...pauses)).toBeLessThan(1000);
+  });
+
+  it('is over when its last event says that a right is gone', async () => {
+    const { states } = await followed([stream(view(1) + end(401)), stream(view(2))]);
+    expect(states.at(-1)).toMatchObject({
+      kind: 'refused',
+      refusal: { status: 401, message: 'because' },
+    });
+  });
+
+  it('waits when its last event says that another leads', async () => {
+    const { kinds } = await followed([stream(view(1) + end(503)), stream(view(2))]);
+    expect(kinds).toEqual(['opening', 'live', 'waiting', 'live']);
   });
 
   it.each([400, 401, 403, 404])('does not try again what is refused with %d', async (status) => {
@@ -94,7 +118,7 @@ describe('a followed view', () => {
     });
   });
 
-  it.each([429, 500, 502])('tries again what failed with %d', async (status) => {
+  it.each([500, 502])('tries again what failed with %d', async (status) => {
     const { kinds } = await followed([new Response('', { status })]);
     expect(kinds).toEqual(['opening', 'lost']);
   });
