@@ -38,9 +38,9 @@ for (const path of PAGES) {
     await page.locator('main section').first().waitFor();
     expect(await harmed(page)).toEqual({ hit: undefined, images: 0, scripts: 0, links: 0 });
     await page.setViewportSize({ width: 390, height: 844 });
-    expect(
-      await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
-    ).toBeLessThanOrEqual(0);
+    await expect
+      .poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth))
+      .toBeLessThanOrEqual(0);
   });
 }
 

@@ -15,9 +15,9 @@ for (const [path, says] of PATHS) {
     }
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await violations(page), 'narrow').toEqual([]);
-    expect(
-      await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
-    ).toBeLessThanOrEqual(0);
+    await expect
+      .poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth))
+      .toBeLessThanOrEqual(0);
   });
 }
 
