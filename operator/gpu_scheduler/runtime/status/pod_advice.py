@@ -14,24 +14,20 @@ from gpu_scheduler.api.names import CONDITION_ADVICE
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.jobs.write import Write
-from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.runtime.status.pod_statuses import MOST_CHARS, PodStatuses
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 MOST_PODS = 10  # of one workload: the others say nothing else
 AGAIN_SECONDS = 3600.0
-_MOST_CHARS = 1024  # of a message
 
 
-class PodAdvice:
+class PodAdvice(PodStatuses):
     """``Statuses`` of pods; keys are their uids."""
-
-    kind = "pods"
 
     def __init__(self, state: ClusterState, *, clock: Callable[[], float]) -> None:
         """``clock``: monotonic seconds."""
-        self._state = state
+        super().__init__(state)
         self._clock = clock
         self._said: dict[PodUID, Advice] = {}
         self._written: dict[PodUID, float] = {}
@@ -58,10 +54,6 @@ class PodAdvice:
         due, self._due = list(self._due), {}
         return due
 
-    def minor(self, most: int) -> Iterable[str]:
-        """See ``Statuses``: none is."""
-        return ()
-
     def uid(self, key: str) -> str | None:
         """See ``Statuses``: of those that we have given a place and nobody else speaks for."""
         pod = self._state.pods.known.get(PodUID(key))
@@ -69,34 +61,14 @@ class PodAdvice:
             return None
         return key
 
-    def namespace(self, key: str) -> str:
-        """See ``Statuses``."""
-        pod = self._state.pods.known.get(PodUID(key))
-        return pod.namespace if pod is not None else ""
-
-    def is_dear(self, key: str) -> bool:
-        """See ``Statuses``: no pod is."""
-        return False
-
-    def is_silent(self, key: str) -> bool:
-        """See ``Statuses``: none goes before others."""
-        return False
-
     def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
-        pod = self._state.pods.known[PodUID(key)]
         condition = (
             {"type": CONDITION_ADVICE, "status": "True", **after}
             if after
             else {"$patch": "delete", "type": CONDITION_ADVICE}
         )
-        # Conditions merge by type in a strategic merge patch: all others stay as they are.
-        body = {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}
-        path = paths.pod(pod.namespace, pod.name, "status")
-        return Write("PATCH", path, body, STRATEGIC_MERGE_PATCH)
-
-    def prepare(self) -> None:
-        """Nothing: each is worked out by itself."""
+        return self.write_of(key, uid, [condition])
 
     def status(self, key: str) -> tuple[Told, Told]:
         """See ``Statuses``: the condition without its type."""
@@ -121,14 +93,6 @@ class PodAdvice:
             "lastTransitionTime": said.since,
         }
 
-    def is_minor(self, patch: Told) -> bool:
-        """See ``Statuses``."""
-        return False
-
-    def is_transient(self, key: str, after: Told) -> bool:
-        """See ``Statuses``."""
-        return False
-
     def written(self, key: str, before: Told, after: Told) -> None:
         """Nothing more is, for an hour; the Event of the day is said of the workload."""
         self._written[PodUID(key)] = self._clock()
@@ -144,4 +108,4 @@ class PodAdvice:
 
 def _sentence(advice: Advice) -> str:
     text = f"{advice.message} ({advice.command})" if advice.command else advice.message
-    return clip(text, _MOST_CHARS)
+    return clip(text, MOST_CHARS)

@@ -14,23 +14,19 @@ from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.jobs.write import Write
-from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.runtime.common.events import Events, InvolvedObject
+from gpu_scheduler.runtime.status.pod_statuses import MOST_CHARS, PodStatuses
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.projects import no_project
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 WAITS_SECONDS = 2.0  # before anything is said
-_MOST_CHARS = 1024  # of a message
 _NODE_HELPS = having(Trait.NODE_HELPS)
 UNSCHEDULABLE = "Unschedulable"
 
 
-class PodConditions:
+class PodConditions(PodStatuses):
     """``Statuses`` of waiting pods; keys are their uids."""
-
-    kind = "pods"
 
     def __init__(
         self,
@@ -42,7 +38,7 @@ class PodConditions:
         now: Callable[[], str],
     ) -> None:
         """``waits``: why jobs wait; ``clock``: monotonic seconds; ``now`` dates conditions."""
-        self._state = state
+        super().__init__(state)
         self._events = events
         self._waits = waits
         self._clock = clock
@@ -64,45 +60,21 @@ class PodConditions:
             del self._due[PodUID(each)]
         return due
 
-    def minor(self, most: int) -> Iterable[str]:
-        """See ``Statuses``: none is."""
-        return ()
-
     def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
         pod = self._state.pods.known.get(PodUID(key))
         waits = pod is not None and pod.stage is Stage.WAITING
         return key if waits and key not in self._state.decisions.assumed else None
 
-    def namespace(self, key: str) -> str:
-        """See ``Statuses``."""
-        pod = self._state.pods.known.get(PodUID(key))
-        return pod.namespace if pod is not None else ""
-
-    def is_dear(self, key: str) -> bool:
-        """See ``Statuses``: no pod is."""
-        return False
-
-    def is_silent(self, key: str) -> bool:
-        """See ``Statuses``: none goes before others."""
-        return False
-
     def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
-        pod = self._state.pods.known[PodUID(key)]
         condition = {
             "type": "PodScheduled",
             "status": "False",
             "lastTransitionTime": self._now(),
             **after,
         }
-        # Conditions merge by type in a strategic merge patch: all others stay as they are.
-        body = {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}
-        path = paths.pod(pod.namespace, pod.name, "status")
-        return Write("PATCH", path, body, STRATEGIC_MERGE_PATCH)
-
-    def prepare(self) -> None:
-        """Nothing: each is worked out by itself."""
+        return self.write_of(key, uid, [condition])
 
     def status(self, key: str) -> tuple[Told, Told]:
         """See ``Statuses``: reason and message of the condition."""
@@ -113,15 +85,11 @@ class PodConditions:
         if not reason:
             return before, before
         told = UNSCHEDULABLE if reason in _NODE_HELPS else reason
-        return before, {"reason": told, "message": clip(f"{reason}: {message}", _MOST_CHARS)}
+        return before, {"reason": told, "message": clip(f"{reason}: {message}", MOST_CHARS)}
 
     def is_minor(self, patch: Told) -> bool:
         """See ``Statuses``: numbers alone."""
         return patch.keys() == {"message"}
-
-    def is_transient(self, key: str, after: Told) -> bool:
-        """See ``Statuses``: they have waited already."""
-        return False
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """Tell it in an Event, too; a GPUJob's pods are told of on their job."""

@@ -14,26 +14,22 @@ from gpu_scheduler.api.names import GROUP
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.wording import clip, gpus
 from gpu_scheduler.jobs.write import Write
-from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.runtime.common.events import Events, InvolvedObject
 from gpu_scheduler.runtime.status import protection
+from gpu_scheduler.runtime.status.pod_statuses import MOST_CHARS, PodStatuses
 from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 OWNER_GONE = "OwnerGone"
-_MOST_CHARS = 1024  # of a message
 
 
-class PodWarnings:
+class PodWarnings(PodStatuses):
     """``Statuses`` of pods; keys are their uids."""
-
-    kind = "pods"
 
     def __init__(self, state: ClusterState, events: Events, *, now: Callable[[], str]) -> None:
         """``now`` dates conditions."""
-        self._state = state
+        super().__init__(state)
         self._events = events
         self._now = now
         self._watched = Watched(state.nodes.agents.reports, state.nodes.sick_devices)
@@ -43,26 +39,9 @@ class PodWarnings:
         pods = map(self._ours, self._state.nodes.agents.take_news())
         return [pod.uid for pod in pods if pod and (pod.warnings or self._warnings(pod))]
 
-    def minor(self, most: int) -> Iterable[str]:
-        """See ``Statuses``: none is."""
-        return ()
-
     def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
         return key if self._ours(PodUID(key)) is not None else None
-
-    def namespace(self, key: str) -> str:
-        """See ``Statuses``."""
-        pod = self._state.pods.known.get(PodUID(key))
-        return pod.namespace if pod is not None else ""
-
-    def is_dear(self, key: str) -> bool:
-        """See ``Statuses``: no pod is."""
-        return False
-
-    def is_silent(self, key: str) -> bool:
-        """See ``Statuses``: none goes before others."""
-        return False
 
     def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
@@ -79,13 +58,7 @@ class PodWarnings:
             else {"$patch": "delete", "type": kind}
             for kind, said in patch.items()
         ]
-        # Conditions merge by type in a strategic merge patch: all others stay as they are.
-        body = {"metadata": {"uid": uid}, "status": {"conditions": conditions}}
-        path = paths.pod(pod.namespace, pod.name, "status")
-        return Write("PATCH", path, body, STRATEGIC_MERGE_PATCH)
-
-    def prepare(self) -> None:
-        """Nothing: each is worked out by itself."""
+        return self.write_of(key, uid, conditions)
 
     def status(self, key: str) -> tuple[Told, Told]:
         """See ``Statuses``: reason and message by type of condition."""
@@ -96,14 +69,6 @@ class PodWarnings:
             if kind in after and after[kind]["reason"] == said["reason"]:
                 after[kind] = said
         return before, after
-
-    def is_minor(self, patch: Told) -> bool:
-        """See ``Statuses``."""
-        return False
-
-    def is_transient(self, key: str, after: Told) -> bool:
-        """See ``Statuses``."""
-        return False
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """Tell what is new of it in an Event, too."""
@@ -133,7 +98,7 @@ class PodWarnings:
         if pod.uid in self._state.bereft.staying:
             found.append((ConditionType.OWNED, False, OWNER_GONE, self._left(pod)))
         return {
-            f"{GROUP}/{kind}": {"reason": reason, "message": clip(message, _MOST_CHARS)}
+            f"{GROUP}/{kind}": {"reason": reason, "message": clip(message, MOST_CHARS)}
             for kind, holds, reason, message in found
             if not holds
         }

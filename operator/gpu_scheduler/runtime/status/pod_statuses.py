@@ -1,0 +1,60 @@
+"""What conditions on pods have in common, for the writer of statuses; keys are the pods' uids."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gpu_scheduler.api.condition import Told
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.kube import paths
+from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.state.cluster_state import ClusterState
+
+MOST_CHARS = 1024  # of a message
+
+
+class PodStatuses:
+    """The part of ``Statuses`` that does not depend on what is said."""
+
+    kind = "pods"
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+
+    def minor(self, most: int) -> Iterable[str]:
+        """See ``Statuses``: none is."""
+        return ()
+
+    def namespace(self, key: str) -> str:
+        """See ``Statuses``."""
+        pod = self._state.pods.known.get(PodUID(key))
+        return pod.namespace if pod is not None else ""
+
+    def is_dear(self, key: str) -> bool:
+        """See ``Statuses``: no pod is."""
+        return False
+
+    def is_silent(self, key: str) -> bool:
+        """See ``Statuses``: none goes before others."""
+        return False
+
+    def prepare(self) -> None:
+        """Nothing: each is worked out by itself."""
+
+    def is_minor(self, patch: Told) -> bool:
+        """See ``Statuses``."""
+        return False
+
+    def is_transient(self, key: str, after: Told) -> bool:
+        """See ``Statuses``."""
+        return False
+
+    def write_of(self, key: str, uid: str, conditions: Sequence[Mapping[str, Any]]) -> Write:
+        """The write that puts these on a pod.
+
+        Conditions merge by type in a strategic merge patch: all others stay as they are.
+        """
+        pod = self._state.pods.known[PodUID(key)]
+        body = {"metadata": {"uid": uid}, "status": {"conditions": [*conditions]}}
+        path = paths.pod(pod.namespace, pod.name, "status")
+        return Write("PATCH", path, body, STRATEGIC_MERGE_PATCH)
