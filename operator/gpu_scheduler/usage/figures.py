@@ -7,6 +7,9 @@ Made from agents' answers and the ledger by ``runtime.usage``. Times are epoch s
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
+
+Amount = TypeVar("Amount", int, float)
 
 
 class GpuState(StrEnum):
@@ -20,6 +23,28 @@ class GpuState(StrEnum):
     FREE_IN_PIECES = "free-in-pieces"  # smaller than the least that waits, or than half a GPU
     FREE = "free"
     CLOSED = "closed"  # cordoned, unhealthy, quarantined
+
+
+HELD = (GpuState.BUSY, GpuState.PART_UNUSED, GpuState.IDLE, GpuState.UNKNOWN)
+"""Held by work of ours."""
+
+
+def held_parts(
+    held: Amount, used: Amount | None, *, idle: bool
+) -> tuple[tuple[GpuState, Amount], ...]:
+    """The states that a held part is in, in the unit of ``held``, which they add up to.
+
+    Args:
+        held: how much.
+        used: of the device, which may be more; None: nobody knows.
+        idle: it has done nothing for the threshold.
+    """
+    if used is None:
+        return ((GpuState.UNKNOWN, held),)
+    if idle:
+        return ((GpuState.IDLE, held),)
+    busy = min(used, held)
+    return (GpuState.BUSY, busy), (GpuState.PART_UNUSED, held - busy)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

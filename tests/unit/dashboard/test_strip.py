@@ -11,10 +11,9 @@ from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.reading.nodes import NodeRows
 from gpu_scheduler.dashboard.visible import ALL
 from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
-from gpu_scheduler.usage.figures import GpuState
+from gpu_scheduler.usage.figures import HELD
 
 IDLE_SECONDS = 3600
-HELD = (GpuState.BUSY, GpuState.PART_UNUSED, GpuState.IDLE, GpuState.UNKNOWN)
 
 
 async def test_a_thousand_clusters_add_up_and_boxes_equal_the_strip() -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
 from gpu_scheduler.dashboard.visible import Visible
-from gpu_scheduler.usage.figures import GpuState
+from gpu_scheduler.usage.figures import GpuState, held_parts
 
 
 def nodes_for(picture: Picture, visible: Visible) -> tuple[NodeRow, ...]:
@@ -65,12 +65,7 @@ def parts_of(shares: Iterable[Share]) -> dict[GpuState, float]:
     """What held shares do; see ``GpuState``."""
     found = dict.fromkeys(GpuState, 0.0)
     for share in shares:
-        if share.busy is None:
-            found[GpuState.UNKNOWN] += share.gpus
-        elif share.idle_since is not None:
-            found[GpuState.IDLE] += share.gpus
-        else:
-            used = min(share.busy, share.gpus)
-            found[GpuState.BUSY] += used
-            found[GpuState.PART_UNUSED] += share.gpus - used
+        idle = share.idle_since is not None
+        for state, gpus in held_parts(share.gpus, share.busy, idle=idle):
+            found[state] += gpus
     return found

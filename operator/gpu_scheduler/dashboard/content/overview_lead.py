@@ -15,9 +15,7 @@ from gpu_scheduler.dashboard.content.words import (
     sentence,
 )
 from gpu_scheduler.dashboard.rows import IdleRow, Lead, ReasonRow
-from gpu_scheduler.usage.figures import GpuState
-
-_HELD = (GpuState.BUSY, GpuState.PART_UNUSED, GpuState.IDLE, GpuState.UNKNOWN)
+from gpu_scheduler.usage.figures import HELD, GpuState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +54,7 @@ def lead(known: Known) -> Lead:
 
 def _first(known: Known) -> Sentence:
     whole = sum(known.parts.values())
-    held = sum(known.parts[state] for state in _HELD)
+    held = sum(known.parts[state] for state in HELD)
     if known.own:
         start = (
             sentence(("Your work holds " + gpus(held), "/gpus"))

@@ -1,7 +1,6 @@
 """Nodes and devices with what is on them, read off the ledger and the agents' last answers."""
 
 from collections.abc import Sequence
-from math import inf
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.request import PodUID
@@ -9,7 +8,7 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.reading.refs import of_pod
 from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
 from gpu_scheduler.limits.in_pieces import in_pieces
-from gpu_scheduler.runtime.usage.seen import STALE_SECONDS, SeenUse
+from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.usage.answer import ShareUse
@@ -37,23 +36,24 @@ class NodeRows:
     async def read(self, now: float, at: float) -> tuple[NodeRow, ...]:
         """All nodes with GPUs, by name; ``now``: monotonic seconds, ``at``: since the epoch."""
         state, held = self._state, await self._held()
-        cluster, heard, rows = state.ledger.cluster, self._seen.heard(), {}
+        rows, cluster = {}, state.ledger.cluster
+        reader = _Reader(state, self._seen, now, at, self._idle_seconds)
         async for name in in_pieces(sorted(each.name for each in cluster.nodes)):
             number = state.ledger.number_of(name)
             if number is None:
                 continue  # it is gone
             cluster, there = state.ledger.cluster, held.get(name, {})
-            silence, told = state.nodes.agents.silence(name), heard.get(name, -inf)
+            silence = state.nodes.agents.silence(name)
             made_of = (
                 there,
-                told if now - told <= STALE_SECONDS else None,
+                self._seen.answered_at(name, now),
                 state.ledger.node(name),
                 cluster.free_cpu_milli[number],
                 silence,
             )
             known = self._rows.get(name)
             if known is None or known[0] != made_of:
-                known = made_of, _Reader(self, now, at).node(name, number, there)
+                known = made_of, reader.node(name, number, there)
             rows[name] = known
         self._rows = rows
         return tuple(row for _, row in rows.values())
@@ -76,12 +76,14 @@ class NodeRows:
 class _Reader:
     """Of one moment."""
 
-    def __init__(self, rows: NodeRows, now: float, at: float) -> None:
-        self._state = rows._state
-        self._seen = rows._seen
-        self._idle_seconds = rows._idle_seconds
+    def __init__(
+        self, state: ClusterState, seen: SeenUse, now: float, at: float, idle_seconds: float
+    ) -> None:
+        self._state = state
+        self._seen = seen
         self._now = now
         self._at = at
+        self._idle_seconds = idle_seconds
 
     def node(self, name: str, number: int, held: _Held) -> NodeRow:
         cluster, agents = self._state.ledger.cluster, self._state.nodes.agents

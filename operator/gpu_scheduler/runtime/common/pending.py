@@ -16,7 +16,6 @@ from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.state.cluster_state import ClusterState
 
-_HALF_MILLI = DEVICE_MILLI // 2
 SECONDS = 10.0  # that this may be old: 20 µs for each job that waits
 _HALF_MILLI = DEVICE_MILLI // 2
 _Tenant = tuple[str, str]  # namespace, project

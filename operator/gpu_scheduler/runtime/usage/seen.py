@@ -102,17 +102,22 @@ class SeenUse:
 
     def shares(self, pod: PodRecord, now: float) -> Collection[ShareUse]:
         """Of a pod, as far as its agent was heard of late; ``now``: monotonic seconds."""
-        node = self._nodes.get(pod.node)
-        if node is None or now - node.at > STALE_SECONDS:
-            return ()
-        return node.pods.get(pod.uid, {}).values()
+        node = self._fresh(pod.node, now)
+        return () if node is None else node.pods.get(pod.uid, {}).values()
 
     def device(self, node: str, uuid: str, now: float) -> DeviceNow | None:
         """A device, as far as its agent was heard of late; ``now``: monotonic seconds."""
+        known = self._fresh(node, now)
+        return None if known is None else known.devices.get(uuid)
+
+    def answered_at(self, node: str, now: float) -> float | None:
+        """When its agent was heard last, as far as that was of late; monotonic seconds."""
+        known = self._fresh(node, now)
+        return None if known is None else known.at
+
+    def _fresh(self, node: str, now: float) -> _NodeUse | None:
         known = self._nodes.get(node)
-        if known is None or now - known.at > STALE_SECONDS:
-            return None
-        return known.devices.get(uuid)
+        return None if known is None or now - known.at > STALE_SECONDS else known
 
     def sums(self, work: str) -> Totals:
         """Of all its shares, those that run and those that have ended."""

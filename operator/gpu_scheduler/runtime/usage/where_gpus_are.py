@@ -11,7 +11,7 @@ from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.ledger import Charge
 from gpu_scheduler.usage.answer import ShareUse
-from gpu_scheduler.usage.figures import GpuState
+from gpu_scheduler.usage.figures import GpuState, held_parts
 
 
 async def gpus_by_state(
@@ -85,14 +85,11 @@ def _add_parts(
     """What a held part does; several containers of a pod share it."""
     busy = [use.busy for use in uses]
     idle = [use.idle_seconds for use in uses]
-    if not uses or None in busy or None in idle:
-        to[GpuState.UNKNOWN] += milli
-    elif min(each or 0 for each in idle) >= idle_seconds:
-        to[GpuState.IDLE] += milli
-    else:
-        used = min(round(DEVICE_MILLI * sum(each or 0.0 for each in busy)), milli)
-        to[GpuState.BUSY] += used
-        to[GpuState.PART_UNUSED] += milli - used
+    known = bool(uses) and None not in busy and None not in idle
+    used = round(DEVICE_MILLI * sum(each or 0.0 for each in busy)) if known else None
+    for_long = known and min(each or 0 for each in idle) >= idle_seconds
+    for state, part in held_parts(milli, used, idle=for_long):
+        to[state] += part
 
 
 def _free(cluster: Cluster, node: int, device: int, milli: int, piece_milli: int) -> GpuState:

@@ -64,7 +64,8 @@ class _Ring:
         gone = min(step - self.last, self.points) if self.last >= 0 else self.points
         for each in range(step - gone + 1, step + 1):
             self.values[:, each % self.points] = np.nan
-        self.last, self.looks = step, 0
+        self.last = step
+        self.looks = 0
 
     def restore(self, kept: bytes, number: int, last: int, looks: int) -> None:
         """Take over what ``_packed`` made of ring ``number``; it is left out where that was."""
@@ -75,7 +76,8 @@ class _Ring:
         steps = np.frombuffer(part, "<i4").reshape(self.values.shape)
         centi = np.cumsum(steps, axis=-1, dtype=np.int64)
         self.values = np.where(centi < 0, np.nan, centi / _CENTI).astype(np.float32)
-        self.last, self.looks = last, max(looks, 1)
+        self.last = last
+        self.looks = max(looks, 1)
 
     def window(self, until: float, points: int) -> tuple[float, NDArray[np.float32]]:
         """The last ``points`` steps before ``until``, and when the first of them began."""
@@ -152,27 +154,31 @@ class Charts:
 
     def forget(self, at: float) -> None:
         """Those of which there was no look for a week."""
-        week = 1008 * 600
-        old = [n for n, c in self.by_name.items() if (at // 600 - c.coarse.last) * 600 > week]
+        old = [
+            name
+            for name, chart in self.by_name.items()
+            if at // chart.coarse.seconds - chart.coarse.last > chart.coarse.points
+        ]
         for name in old:
             del self.by_name[name]
 
     def dumps(self) -> bytes:
         """A serial form; without the hour of some where it would be too large."""
-        names = sorted(self.by_name)
+        names = sorted(self.by_name)  # the cluster's is the first
+        alone = names[:1] if CLUSTER in self.by_name else []
         body = self._dumps(names, names)
         if len(body) > MOST_BYTES:
-            body = self._dumps(names, [CLUSTER])
-        return body if len(body) <= MOST_BYTES else self._dumps([CLUSTER], [CLUSTER])
+            body = self._dumps(names, alone)
+        return body if len(body) <= MOST_BYTES else self._dumps(alone, alone)
 
     def _dumps(self, names: list[str], whole: list[str]) -> bytes:
-        charts = [self.by_name[name] for name in names if name in self.by_name]
+        charts = [self.by_name[name] for name in names]
         saved = _Saved(
             VERSION,
-            [name for name in names if name in self.by_name],
+            names,
             [(c.fine.last, c.coarse.last) for c in charts],
             [(c.fine.looks, c.coarse.looks) for c in charts],
-            _packed([self.by_name[name].fine for name in whole if name in self.by_name]),
+            _packed([self.by_name[name].fine for name in whole]),
             _packed([c.coarse for c in charts]),
         )
         return zlib.compress(msgspec.msgpack.encode(saved), 6)

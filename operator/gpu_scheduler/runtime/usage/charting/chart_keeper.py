@@ -19,13 +19,12 @@ from gpu_scheduler.runtime.usage.charting.chart import CLUSTER, Charts, Figures
 from gpu_scheduler.runtime.usage.charting.chart_object import ChartObject
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.usage.figures import ClusterUse, GpuState
+from gpu_scheduler.usage.figures import HELD, ClusterUse, GpuState
 
 log = logging.getLogger(__name__)
 
 _PERIOD_SECONDS = 10.0
 _TRY_AGAIN_SECONDS = 30.0
-_HELD = (GpuState.BUSY, GpuState.PART_UNUSED, GpuState.IDLE, GpuState.UNKNOWN)
 
 
 class ChartKeeper:
@@ -130,7 +129,7 @@ def figures(
         if work.idle_seconds is not None and work.idle_seconds >= idle_seconds:
             project["idle"] = (project["idle"] or 0.0) + work.gpus
     whole = {each: use.gpus.get(each, 0.0) for each in GpuState}
-    all_held = sum(whole[each] for each in _HELD)
+    all_held = sum(whole[each] for each in HELD)
     known = all_held - whole[GpuState.UNKNOWN]
     found[CLUSTER] = {
         "gpus": sum(whole.values()),
