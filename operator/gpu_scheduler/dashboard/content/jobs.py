@@ -9,8 +9,8 @@ from gpu_scheduler.dashboard.content.rows import (
     asked_for,
     names_of,
     searched,
+    seen,
     text_of,
-    works_for,
 )
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
@@ -28,7 +28,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Jobs:
     Raises:
         BadQuestionError: one of them cannot be understood.
     """
-    rows = works_for(picture.works, visible)
+    rows = seen(picture.works, visible)
     text, order = text_of(asked), one_of(asked, "sort", _SORTS)
     fields = ("project", "type", "phase", "reason", "advice")
     idle = one_of(asked, "idle", ("", "1"))

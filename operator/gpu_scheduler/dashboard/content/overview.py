@@ -2,7 +2,7 @@
 
 from gpu_scheduler.dashboard.content import overview_lead
 from gpu_scheduler.dashboard.content.hidden import nodes_for, parts_for
-from gpu_scheduler.dashboard.content.rows import projects_for, queue_for, reasons
+from gpu_scheduler.dashboard.content.rows import projects_for, reasons, seen
 from gpu_scheduler.dashboard.content.words import listed
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked
@@ -17,9 +17,9 @@ _MOST = 6  # rows of a list that has a page of its own
 def page(picture: Picture, visible: Visible, asked: Asked) -> Overview:
     """For one reader; nothing is asked for."""
     nodes, states = nodes_for(picture, visible), parts_for(picture, visible)
-    queue = queue_for(picture.queue, visible)
-    idle = tuple(row for row in picture.idle if visible.sees(row.ref.namespace))
-    advice = tuple(row for row in picture.advice if visible.sees(row.ref.namespace))
+    queue = seen(picture.queue, visible)
+    idle = tuple(seen(picture.idle, visible))
+    advice = tuple(seen(picture.advice, visible))
     why = reasons(queue)
     known = overview_lead.Known(
         parts=states,
@@ -30,7 +30,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Overview:
         reasons=why,
         waiting=len(queue),
         projects=tuple(sorted({row.project for row in queue})),
-        works=sum(visible.sees(work.ref.namespace) for work in picture.works),
+        works=len(seen(picture.works, visible)),
         own=not (visible.all or visible.inventory),
     )
     return Overview(

@@ -2,9 +2,8 @@
 
 from gpu_scheduler.dashboard.content.rows import (
     projects_for,
-    queue_for,
     reasons,
-    works_for,
+    seen,
 )
 from gpu_scheduler.dashboard.content.words import (
     Sentence,
@@ -70,11 +69,9 @@ def one(picture: Picture, visible: Visible, asked: Asked) -> Project | None:
     row = next((each for each in rows if each.name == asked["name"]), None)
     if row is None:
         return None
-    waiting = [each for each in queue_for(picture.queue, visible) if each.project == row.name]
+    waiting = [each for each in seen(picture.queue, visible) if each.project == row.name]
     holding = [
-        each
-        for each in works_for(picture.works, visible)
-        if each.project == row.name and each.held > 0
+        each for each in seen(picture.works, visible) if each.project == row.name and each.held > 0
     ]
     return Project(
         at=picture.at,

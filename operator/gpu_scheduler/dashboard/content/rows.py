@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from gpu_scheduler.dashboard.question import Asked
-from gpu_scheduler.dashboard.rows import JobRow, ProjectRow, QueueRow, ReasonRow
+from gpu_scheduler.dashboard.rows import JobRow, ProjectRow, QueueRow, ReasonRow, Ref
 from gpu_scheduler.dashboard.visible import Visible
 
 _MOST_TEXT = 100
@@ -25,13 +26,16 @@ def text_of(asked: Asked) -> str:
     return asked.get("q", "")[:_MOST_TEXT].strip().lower()
 
 
-def queue_for(rows: Iterable[QueueRow], visible: Visible) -> list[QueueRow]:
-    """Those that the reader may see."""
-    return list(rows) if visible.all else [r for r in rows if visible.sees(r.ref.namespace)]
+class _OfWork(Protocol):
+    @property
+    def ref(self) -> Ref: ...
 
 
-def works_for(rows: Iterable[JobRow], visible: Visible) -> list[JobRow]:
-    """Those that the reader may see."""
+Row = TypeVar("Row", bound=_OfWork)
+
+
+def seen(rows: Iterable[Row], visible: Visible) -> list[Row]:
+    """Those about work that the reader may see."""
     return list(rows) if visible.all else [r for r in rows if visible.sees(r.ref.namespace)]
 
 

@@ -1,5 +1,6 @@
 """The list of searches, and the page of one."""
 
+from gpu_scheduler.dashboard.content.rows import seen
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, page_of
@@ -14,7 +15,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Sweeps:
     Raises:
         BadQuestionError: one of them is no number.
     """
-    rows = [row for row in picture.sweeps if visible.sees(row.ref.namespace)]
+    rows = seen(picture.sweeps, visible)
     offset, shown = page_of(rows, asked)
     return Sweeps(at=picture.at, lead=lead(rows), total=len(rows), offset=offset, rows=shown)
 

@@ -10,7 +10,7 @@ from gpu_scheduler.dashboard.reading.refs import of_group
 from gpu_scheduler.dashboard.rows import JobRow, QueueRow, Ref
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds, job_key
+from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds, job_key
 
 _LAST = 1 << 30
 _MIB = 1 << 20
@@ -66,17 +66,9 @@ def _of_job(row: JobRow, job: GPUJobRecord) -> QueueRow | None:
         gpus=each * pods / DEVICE_MILLI,
         reason=row.reason,
         message=row.message,
-        since=_since(job) or row.created,
+        since=changed_seconds(job.status, "False", "Placed") or row.created,
         mends=row.reason in _MENDED,
     )
-
-
-def _since(job: GPUJobRecord) -> float:
-    """Since when it has no GPUs; 0: its status does not say."""
-    for each in job.status.get("conditions") or ():
-        if each.get("type") == "Placed" and each.get("status") == "False":
-            return epoch_seconds(str(each.get("lastTransitionTime") or ""))
-    return 0.0
 
 
 def _groups(state: ClusterState, plan: LastPlan) -> list[QueueRow]:

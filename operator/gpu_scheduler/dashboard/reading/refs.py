@@ -6,20 +6,10 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import PodRecord
 
-_KINDS = {
-    "deployment": "Deployment",
-    "statefulset": "StatefulSet",
-    "daemonset": "DaemonSet",
-    "replicaset": "ReplicaSet",
-    "job": "Job",
-    "pod": "Pod",
-    "gang": "Gang",
-}
-
 
 def ref_of(name: WorkName, job: GPUJobRecord) -> Ref:
     """Of a workload."""
-    return Ref(namespace=job.namespace, kind=_KINDS.get(name.kind, name.kind), name=name.name)
+    return Ref(namespace=job.namespace, kind=name.shown_kind, name=name.name)
 
 
 def of_job(job: GPUJobRecord) -> Ref:
@@ -29,9 +19,7 @@ def of_job(job: GPUJobRecord) -> Ref:
 
 def of_group(state: ClusterState, job: GPUJobRecord) -> Ref:
     """Of a group of pods that ask by themselves: who made them."""
-    text = state.groups.names.get(job.key, str(job.key))
-    kind, _, name = text.partition("/")[2].partition(" ")
-    return ref_of(WorkName(text, kind, name), job)
+    return ref_of(WorkName.of_group(state, job), job)
 
 
 def of_pod(state: ClusterState, pod: PodRecord) -> Ref | None:

@@ -4,7 +4,7 @@ A row is made anew where its status or its figures are another one; of ten thous
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.reading.refs import of_group, of_job, ref_of
@@ -14,7 +14,7 @@ from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.works import LiveWork, requested_gpus
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
+from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds, epoch_seconds
 from gpu_scheduler.state.pods.pod import Stage
 
 _PHASES: Mapping[str, Phase] = {
@@ -25,8 +25,18 @@ _PHASES: Mapping[str, Phase] = {
     "Failed": "Failed",
 }
 
-_Figures = tuple[float, float | None, float | None, float | None, str]
-_NOTHING: _Figures = (0.0, None, None, None, "")
+
+class _Figures(NamedTuple):
+    """What of a row its GPUs say."""
+
+    held: float = 0.0
+    busy: float | None = None
+    memory_mib: float | None = None
+    idle_since: float | None = None
+    advice: str = ""
+
+
+_NOTHING = _Figures()
 
 
 class WorkRows:
@@ -55,7 +65,7 @@ class WorkRows:
             known = self._rows.get(job.uid)
             if known is None or known[0] is not job.status or known[1] != figures:
                 try:
-                    known = job.status, figures, self._row(job, work, *figures)
+                    known = job.status, figures, self._row(job, figures)
                 except Exception:  # a status is what somebody wrote
                     unexpected("dashboard", job.key)
                     continue
@@ -72,7 +82,7 @@ class WorkRows:
         since = None
         if idle is not None and idle >= self._idle_seconds:
             since = round(at - idle, -1)  # agents look each ten seconds
-        return (
+        return _Figures(
             work.milli / DEVICE_MILLI,
             busy if busy is None else round(busy, 3),
             work.summed("memory_mib"),
@@ -80,19 +90,12 @@ class WorkRows:
             headlines.get(work.name.key, ""),
         )
 
-    def _row(
-        self,
-        job: GPUJobRecord,
-        work: LiveWork | None,
-        held: float,
-        busy: float | None,
-        memory: float | None,
-        idle_since: float | None,
-        advice: str,
-    ) -> JobRow:
+    def _row(self, job: GPUJobRecord, figures: _Figures) -> JobRow:
         status, spec = job.status, job.spec
         pods = status.get("pods") or {}
         phase = _PHASES.get(str(status.get("phase")), "Pending")
+        over = phase in ("Succeeded", "Failed")
+        ended = changed_seconds(status, "True", "Complete", "Failed") if over else 0.0
         return JobRow(
             ref=of_job(job),
             project=str(self._state.projects.owner(job.namespace) or ""),
@@ -101,18 +104,14 @@ class WorkRows:
             reason=str(status.get("reason") or ""),
             message=str(status.get("message") or ""),
             asked=requested_gpus(job) or 0.0,
-            held=held,
             running=int(pods.get("running") or 0),
             succeeded=int(pods.get("succeeded") or 0),
             pods=spec.total_pods if spec is not None else 0,
             node=str(status.get("node") or ""),
             created=job.created_seconds,
-            ended=_ended(status) if phase in ("Succeeded", "Failed") else None,
-            busy=busy,
-            memory_mib=memory,
-            idle_since=idle_since,
-            advice=advice,
+            ended=ended or None,
             sweep=spec is not None and spec.sweep is not None,
+            **figures._asdict(),
         )
 
     def _owners(
@@ -140,7 +139,7 @@ class WorkRows:
         headlines: Mapping[str, str],
         at: float,
     ) -> JobRow:
-        held, busy, memory, idle_since, advice = self._figures(work, headlines, at)
+        figures = self._figures(work, headlines, at)
         pods = [pod for pod, _ in work.pods] if work is not None else []
         running = sum(pod.stage is Stage.RUNNING for pod in pods)
         asked = sum(
@@ -163,25 +162,13 @@ class WorkRows:
             phase="Running" if running else "Pending",
             reason="",
             message="",
-            asked=held + asked / DEVICE_MILLI,
-            held=held,
+            asked=figures.held + asked / DEVICE_MILLI,
             running=running,
             succeeded=0,
             pods=len(pods) + len(waiting),
             node=f"{nodes[0]}{more}" if nodes else "",
             created=created,
             ended=None,
-            busy=busy,
-            memory_mib=memory,
-            idle_since=idle_since,
-            advice=advice,
             sweep=False,
+            **figures._asdict(),
         )
-
-
-def _ended(status: Mapping[str, Any]) -> float | None:
-    """When it was said that it has ended."""
-    for each in status.get("conditions") or ():
-        if each.get("type") in ("Complete", "Failed") and each.get("status") == "True":
-            return epoch_seconds(str(each.get("lastTransitionTime") or "")) or None
-    return None

@@ -7,6 +7,15 @@ from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import PodRecord
 
 GPUJOB = "GPUJob"
+_SHOWN = {
+    "deployment": "Deployment",
+    "statefulset": "StatefulSet",
+    "daemonset": "DaemonSet",
+    "replicaset": "ReplicaSet",
+    "job": "Job",
+    "pod": "Pod",
+    "gang": "Gang",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,18 @@ class WorkName:
     kind: str
     name: str
 
+    @property
+    def shown_kind(self) -> str:
+        """As Kubernetes writes it, where it is one that is known."""
+        return _SHOWN.get(self.kind, self.kind)
+
+    @classmethod
+    def of_group(cls, state: ClusterState, group: GPUJobRecord) -> "WorkName":
+        """Of pods that ask by themselves: who made them."""
+        text = state.groups.names.get(group.key, str(group.key))
+        kind, _, name = text.partition("/")[2].partition(" ")
+        return cls(text, kind, name)
+
 
 def work_of(state: ClusterState, pod: PodRecord) -> tuple[WorkName, GPUJobRecord] | None:
     """Whose a pod is; None: nobody's as far as known."""
@@ -31,6 +52,4 @@ def work_of(state: ClusterState, pod: PodRecord) -> tuple[WorkName, GPUJobRecord
         return None
     if pod.share is None:
         return WorkName(job.uid, GPUJOB, job.name), job
-    text = state.groups.names.get(job.key, str(job.key))
-    kind, _, name = text.partition("/")[2].partition(" ")
-    return WorkName(text, kind, name), job
+    return WorkName.of_group(state, job), job

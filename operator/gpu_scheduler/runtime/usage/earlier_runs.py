@@ -5,8 +5,7 @@ program. What compares is the mean use of each GPU, so both have to run on one m
 jobs that share no step (completions that are worked off, sweeps, roles) are not compared.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from pydantic import ValidationError
 
@@ -14,7 +13,7 @@ from gpu_scheduler.api.gpujob import GPUJobSpec, Phase
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.limits.bounded import digest
 from gpu_scheduler.limits.in_pieces import in_pieces
-from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
+from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds
 from gpu_scheduler.usage.advice.work import EarlierRun
 
 _KEPT_SECONDS = 7 * 86400.0
@@ -97,7 +96,8 @@ def _digest(spec: GPUJobSpec | None) -> bytes:
 
 
 def _run(job: GPUJobRecord, now: float) -> EarlierRun | None:
-    if job.status.get("phase") != Phase.SUCCEEDED or now - _ended(job.status) > _KEPT_SECONDS:
+    ended = changed_seconds(job.status, "True", "Complete")
+    if job.status.get("phase") != Phase.SUCCEEDED or now - ended > _KEPT_SECONDS:
         return None
     try:
         usage = JobUsage.model_validate(job.status.get("usage"))
@@ -108,15 +108,3 @@ def _run(job: GPUJobRecord, now: float) -> EarlierRun | None:
     if usage.mean_percent is None or seconds < _LEAST_SECONDS * workers:
         return None
     return EarlierRun(job.name, workers, usage.mean_percent / 100)
-
-
-def _ended(status: Mapping[str, Any]) -> float:
-    """Epoch seconds; 0: it does not say."""
-    return max(
-        (
-            epoch_seconds(str(each.get("lastTransitionTime") or ""))
-            for each in status.get("conditions") or ()
-            if each.get("type") == "Complete" and each.get("status") == "True"
-        ),
-        default=0.0,
-    )

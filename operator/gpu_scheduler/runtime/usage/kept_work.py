@@ -15,16 +15,6 @@ from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.usage.advice.oversized import p95_of
 from gpu_scheduler.usage.answer import Totals
 
-_KINDS = {
-    "deployment": "Deployment",
-    "statefulset": "StatefulSet",
-    "daemonset": "DaemonSet",
-    "replicaset": "ReplicaSet",
-    "job": "Job",
-    "pod": "Pod",
-    "gang": "Gang",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Advised:
@@ -83,7 +73,7 @@ class KeptWork:
         return cls(
             Workload.model_validate(
                 {
-                    "kind": _KINDS.get(name.kind, name.kind),
+                    "kind": name.shown_kind,
                     "name": name.name,
                     "uid": name.key if name.kind == GPUJOB else None,
                     "state": "Running",

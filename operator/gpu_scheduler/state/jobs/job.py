@@ -42,6 +42,18 @@ def epoch_seconds(timestamp: str) -> float:
     return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
 
 
+def changed_seconds(status: Mapping[str, Any], value: str, *types: str) -> float:
+    """When a condition of one of these types took this value, epoch seconds; 0: none has it."""
+    return max(
+        (
+            epoch_seconds(str(each.get("lastTransitionTime") or ""))
+            for each in status.get("conditions") or ()
+            if each.get("type") in types and each.get("status") == value
+        ),
+        default=0.0,
+    )
+
+
 @dataclass(slots=True)
 class GPUJobRecord:
     """A GPUJob. ``spec`` is None when it cannot be parsed; ``problem`` says why.
