@@ -3,6 +3,7 @@
 import msgspec
 
 from gpu_scheduler.dashboard.views import WhatIf
+from gpu_scheduler.dashboard.visible import Visible
 
 
 class WhatIfTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -10,18 +11,12 @@ class WhatIfTask(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         question: what was asked.
-        namespaces: whose work may be named; None: that of all.
-        inventory: whether nodes and projects may be seen.
+        visible: what its reader may see.
         owners: projects by namespace.
         classes: specs of GPUClasses by name, as far as a GPUJob is read by them.
     """
 
     question: WhatIf
-    namespaces: tuple[str, ...] | None
-    inventory: bool
+    visible: Visible
     owners: dict[str, str]
     classes: dict[str, dict[str, object]] = {}
-
-    def sees(self, namespace: str) -> bool:
-        """Whether work of it may be named."""
-        return self.namespaces is None or namespace in self.namespaces

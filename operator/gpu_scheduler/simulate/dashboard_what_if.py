@@ -99,7 +99,7 @@ def _waiting(task: WhatIfTask, given: PlanInput) -> tuple[list[WaitingJob], list
     owners = given.owners()
     for body in bodies:
         namespace, name = body["metadata"]["namespace"], body["metadata"]["name"]
-        if not task.sees(namespace):
+        if not task.visible.sees(namespace):
             raise SimulationError(f"metadata.namespace: you may not see {quoted(namespace)}")
         if JobKey(f"{namespace}/{name}") in owners:
             raise SimulationError(f"metadata.name: there is a job {name} already")
@@ -129,7 +129,7 @@ def _with_nodes(task: WhatIfTask, given: PlanInput) -> PlanInput:
     if not 1 <= asked.nodes <= MOST_NODES:
         raise SimulationError(f"nodes: 1 to {MOST_NODES}")
     names = [node.name for node in cluster.nodes]
-    if not (task.namespaces is None or task.inventory) or asked.like_node not in names:
+    if not (task.visible.all or task.visible.inventory) or asked.like_node not in names:
         raise SimulationError(f"likeNode: there is no node {quoted(asked.like_node)} with GPUs")
     return replace(given, cluster=more_nodes(cluster, names.index(asked.like_node), asked.nodes))
 
@@ -169,9 +169,9 @@ def _with_quota(task: WhatIfTask, given: PlanInput) -> PlanInput:
     name, quota = ProjectName(task.question.project), task.question.quota
     if quota is None or not (isfinite(quota) and 0 <= quota <= MOST_GPUS):
         raise SimulationError(f"quota: 0 to {MOST_GPUS:,} GPUs")
-    own = any(owner == name and task.sees(each) for each, owner in task.owners.items())
+    own = any(owner == name and task.visible.sees(each) for each, owner in task.owners.items())
     project = given.projects.get(name)
-    if project is None or not (task.namespaces is None or task.inventory or own):
+    if project is None or not (task.visible.all or task.visible.inventory or own):
         raise SimulationError(f"project: there is no project {quoted(name)}")
     milli = round(quota * DEVICE_MILLI)
     if project.limit_milli is not None and project.limit_milli < milli:
@@ -190,7 +190,7 @@ def _difference(task: WhatIfTask, given: PlanInput, changed: PlanInput) -> WhatI
         if now == before.starts[key]:
             continue
         jobs += now > before.starts[key]
-        if not task.sees(key.partition("/")[0]):
+        if not task.visible.sees(key.partition("/")[0]):
             others += 1
             continue
         reason, message = after.waits.get(key, ("waits", ""))

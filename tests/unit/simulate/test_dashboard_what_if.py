@@ -11,6 +11,7 @@ from gpu_scheduler.api.names import API_VERSION
 from gpu_scheduler.core.model.request import JobKey, WaitingJob
 from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.dashboard.views import WhatIf, WhatIfAnswer
+from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.dashboard.what_if import WhatIfTask
 from gpu_scheduler.simulate.cluster_objects import SimulationError
 from gpu_scheduler.simulate.dashboard_what_if import STARTS, answer
@@ -38,10 +39,8 @@ def ask(
     inventory: bool = True,
     **more: Any,
 ) -> WhatIfAnswer:
-    task = WhatIfTask(
-        question=question, namespaces=namespaces, inventory=inventory, owners=OWNERS, **more
-    )
-    return answer(task, now)
+    visible = Visible(None if namespaces is None else frozenset(namespaces), inventory)
+    return answer(WhatIfTask(question=question, visible=visible, owners=OWNERS, **more), now)
 
 
 def results(found: WhatIfAnswer) -> dict[str, str]:

@@ -15,7 +15,6 @@ from aiohttp.typedefs import Handler
 
 from gpu_scheduler import __version__
 from gpu_scheduler.dashboard.pages import Page
-from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import number
 from gpu_scheduler.dashboard.views import Me, WhatIf, WhatIfAnswer
 from gpu_scheduler.dashboard.visible import Visible
@@ -44,6 +43,7 @@ class Parts:
 
     Attributes:
         pages: the table of views.
+        leads: whether this replica leads, which costs nothing to ask.
         picture: of the cluster; None: this replica does not lead.
         access: who asks, and what they may see.
         clock: monotonic seconds.
@@ -55,6 +55,7 @@ class Parts:
     """
 
     pages: Sequence[Page]
+    leads: Callable[[], bool]
     picture: Source
     access: Access
     clock: Callable[[], float]
@@ -65,15 +66,7 @@ class Parts:
     streams: StreamLimits
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
-    """Whom the API server knows, and what there is to see."""
-
-    reader: Reader
-    picture: Picture
-
-
-_Handler = Callable[[web.Request, Asker], Awaitable[web.StreamResponse]]
+_Handler = Callable[[web.Request, Reader], Awaitable[web.StreamResponse]]
 
 
 def app(parts: Parts) -> web.Application:
@@ -115,7 +108,7 @@ def _read(parts: Parts, handler: _Handler) -> Handler:
 
     async def answer(request: web.Request) -> web.StreamResponse:
         origin.check_read(request.headers)
-        return await handler(request, await _asker(parts, request))
+        return await handler(request, await _reader(parts, request))
 
     return told(answer)
 
@@ -124,22 +117,19 @@ def _change(parts: Parts, handler: _Handler) -> Handler:
     """An address that is posted to."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        asker = await _asker(parts, request)
+        reader = await _reader(parts, request)
         origin.check_change(request.headers, request.content_type)
-        return await handler(request, asker)
+        return await handler(request, reader)
 
     return told(answer)
 
 
-async def _asker(parts: Parts, request: web.Request) -> Asker:
+async def _reader(parts: Parts, request: web.Request) -> Reader:
+    """Whom the API server knows; nothing is looked at for anybody else."""
     token = token_of(request)
-    if await parts.picture() is None:
+    if not parts.leads():
         raise STANDBY  # before the API server is asked: a stand-by asks nothing
-    reader = await parts.access.reader(token, request.remote or "")
-    picture = await parts.picture()
-    if picture is None:
-        raise STANDBY
-    return Asker(reader, picture)
+    return await parts.access.reader(token, request.remote or "")
 
 
 class _Handlers:
@@ -151,10 +141,13 @@ class _Handlers:
         self._questions = Questions(parts.pages)
         self.streams = Streams(parts.access, views, parts.picture, parts.clock, parts.streams)
 
-    async def view(self, request: web.Request, asker: Asker) -> web.StreamResponse:
+    async def view(self, request: web.Request, reader: Reader) -> web.StreamResponse:
         question = self._questions.read(request.path_qs.removeprefix(API))
-        visible = await self._parts.access.visible(asker.reader, question.namespaces)
-        view = await self._views.view(asker.picture, question, visible)
+        visible = await self._parts.access.visible(reader, question.namespaces)
+        picture = await self._parts.picture()
+        if picture is None:
+            raise STANDBY
+        view = await self._views.view(picture, question, visible)
         if view is None:
             raise NOTHING
         headers = {"ETag": view.etag, "Vary": "Authorization, Accept-Encoding"}
@@ -166,11 +159,11 @@ class _Handlers:
             body = await self._views.zipped(view)
         return web.Response(body=body, headers=headers, content_type=JSON)
 
-    async def me(self, request: web.Request, asker: Asker) -> web.StreamResponse:
-        visible = await self._parts.access.visible(asker.reader)
+    async def me(self, request: web.Request, reader: Reader) -> web.StreamResponse:
+        visible = await self._parts.access.visible(reader)
         return json(
             Me(
-                user=asker.reader.who.user,
+                user=reader.who.user,
                 all=visible.all,
                 namespaces=tuple(sorted(visible.namespaces or ())),
                 actions=self._parts.actions,
@@ -178,11 +171,11 @@ class _Handlers:
             )
         )
 
-    async def stream(self, request: web.Request, asker: Asker) -> web.StreamResponse:
+    async def stream(self, request: web.Request, reader: Reader) -> web.StreamResponse:
         question = self._questions.read(request.query.get("view", ""))
-        return await self.streams.answer(request, asker.reader, question)
+        return await self.streams.answer(request, reader, question)
 
-    async def logs(self, request: web.Request, asker: Asker) -> web.StreamResponse:
+    async def logs(self, request: web.Request, reader: Reader) -> web.StreamResponse:
         asked, at = request.query, request.match_info
         params: dict[str, str | int | bool] = {
             "tailLines": number(asked, "lines", _LINES, MOST_LINES)
@@ -191,10 +184,10 @@ class _Handlers:
             params["container"] = container[:253]
         if asked.get("previous"):
             params["previous"] = True
-        text = await self._parts.own_token.logs(asker.reader, at["namespace"], at["pod"], params)
+        text = await self._parts.own_token.logs(reader, at["namespace"], at["pod"], params)
         return web.Response(body=text, content_type="text/plain", charset="utf-8")
 
-    async def what_if(self, request: web.Request, asker: Asker) -> web.StreamResponse:
+    async def what_if(self, request: web.Request, reader: Reader) -> web.StreamResponse:
         try:
             async with asyncio.timeout(_BODY_SECONDS):
                 question = msgspec.json.decode(await request.read(), type=WhatIf)
@@ -202,19 +195,17 @@ class _Handlers:
             raise Refusal(408, f"no body within {_BODY_SECONDS:g} s") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Refusal(400, f"this is no question: {error}"[:300]) from None
-        visible = await self._parts.access.visible(asker.reader)
-        return json(await self._parts.what_if(question, asker.reader, visible))
+        visible = await self._parts.access.visible(reader)
+        return json(await self._parts.what_if(question, reader, visible))
 
-    async def act(self, request: web.Request, asker: Asker) -> web.StreamResponse:
+    async def act(self, request: web.Request, reader: Reader) -> web.StreamResponse:
         if not self._parts.actions:
             raise Refusal(403, "actions are off here (the chart's value dashboard.actions)")
         at, suspend = request.match_info, request.path.endswith("/suspend")
-        await self._parts.own_token.set_suspended(
-            asker.reader, at["namespace"], at["name"], suspend
-        )
+        await self._parts.own_token.set_suspended(reader, at["namespace"], at["name"], suspend)
         return web.Response(status=204)
 
-    async def nothing(self, request: web.Request, asker: Asker) -> web.StreamResponse:
+    async def nothing(self, request: web.Request, reader: Reader) -> web.StreamResponse:
         raise NOTHING
 
     async def asset(self, request: web.Request) -> web.StreamResponse:

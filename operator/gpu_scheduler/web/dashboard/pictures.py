@@ -15,6 +15,10 @@ class Pictures:
         self._leading = leading
         self._maker: PictureMaker | None = None
 
+    def leads(self) -> bool:
+        """Whether this replica does."""
+        return self._leading() is not None
+
     async def __call__(self) -> Picture | None:
         """At most a second old, and the same for all who ask meanwhile."""
         leader = self._leading()

@@ -73,6 +73,7 @@ class Dashboard:
         self._application = app(
             Parts(
                 pages=PAGES,
+                leads=self._pictures.leads,
                 picture=self._pictures,
                 access=self._access,
                 clock=clock.monotonic,

@@ -149,11 +149,10 @@ class WhatIfProcesses:
 
 
 def _task(question: WhatIf, visible: Visible, state: ClusterState) -> WhatIfTask:
-    namespaces, classes = visible.namespaces, state.classes.records.values()
+    classes = state.classes.records.values()
     return WhatIfTask(
         question=question,
-        namespaces=None if namespaces is None else tuple(sorted(namespaces)),
-        inventory=visible.inventory,
+        visible=visible,
         owners={
             namespace: str(owner)
             for record in state.projects.records.values()

@@ -141,6 +141,7 @@ class Scene:
     limits: StreamLimits = field(default_factory=lambda: StreamLimits(period_seconds=0.01))
     asked_what_if: list[Visible] = field(default_factory=list)
     pages: Sequence[Page] | None = None
+    pictures: int = 0  # that were asked for
 
     def __post_init__(self) -> None:
         clock = Clock(self.time, self.time)
@@ -150,6 +151,7 @@ class Scene:
         table = self.pages or (Page("queue", page), Page("jobs/{namespace}/{kind}/{name}", page))
         self.parts = Parts(
             pages=table,
+            leads=lambda: self.picture is not None,
             picture=self.current,
             access=self.access,
             clock=self.time,
@@ -161,6 +163,7 @@ class Scene:
         )
 
     async def current(self) -> Picture | None:
+        self.pictures += 1
         return self.picture
 
     async def what_if(self, question: WhatIf, reader: Reader, visible: Visible) -> WhatIfAnswer:

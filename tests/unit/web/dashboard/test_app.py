@@ -158,6 +158,15 @@ async def test_a_stand_by_says_when_to_try_again_and_asks_nobody() -> None:
     assert scene.api.asked == []
 
 
+async def test_for_nobody_who_is_not_known_the_cluster_is_looked_at() -> None:
+    scene = Scene()
+    async with scene.served() as client:
+        for method, path in addresses(client.app):  # type: ignore[arg-type]
+            for headers in ({}, posting(client, "token-of-nobody")):
+                assert (await ask(client, method, path, headers)).status == 401
+    assert scene.pictures == 0
+
+
 async def test_an_api_server_that_is_away_lets_nobody_in() -> None:
     scene = Scene()
     token = scene.api.user("anna", *EVERYTHING)
