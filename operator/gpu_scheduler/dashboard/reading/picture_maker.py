@@ -15,8 +15,7 @@ from gpu_scheduler.dashboard.rows import AdviceRow, IdleRow, JobRow, Ref
 from gpu_scheduler.dashboard.views import Chart
 from gpu_scheduler.limits.shared_look import SharedLook
 from gpu_scheduler.runtime.operator import Operator
-from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
-from gpu_scheduler.runtime.usage.works import LiveWork, live_works
+from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds, job_key
 from gpu_scheduler.usage.giving_back import give_back
 
@@ -41,17 +40,9 @@ class PictureMaker:
         common, state = leader.common, leader.state
         settings = common.settings
         now, at = common.clock.monotonic(), common.clock.now()
-        pending = await common.pending()
-        self._works = works = await live_works(state, usage.seen, now)
+        self._works = works = await usage.cluster.works()
         rows = await self._rows.read(works, usage.minute.headlines, at)
         nodes = await self._nodes.read(now, at)
-        parts = await gpus_by_state(
-            state,
-            usage.seen,
-            now,
-            idle_seconds=settings.idle_seconds,
-            piece_milli=pending.piece_milli,
-        )
         queue = self._queue.read(rows)
         charts = usage.charts
         return Picture(
@@ -59,7 +50,7 @@ class PictureMaker:
             idle_seconds=round(settings.idle_seconds),
             followed=usage.asker is not None,
             silent_agents=usage.seen.silent_agents(),
-            parts=parts,
+            parts=await usage.cluster.gpus(),
             nodes=nodes,
             projects=project_rows(
                 state, common.plan, nodes, rows, queue, lambda name: charts.borrowed_since(name, at)

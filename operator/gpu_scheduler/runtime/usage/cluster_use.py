@@ -7,7 +7,7 @@ from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus, live_works
-from gpu_scheduler.usage.figures import ClusterUse, WorkUse
+from gpu_scheduler.usage.figures import ClusterUse, GpuState, WorkUse
 
 _SECONDS = 0.5  # that a look may be old for who asks; the text of /metrics adds its own second
 
@@ -20,22 +20,32 @@ class ClusterUses:
         self._common = common
         self._seen = seen
         self._minute = minute
-        self.look = SharedLook(self._look, _SECONDS, common.clock.monotonic)
+        clock = common.clock.monotonic
+        self.works = SharedLook(self._works, _SECONDS, clock)
+        """What holds GPUs, by key."""
+        self.gpus = SharedLook(self._gpus, _SECONDS, clock)
+        """How many GPUs are in each state."""
+        self.look = SharedLook(self._look, _SECONDS, clock)
+
+    async def _works(self) -> dict[str, LiveWork]:
+        now = self._common.clock.monotonic()
+        return await live_works(self._common.state, self._seen, now)
+
+    async def _gpus(self) -> dict[GpuState, float]:
+        pending = await self._common.pending()
+        return await gpus_by_state(
+            self._common.state,
+            self._seen,
+            self._common.clock.monotonic(),
+            idle_seconds=self._common.settings.idle_seconds,
+            piece_milli=pending.piece_milli,
+        )
 
     async def _look(self) -> ClusterUse:
         """In pieces."""
-        state, settings = self._common.state, self._common.settings
-        now = self._common.clock.monotonic()
-        pending = await self._common.pending()
-        works = await live_works(state, self._seen, now)
+        works = await self.works()
         return ClusterUse(
-            gpus=await gpus_by_state(
-                state,
-                self._seen,
-                now,
-                idle_seconds=settings.idle_seconds,
-                piece_milli=pending.piece_milli,
-            ),
+            gpus=await self.gpus(),
             work=[self._work(work) async for work in in_pieces(works.values())],
             gpu_seconds=self._minute.gpu_seconds.held(),
             idle_gpu_seconds=self._minute.gpu_seconds.idle(),
