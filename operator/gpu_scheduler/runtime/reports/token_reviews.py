@@ -19,6 +19,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.paths import TOKEN_REVIEWS
+from gpu_scheduler.kube.token_review import TokenReview, question
 from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.limits.slots import Slots
 from gpu_scheduler.runtime.reports.answer import Answer, refusal
@@ -45,20 +46,6 @@ _TOO_MANY_WRONG = refusal(429, "too many tokens from your address were no tokens
 _TOO_MANY_NEW = refusal(
     429, "this pod shows too many tokens; send the one in the file $GPUJOB_TOKEN_FILE", 60
 )
-
-
-class _User(msgspec.Struct, frozen=True):
-    extra: dict[str, list[str]] = {}
-
-
-class _Status(msgspec.Struct, frozen=True):
-    authenticated: bool = False
-    audiences: list[str] = []
-    user: _User = _User()
-
-
-class _TokenReview(msgspec.Struct, frozen=True):
-    status: _Status = _Status()
 
 
 class TokenReviews:
@@ -109,14 +96,10 @@ class TokenReviews:
     async def _ask(self, token: str, pod: PodUID, source: str) -> Answer | None:
         if not self._failures.may_try(TOKEN_REVIEWS):
             return refusal(503, _AWAY, 1)
-        body = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenReview",
-            "spec": {"token": token, "audiences": [REPORT_AUDIENCE]},
-        }
+        body = question(token, [REPORT_AUDIENCE])
         try:
             async with asyncio.timeout(WAIT_SECONDS):
-                found = await self._client.create(TOKEN_REVIEWS, body, _TokenReview, retry=False)
+                found = await self._client.create(TOKEN_REVIEWS, body, TokenReview, retry=False)
         except (errors.ApiError, msgspec.DecodeError, TimeoutError) as error:
             self.results["failed"] += 1
             if self._failures.note(TOKEN_REVIEWS, error):

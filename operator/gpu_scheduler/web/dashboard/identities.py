@@ -24,6 +24,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.paths import TOKEN_REVIEWS
+from gpu_scheduler.kube.token_review import TokenReview, question
 from gpu_scheduler.limits.bounded import Bounded
 from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.limits.slots import Slots
@@ -57,22 +58,6 @@ class Identity:
     uid: str = field(default="", repr=False)
     groups: tuple[str, ...] = field(default=(), repr=False)
     extra: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)
-
-
-class _User(msgspec.Struct, frozen=True):
-    username: str = ""
-    uid: str = ""
-    groups: list[str] = []
-    extra: dict[str, list[str]] = {}
-
-
-class _Status(msgspec.Struct, frozen=True):
-    authenticated: bool = False
-    user: _User = _User()
-
-
-class _TokenReview(msgspec.Struct, frozen=True):
-    status: _Status = _Status()
 
 
 class _Claims(msgspec.Struct, frozen=True):
@@ -176,18 +161,14 @@ class Identities:
         self._known.put(digest, known, len(repr((user.username, user.groups, extra))))
         return who
 
-    async def _review(self, token: str) -> _TokenReview:
+    async def _review(self, token: str) -> TokenReview:
         if not self._failures.may_try(TOKEN_REVIEWS):
             raise _AWAY
-        body = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenReview",
-            "spec": {"token": token},
-        }
+        body = question(token)
         try:
-            found = await self._client.create(TOKEN_REVIEWS, body, _TokenReview, retry=False)
+            found = await self._client.create(TOKEN_REVIEWS, body, TokenReview, retry=False)
         except (errors.BadRequest, errors.TooLarge, errors.Unprocessable):
-            return _TokenReview()  # it is about this token alone
+            return TokenReview()  # it is about this token alone
         except (errors.ApiError, msgspec.DecodeError) as error:
             self.results["failed"] += 1
             if self._failures.note(TOKEN_REVIEWS, error):
