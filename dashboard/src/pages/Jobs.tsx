@@ -8,9 +8,8 @@ import { Csv } from '../parts/Csv.tsx';
 import { JOB_COLUMNS } from '../parts/jobColumns.tsx';
 import { NoWork } from '../parts/Nothing.tsx';
 import { Page } from '../parts/Page.tsx';
-import { Search } from '../parts/Search.tsx';
-import { Select } from '../parts/Select.tsx';
 import { VirtualList } from '../parts/VirtualList.tsx';
+import { WorkFilters } from '../parts/WorkFilters.tsx';
 import { pick } from '../router/pick.ts';
 import { useQuery } from '../router/query.ts';
 
@@ -34,19 +33,7 @@ export function JobsPage() {
           about={`${count(view.total)} shown`}
           more={<Csv name="jobs" columns={JOB_COLUMNS} rows={all} />}
         >
-          <div className="filters" role="search">
-            <Search
-              label="name or namespace"
-              value={query.get('q') ?? ''}
-              onSearch={(q) => set({ q })}
-            />
-            <Select
-              label="project"
-              all="all projects"
-              value={query.get('project') ?? ''}
-              choices={view.projects}
-              onChoose={(project) => set({ project })}
-            />
+          <WorkFilters query={query} set={set} projects={view.projects}>
             <Choice
               label=""
               value={query.get('phase') ?? ''}
@@ -64,7 +51,7 @@ export function JobsPage() {
                 <span className="vh">: show all</span>
               </button>
             ))}
-          </div>
+          </WorkFilters>
           {view.total === 0 ? (
             <NoWork filtered={pick(query, FILTERS) !== ''} />
           ) : (

@@ -6,9 +6,9 @@ import { Csv } from '../parts/Csv.tsx';
 import { NothingWaits } from '../parts/Nothing.tsx';
 import { Page } from '../parts/Page.tsx';
 import { QUEUE_COLUMNS } from '../parts/queueColumns.tsx';
-import { Search } from '../parts/Search.tsx';
 import { Select } from '../parts/Select.tsx';
 import { VirtualList } from '../parts/VirtualList.tsx';
+import { WorkFilters } from '../parts/WorkFilters.tsx';
 import { WhatIfCard } from '../parts/WhatIfCard.tsx';
 import { pick } from '../router/pick.ts';
 import { useQuery } from '../router/query.ts';
@@ -33,19 +33,7 @@ export function QueuePage() {
             about="rows keep their place while they refresh"
             more={<Csv name="queue" columns={QUEUE_COLUMNS} rows={all} />}
           >
-            <div className="filters" role="search">
-              <Search
-                label="name or namespace"
-                value={query.get('q') ?? ''}
-                onSearch={(q) => set({ q })}
-              />
-              <Select
-                label="project"
-                all="all projects"
-                value={query.get('project') ?? ''}
-                choices={view.projects}
-                onChoose={(project) => set({ project })}
-              />
+            <WorkFilters query={query} set={set} projects={view.projects}>
               <Select
                 label="reason"
                 all="all reasons"
@@ -53,7 +41,7 @@ export function QueuePage() {
                 choices={view.reasons.map((row) => row.reason)}
                 onChoose={(reason) => set({ reason })}
               />
-            </div>
+            </WorkFilters>
             {view.total === 0 ? (
               <NothingWaits filtered={pick(query, ['q', 'project', 'reason', 'type']) !== ''} />
             ) : (

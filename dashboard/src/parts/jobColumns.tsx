@@ -3,7 +3,7 @@ import { podWords } from '../format/job.ts';
 import { iso } from '../format/moment.ts';
 import { gpus, memory, percent } from '../format/number.ts';
 import type { Column } from './column.ts';
-import { JobLink } from './JobLink.tsx';
+import { jobColumn } from './jobColumn.tsx';
 import { Mark } from './Mark.tsx';
 import { Age } from './Time.tsx';
 import { Known, NO_ACCOUNTS, NO_USE, None, Unknown } from './Unknown.tsx';
@@ -45,25 +45,7 @@ function gpusOf(row: JobRow): string {
 }
 
 export const JOB_COLUMNS: readonly Column<JobRow>[] = [
-  {
-    key: 'job',
-    head: 'job',
-    width: 'minmax(0, 1.5fr)',
-    narrow: 'name',
-    sort: 'name',
-    upwards: true,
-    file: (row) => `${row.ref.namespace}/${row.ref.name}`,
-    cell: (row) => (
-      <>
-        <JobLink of={row.ref} />
-        <small>
-          {row.ref.namespace}
-          {row.ref.kind !== 'GPUJob' && ` · ${row.ref.kind}`}
-          {row.sweep && ' · of a sweep'}
-        </small>
-      </>
-    ),
-  },
+  jobColumn<JobRow>('minmax(0, 1.5fr)', (row) => row.sweep && ' · of a sweep'),
   {
     key: 'project',
     head: 'project',

@@ -2,7 +2,7 @@ import type { QueueRow } from '../api/views.ts';
 import { gpus } from '../format/number.ts';
 import { iso } from '../format/moment.ts';
 import type { Column } from './column.ts';
-import { JobLink } from './JobLink.tsx';
+import { jobColumn } from './jobColumn.tsx';
 import { Mark } from './Mark.tsx';
 import { Age } from './Time.tsx';
 import { Unknown } from './Unknown.tsx';
@@ -29,24 +29,7 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
         <Unknown why="it is not in its project’s order" />
       ),
   },
-  {
-    key: 'job',
-    head: 'job',
-    width: 'minmax(0, 1.3fr)',
-    narrow: 'name',
-    sort: 'name',
-    upwards: true,
-    file: (row) => `${row.ref.namespace}/${row.ref.name}`,
-    cell: (row) => (
-      <>
-        <JobLink of={row.ref} />
-        <small>
-          {row.ref.namespace}
-          {row.ref.kind !== 'GPUJob' && ` · ${row.ref.kind}`}
-        </small>
-      </>
-    ),
-  },
+  jobColumn<QueueRow>('minmax(0, 1.3fr)'),
   {
     key: 'project',
     head: 'project',
