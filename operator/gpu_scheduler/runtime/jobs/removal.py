@@ -22,7 +22,7 @@ from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.runtime.informers.custom_resources import GPUJOBS
 from gpu_scheduler.runtime.jobs.creation import FoundJob, Named
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, epoch_seconds
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, changed_seconds
 from gpu_scheduler.state.pods.pod import Stage
 
 log = logging.getLogger(__name__)
@@ -125,12 +125,8 @@ class Removal:
         """
         if job.spec is None or job.spec.ttl_seconds_after_finished is None or not job.finished:
             return
-        told = [
-            epoch_seconds(c.get("lastTransitionTime", ""))
-            for c in job.status.get("conditions") or ()
-            if c.get("type") in ("Complete", "Failed") and c.get("status") == "True"
-        ]
-        left = self._end(job, max(told, default=0.0)) - self._now()
+        told = changed_seconds(job.status, "True", "Complete", "Failed")
+        left = self._end(job, told) - self._now()
         left += job.spec.ttl_seconds_after_finished
         if left > 0:
             self._again(job.key, left)
