@@ -12,7 +12,6 @@ a second late, or an honest report was lost.
 import argparse
 import asyncio
 import json
-import socket
 import sys
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from statistics import quantiles
 from typing import Any
 
 import uvloop
+from tests.api.free_port import free_port
 from tests.perf.install import RELEASE, cluster, pids, say
 from tests.perf.machine import machine
 from tests.perf.procfs import cpu_seconds, memory
@@ -131,7 +131,7 @@ def table(result: dict[str, Any]) -> str:
 
 
 async def _measure(running: Running, seconds: float, found: dict[str, Any]) -> None:
-    admin, reports = _free_port(), _free_port()
+    admin, reports = free_port(), free_port()
     settings = {
         "GPUSCHED_ADMIN_PORT": str(admin),
         "GPUSCHED_REPORT_PORT": str(reports),
@@ -345,12 +345,6 @@ async def _tick(late: list[float]) -> None:
 
 def _p99(values: list[float]) -> float:
     return quantiles(values, n=100)[98] if len(values) > 1 else values[0]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

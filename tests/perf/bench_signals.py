@@ -20,6 +20,7 @@ from itertools import islice
 from typing import Any
 
 import uvloop
+from tests.api.free_port import free_port
 from tests.perf.install import cluster, say
 from tests.perf.machine import machine
 from tests.perf.queue_load import apply
@@ -33,7 +34,6 @@ from tests.perf.signals.stand import (
     OperatorStand,
     agents_program,
     bounds,
-    free_port,
     prepare,
 )
 from tests.perf.signals.stored import Usage, UsageEyes

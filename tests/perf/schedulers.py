@@ -6,7 +6,6 @@ process of its own that belongs to the cluster and ends with it.
 
 import asyncio
 import shutil
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.api.free_port import free_port
 from tests.perf import null_binder
 from tests.perf.install import RELEASE, operator_kubeconfig
 from tests.perf.settings import ROOT
@@ -163,7 +163,7 @@ async def start_operator(
         "KUBECONFIG": str(operator_kubeconfig(running)),
         "GPUSCHED_LEASE_NAMESPACE": RELEASE,
         "GPUSCHED_ADMIN_HOST": "127.0.0.1",
-        "GPUSCHED_ADMIN_PORT": str(_free_port()),
+        "GPUSCHED_ADMIN_PORT": str(free_port()),
         **environment,
     }
     log, offset = _log(running, OPERATOR)
@@ -230,9 +230,3 @@ def _tail(log: Path, offset: int) -> bytes:
     with log.open("rb") as file:
         file.seek(offset)
         return file.read()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

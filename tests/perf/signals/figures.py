@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from tests.perf.sharing.figures import percentile
+
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -64,19 +66,13 @@ def notes_of(text: str) -> Notes:
     return Notes(cycles, rings)
 
 
-def percentile(values: Iterable[float], percent: float) -> float:
-    """The least value that so many percent are not above; 0 of none."""
-    ordered = sorted(values)
-    return ordered[max(0, -(-len(ordered) * percent // 100).__int__() - 1)] if ordered else 0.0
-
-
 def milliseconds(values: Sequence[float]) -> dict[str, float]:
     """Mean, p50, p99 and most."""
     return {
         "count": len(values),
         "meanMs": round(1000 * fmean(values), 3) if values else 0.0,
-        "p50Ms": round(1000 * percentile(values, 50), 3),
-        "p99Ms": round(1000 * percentile(values, 99), 3),
+        "p50Ms": round(1000 * percentile(values, 0.5), 3),
+        "p99Ms": round(1000 * percentile(values, 0.99), 3),
         "maxMs": round(1000 * max(values, default=0.0), 3),
     }
 

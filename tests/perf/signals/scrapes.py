@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tests.perf.sharing.figures import percentile
 from tests.perf.signals.answers import LEAST_MIB
-from tests.perf.signals.figures import percentile, samples
+from tests.perf.signals.figures import samples
 from tests.perf.signals.load import Work
 from tests.perf.signals.stand import TOKEN
 
@@ -120,7 +121,7 @@ def summary(scrapes: Sequence[Scrape], ages: Sequence[Age], failed: int) -> dict
         "scrapes": len(took),
         "failed": failed,
         "bytes": len(scrapes[-1].text.encode()),
-        "p50Ms": round(1000 * percentile(took, 50), 1),
+        "p50Ms": round(1000 * percentile(took, 0.5), 1),
         "maxMs": round(1000 * max(took), 1),
     }
     if ages:
@@ -128,10 +129,10 @@ def summary(scrapes: Sequence[Scrape], ages: Sequence[Age], failed: int) -> dict
         found |= {
             "works": ages[-1].works,
             "worksWithUse": len(ages[-1].said),
-            "ageAtLeastP50": round(percentile([each.least for each in ages], 50), 2),
+            "ageAtLeastP50": round(percentile([each.least for each in ages], 0.5), 2),
             "ageAtLeastMax": round(max(each.least for each in ages), 2),
             "ageAtMostMax": round(max(each.most for each in ages), 2),
-            "sinceLookedP50": round(percentile(said, 50), 1),
+            "sinceLookedP50": round(percentile(said, 0.5), 1),
             "sinceLookedMax": round(max(said, default=0.0), 1),
         }
     return found

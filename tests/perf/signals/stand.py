@@ -7,13 +7,13 @@ runs has bounds on its memory: the operator that of the chart.
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import yaml
+from tests.api.free_port import free_port
 from tests.attack.memory_group import MemoryGroup, memory_group
 from tests.attack.stand import chart_limit_mib
 from tests.perf.install import RELEASE, pids, say
@@ -81,13 +81,6 @@ class Bounds:
         """The operator that runs now."""
         if self._operator is not None:
             self._operator.add(pid)
-
-
-def free_port() -> int:
-    """One of loopback."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _values(signals: bool) -> tuple[str, ...]:

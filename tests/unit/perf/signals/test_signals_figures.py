@@ -1,10 +1,10 @@
 import pytest
+from tests.perf.sharing.figures import percentile
 from tests.perf.signals.figures import (
     Notes,
     histogram,
     milliseconds,
     notes_of,
-    percentile,
     planning,
     samples,
 )
@@ -40,7 +40,7 @@ def test_rings_of_a_scrape_are_those_within_it_and_the_one_after_it() -> None:
 def test_a_percentile_is_the_least_value_that_so_many_are_not_above(
     percent: float, value: float
 ) -> None:
-    assert percentile([4.0, 1.0, 3.0, 2.0], percent) == value
+    assert percentile([4.0, 1.0, 3.0, 2.0], percent / 100) == value
 
 
 def test_of_nothing_all_figures_are_zero() -> None:
