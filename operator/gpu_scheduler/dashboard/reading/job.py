@@ -10,7 +10,7 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.content.words import amount
 from gpu_scheduler.dashboard.picture import JobDetail
 from gpu_scheduler.dashboard.rows import Curve, Placed, Step, Used
-from gpu_scheduler.runtime.usage.works import LiveWork
+from gpu_scheduler.runtime.usage.works import LiveWork, busy_of, sum_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
@@ -114,9 +114,6 @@ def _one(state: ClusterState, pod: PodRecord, shares: tuple[ShareUse, ...]) -> P
     devices = {indexes[grant.device] for grant in grants if grant.device in indexes}
     own = state.jobs.believed.get(pod.job_uid)
     first = shares[0] if shares else None
-    whole = sum(share.share for share in shares)
-    busy = [share.busy for share in shares]
-    memory = [share.memory_mib for share in shares]
     return Placed(
         pod=pod.name,
         role=own.role if own is not None else "",
@@ -124,10 +121,8 @@ def _one(state: ClusterState, pod: PodRecord, shares: tuple[ShareUse, ...]) -> P
         devices=tuple(sorted(devices)),
         gpus=sum(grant.milli for grant in grants) / DEVICE_MILLI,
         started=epoch_seconds(pod.started) or None if pod.stage is Stage.RUNNING else None,
-        busy=sum(s.share * (s.busy or 0.0) for s in shares) / whole
-        if whole and None not in busy
-        else None,
-        memory_mib=sum(each or 0.0 for each in memory) if memory and None not in memory else None,
+        busy=busy_of(shares),
+        memory_mib=sum_of(shares, "memory_mib"),
         cap_mib=sum(grant.mib for grant in grants) or None,
         cpu_cores=_cores(first.cpu_milli if first is not None else None),
         cpu_limit=_cores(first.cpu_limit_milli if first is not None else None),

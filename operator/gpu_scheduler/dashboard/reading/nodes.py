@@ -9,6 +9,7 @@ from gpu_scheduler.dashboard.reading.refs import of_pod
 from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
 from gpu_scheduler.limits.in_pieces import in_pieces
 from gpu_scheduler.runtime.usage.seen import SeenUse
+from gpu_scheduler.runtime.usage.works import sum_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.usage.answer import ShareUse
@@ -144,7 +145,6 @@ class _Reader:
         idle = [use.idle_seconds for use in uses]
         known = bool(uses) and None not in busy and None not in idle
         least = min((each or 0 for each in idle), default=0)
-        memory = [use.memory_mib for use in uses]
         namespace = pod.namespace if pod is not None else ""
         return Share(
             ref=of_pod(self._state, pod) if pod is not None else None,
@@ -152,9 +152,7 @@ class _Reader:
             pod=pod.name if pod is not None else "",
             gpus=milli / DEVICE_MILLI,
             busy=min(sum(each or 0.0 for each in busy), 1.0) if known else None,
-            memory_mib=sum(each or 0.0 for each in memory)
-            if memory and None not in memory
-            else None,
+            memory_mib=sum_of(uses, "memory_mib"),
             cap_mib=mib or None,
             idle_since=self._at - least if known and least >= self._idle_seconds else None,
         )

@@ -1,5 +1,6 @@
 """The work that holds GPUs now, each with its pods and what they were seen doing."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.request import ProjectName
@@ -58,11 +59,7 @@ class LiveWork:
 
     def busy(self) -> float | None:
         """Share of time with a kernel, mean over its shares; None: not known of one."""
-        known = [(share.share, share.busy) for share in self.shares]
-        whole = sum(share for share, _ in known)
-        if not whole or any(busy is None for _, busy in known):
-            return None
-        return sum(share * (busy or 0.0) for share, busy in known) / whole
+        return busy_of(self.shares)
 
     def used(self) -> float | None:
         """GPUs in use, of each share at most the share; None: not known of one."""
@@ -78,8 +75,7 @@ class LiveWork:
 
     def summed(self, name: str) -> float | None:
         """A figure of its shares, in all; None: not known of one."""
-        known = [getattr(share, name) for share in self.shares]
-        return sum(known) if known and None not in known else None
+        return sum_of(self.shares, name)
 
     def of_containers(self, name: str) -> float | None:
         """A figure of its containers, in all, each once; None: not known of one."""
@@ -128,3 +124,17 @@ def requested_gpus(job: GPUJobRecord) -> float | None:
     if not devices or any(each.mib for _, each in devices):
         return None
     return gpus(sum(count * each.milli for count, each in devices))
+
+
+def busy_of(shares: Collection[ShareUse]) -> float | None:
+    """Share of time with a kernel, mean over shares; None: not known of one, or there is none."""
+    whole = sum(share.share for share in shares)
+    if not whole or any(share.busy is None for share in shares):
+        return None
+    return sum(share.share * (share.busy or 0.0) for share in shares) / whole
+
+
+def sum_of(shares: Collection[ShareUse], name: str) -> float | None:
+    """A figure of shares, in all; None: not known of one, or there is none."""
+    known = [getattr(share, name) for share in shares]
+    return sum(known) if known and None not in known else None
