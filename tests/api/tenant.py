@@ -154,11 +154,17 @@ class Tenant:
 
         return until(found, missing, seconds)
 
-    def wait_reason(self, name: str, reason: str, seconds: float = GIVE_UP_SECONDS) -> str:
-        """Until the job has this reason; its message."""
+    def wait_reason(
+        self, name: str, reason: str, seconds: float = GIVE_UP_SECONDS, *, says: str = ""
+    ) -> str:
+        """Until the job has this reason and its message has these words; its message."""
         status = until(
-            lambda: (s := self.status(name)).get("reason") == reason and s,
-            lambda: f"{name} has reason {reason}; status {json.dumps(self.status(name))}",
+            lambda: (
+                (s := self.status(name)).get("reason") == reason
+                and says in s.get("message", "")
+                and s
+            ),
+            lambda: f"{name} has reason {reason} {says!r}; status {json.dumps(self.status(name))}",
             seconds,
         )
         return str(status["message"])

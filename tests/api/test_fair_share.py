@@ -131,8 +131,7 @@ def test_pods_inside_their_quota_stay(site: Site, team: Team) -> None:
     first.submit("hold", gpu=1, parallelism=8)
     first.wait_placed("hold", 8)
     second.submit("wait", gpu=1, priority=100)
-    message = second.wait_reason("wait", "WaitingForGPU")
-    assert f"held by {first.name}/hold" in message
+    second.wait_reason("wait", "WaitingForGPU", says=f"held by {first.name}/hold")
     assert len(staying(first, "hold")) == 8
 
 
