@@ -343,6 +343,25 @@ class Queue(Case):
 
 
 @virtual
+async def test_thousands_that_do_not_come_are_given_up_a_few_at_a_time() -> None:
+    """A turn of the loop must not last as long as the Lease, however many there are."""
+    case = Queue()
+    names = [f"job-{number}" for number in range(1000)]
+    await case.nominate(*names)
+    case.missing.see(case.state.gpujobs[KEY])
+    turns: list[int] = []
+    async with case.running():
+        await asyncio.sleep(PATIENCE_SECONDS)
+        while len(case.followed) < len(names):
+            before = len(case.followed)
+            await asyncio.sleep(0.25)
+            turns.append(len(case.followed) - before)
+            assert len(turns) < 100
+    assert max(turns) <= 50
+    assert case.given_back() == set(names)
+
+
+@virtual
 async def test_who_waits_in_a_long_queue_of_the_job_controller_keeps_its_place() -> None:
     """A thousand jobs at once: it makes twenty pods a second unless it is told otherwise."""
     case = Queue()
