@@ -117,13 +117,17 @@ def test_a_job_that_is_deleted_is_found_in_the_record(call: Call, objects: Objec
 
 def test_a_job_that_ended_keeps_its_sums_in_its_status(call: Call, objects: Objects) -> None:
     ended = job("train", "Succeeded")
-    ended["status"]["usage"] = {"gpuSeconds": 7200, "usedGPUSeconds": 3600, "p95Percent": 70}
+    sums = {"gpuSeconds": 7200, "usedGPUSeconds": 3600, "idleGPUSeconds": 1800, "p95Percent": 70}
+    ended["status"]["usage"] = sums
     objects.lists[GPUJOBS], objects.lists[PODS], objects.lists[GPUUSAGES] = [ended], [], []
     lines = call("report", "train").output.splitlines()
     assert "GPU-hours held  2.00" in lines and "GPU-hours used  1.00" in lines
     assert TRAIN.splitlines()[8].replace("85", "50") in lines
     assert "Busy            mean -, p50 -, p95 70 %" in lines
+    assert "Idle            0.50 GPU-hours in all" in lines
     assert not any(line.startswith("Held ") for line in lines)
+    sums["idleGPUSeconds"] = 0
+    assert "Idle            no" in call("report", "train").output.splitlines()
 
 
 def test_the_queue_time_of_one_whose_pods_are_gone_is_that_to_its_first_gpu(

@@ -27,6 +27,7 @@ def of_job(job: Body) -> UsedWorkload | None:
         runs=status.get("phase") not in ("Succeeded", "Failed"),
         gpu_seconds=whole(usage.get("gpuSeconds")),
         used_gpu_seconds=whole(usage.get("usedGPUSeconds")),
+        idle_gpu_seconds=whole(usage.get("idleGPUSeconds")),
         busy=BusyFigures(
             mean=mean, p50=percent(usage.get("p50Percent")), p95=percent(usage.get("p95Percent"))
         ),
@@ -48,6 +49,7 @@ def together(recorded: UsedWorkload | None, of_status: UsedWorkload | None) -> U
         recorded,
         gpu_seconds=_first(of_status.gpu_seconds, recorded.gpu_seconds),
         used_gpu_seconds=_first(of_status.used_gpu_seconds, recorded.used_gpu_seconds),
+        idle_gpu_seconds=of_status.idle_gpu_seconds,
         busy=replace(
             recorded.busy,
             mean=_first(sums.mean, recorded.busy.mean),

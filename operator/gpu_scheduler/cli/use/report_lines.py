@@ -134,9 +134,9 @@ def _idle(report: RunReport) -> str:
     use = report.use
     if use is not None and use.idle_since is not None:
         return f"for {duration(between(use.idle_since, report.now))}"
-    if use is not None and use.idle_seconds:
-        return f"{duration(use.idle_seconds)} in all"
-    known = use is not None and (use.busy.now is not None or use.idle_seconds == 0)
+    if use is not None and use.idle_gpu_seconds:
+        return f"{hours(use.idle_gpu_seconds / 3600)} GPU-hours in all"
+    known = use is not None and (use.busy.now is not None or use.idle_gpu_seconds == 0)
     return "no" if known else UNKNOWN
 
 

@@ -33,7 +33,7 @@ def use_json(use: UsedWorkload) -> dict[str, Any]:
             "ramLimitMiB": host.ram_limit_mib,
         },
         "idleSince": rfc3339(use.idle_since),
-        "idleSeconds": use.idle_seconds,
+        "idleGPUSeconds": use.idle_gpu_seconds,
         "advice": [advice_json(use, each) for each in use.advice],
     }
 

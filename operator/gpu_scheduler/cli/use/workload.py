@@ -74,7 +74,8 @@ class UsedWorkload:
         gpu_seconds: GPUs × seconds that it held; None: not known.
         used_gpu_seconds: of these used: time with its kernels, at most the share; None: not known.
         idle_since: no kernel of it was seen since then; None: it is not idle, or nobody knows.
-        idle_seconds: in all, where that is told.
+        idle_gpu_seconds: of those that it held, without any kernel; None: it has not ended, or
+            nobody knows.
         observed_at: of which moment the figures are.
     """
 
@@ -94,7 +95,7 @@ class UsedWorkload:
     memory: MemoryFigures = MemoryFigures()
     host: HostFigures = HostFigures()
     idle_since: datetime | None = None
-    idle_seconds: int | None = None
+    idle_gpu_seconds: int | None = None
     advice: tuple[AdviceFigures, ...] = ()
     curve: CurveFigures | None = None
     observed_at: datetime | None = None
