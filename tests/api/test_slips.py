@@ -84,9 +84,7 @@ class Watched:
         if status.get("placements") or "has its place" in status.get("message", ""):
             self.held.add(name)
         accepted = (c["status"] for c in status.get("conditions", ()) if c["type"] == "Accepted")
-        # On a busy machine a job says so before the API server has judged its template.
-        is_checked = "is being checked" not in status.get("message", "")
-        if next(accepted, "Unknown") != "Unknown" and is_checked:
+        if next(accepted, None):
             first, _ = self.judged.get(name, (time.monotonic(), {}))
             self.judged[name] = first, status
 

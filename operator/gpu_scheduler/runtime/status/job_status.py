@@ -5,7 +5,8 @@ from the previous status while a condition has not changed, so equal knowledge g
 and nothing is written.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from gpu_scheduler.api import states as words
 from gpu_scheduler.api.advice import Advice
@@ -239,6 +240,16 @@ def _usage(job: GPUJobRecord, held: list[PodRecord]) -> str:
     return f"{memory(mib * MIB)}/{memory(asked_mib * MIB)}"
 
 
+def _accepted(job: GPUJobRecord, before: Mapping[str, Mapping[str, Any]]) -> list[Wanted]:
+    """Nothing until its templates have been judged; another leader's word is kept until then."""
+    kind = ConditionType.ACCEPTED
+    if job.complaint:
+        return [(kind, False, "Invalid", job.complaint)]
+    if job.templates is None and before.get(kind, {}).get("status") != "True":
+        return []
+    return [(kind, True, "Accepted", _fewer_trials(job))]
+
+
 def _newest(pod: PodRecord) -> tuple[int, str]:
     return (-pod.version, pod.name)
 
@@ -276,12 +287,7 @@ def _wanted(
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
     placed, (reason, message) = bool(held), said
     wanted: list[Wanted] = [
-        (
-            "Accepted",
-            not job.complaint,
-            "Invalid" if job.complaint else "Accepted",
-            job.complaint or _fewer_trials(job),
-        ),
+        *_accepted(job, before),
         ("Placed", placed, "Placed" if placed else "NotPlaced", ""),
         *protection.conditions(held, known.watched, before),
     ]

@@ -195,10 +195,24 @@ def times(status: GPUJobStatus) -> dict[str, tuple[str, str]]:
 
 
 def test_a_condition_keeps_its_time_until_it_changes() -> None:
-    first = status_of(now=THEN)
+    job = make_gpujob()
+    job.templates = {}
+    first = status_of(job, now=THEN)
     assert times(first) == {"Accepted": ("True", THEN), "Placed": ("False", THEN)}
     second = status_of(after(first), (make_job(),), (running(),))
     assert times(second) == {"Accepted": ("True", THEN), "Placed": ("True", NOW)}
+
+
+def test_what_nobody_has_judged_yet_is_not_said_to_be_accepted() -> None:
+    assert "Accepted" not in times(status_of())
+    refused = make_gpujob()
+    refused.problem = "spec.template: wrong"
+    mended = after(status_of(refused), generation=2)
+    assert "Accepted" not in times(status_of(mended))
+    mended.templates = {}
+    accepted = status_of(mended)
+    assert times(accepted)["Accepted"][0] == "True"
+    assert times(status_of(after(accepted)))["Accepted"][0] == "True", "for the next leader too"
 
 
 @pytest.mark.parametrize("kind", ["problem", "unfollowed"])

@@ -97,6 +97,7 @@ def test_a_grid_that_was_to_have_more_trials_than_there_are_runs_all_and_says_so
     )
     assert case.sweep.completions == 6
     job = case.state.gpujobs[case.sweep.key]
+    job.templates = {}
     status = gpujob_status(job, [], [], project=None, now="2026-01-01T00:00:00Z")
     (accepted,) = (c for c in status.conditions if c.type == "Accepted")
     assert accepted.status == "True"
