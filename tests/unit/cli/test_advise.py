@@ -38,7 +38,7 @@ team-a/notebook   vision    0.50   0/4 %            2.0/19.5Gi        0.1/-     
 3.0/16.0Gi        4h30m   GPU_IDLE
 """
 LEGEND = "█ used  ▒ held, not used  ▓ held, use not known  ░ free\n"
-SUM = "2.50 of 4 GPUs allocated (62 %), 1 entirely free\n"
+SUM = "2.5 of 4 GPUs are allocated, 1.21 are busy. One whole GPU is free.\n"
 BLIND = (
     "2.50 GPUs held: namespace team-a alone is shown, as you may read neither "
     "gpunodes.gpu-scheduler.io nor nodes: an administrator lets you with rbac.inventoryReaders of "

@@ -50,7 +50,7 @@ def test_a_gpu_has_a_bar_and_its_holders(top: Any) -> None:
         "r7525-0/1 A100  ░░░░░░░░░░ 0.00",
         "r7525-1/0 A100  ░░░░░░░░░░ 0.00",
         "r7525-1/1 A100  ░░░░░░░░░░ 0.00",
-        "0.80 of 4 GPUs allocated (20 %), 3 entirely free",
+        "0.8 of 4 GPUs is allocated; what they do is not known. Three whole GPUs are free.",
         "util -: no agent has reported: kubectl gpu check",
     ]
 
@@ -318,5 +318,5 @@ def test_watching_looks_again_until_it_is_interrupted(
     result = top("gpus", "-w", "--interval", "3")
     assert (result.exit_code, waited) == (0, [3, 3])
     looks = result.output.split("\n\n")
-    assert ["0.80 of 4" in look for look in looks] == [True, False]
-    assert "0.00 of 4 GPUs allocated" in looks[1]
+    assert ["0.8 of 4" in look for look in looks] == [True, False]
+    assert "None of 4 GPUs is allocated." in looks[1]

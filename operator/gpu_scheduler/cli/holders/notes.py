@@ -1,10 +1,14 @@
 """What stands below ``top``: sums, and in a sentence each what could not be seen. Pure."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
-from gpu_scheduler.cli.holders.held import WHOLE_MILLI, gpus
+from gpu_scheduler.cli.holders.held import WHOLE_MILLI, HeldDevice, gpus
 from gpu_scheduler.cli.holders.holder import milli_of
 from gpu_scheduler.cli.holders.read import HoldersView
+from gpu_scheduler.dashboard.content.overview_lead import allocated
+from gpu_scheduler.dashboard.content.words import begin, is_are, many, text
+from gpu_scheduler.usage.figures import GpuState, held_parts
 
 _INVENTORY = "an administrator lets you with rbac.inventoryReaders of the chart"
 
@@ -45,9 +49,10 @@ def _sums(view: HoldersView) -> Iterator[str]:
         )
     elif not view.only:
         bad = sum(bool(device.trouble) for device in devices)
+        rest = f" {begin(many(bad, 'GPU'))} take{'s' * (bad == 1)} no new pods." if bad else ""
         yield (
-            f"{gpus(has)} of {total} GPUs allocated ({round(100 * has / WHOLE_MILLI / total)} %), "
-            f"{free} entirely free" + (f", {bad} take{'s' * (bad == 1)} no new pods" if bad else "")
+            f"{text(allocated(_parts(devices), followed=True))} "
+            f"{begin(many(free, 'whole GPU'))} {is_are(free)} free.{rest}"
         )
     else:
         known = [milli_of((body.get("status") or {}).get("allocatedGPU")) for body in view.projects]
@@ -56,6 +61,16 @@ def _sums(view: HoldersView) -> Iterator[str]:
         yield (
             f"shares of other namespaces than {view.only} (not yours): you may not list their pods"
         )
+
+
+def _parts(devices: Iterable[HeldDevice]) -> Mapping[GpuState, float]:
+    """Where the GPUs are, as far as objects tell it: not for how long some of it was idle."""
+    milli: Counter[GpuState] = Counter()
+    for device in devices:
+        for share in device.shares:
+            milli.update(dict(held_parts(share.milli, share.used, idle=False)))
+        milli[GpuState.FREE] += max(WHOLE_MILLI - device.milli, 0)
+    return {state: part / WHOLE_MILLI for state, part in milli.items()}
 
 
 def _of_use(what: str, view: HoldersView) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The sentence of the first page."""
+"""The sentence of the first page; how it begins stands below ``kubectl gpu top`` too."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,31 +52,35 @@ def lead(known: Known) -> Lead:
     return Lead(first=_first(known), then=_then(known))
 
 
-def _first(known: Known) -> Sentence:
-    whole = sum(known.parts.values())
-    held = sum(known.parts[state] for state in HELD)
-    if known.own:
-        start = (
-            sentence(("Your work holds " + gpus(held), "/gpus"))
-            if held
-            else sentence("Your work holds no GPU")
-        )
-    elif not known.nodes:
-        return sentence("No node of this cluster has GPUs that can be seen.")
-    elif not held:
-        start = sentence("None of ", (gpus(whole), "/gpus"), " is allocated")
-    else:
-        start = sentence(
-            (f"{amount(held)} of {gpus(whole)}", "/gpus"), f" {is_are(held)} allocated"
-        )
+def allocated(parts: Mapping[GpuState, float], *, followed: bool) -> Sentence:
+    """What is held of all GPUs, and is busy.
+
+    Args:
+        parts: where they are.
+        followed: whether agents are asked what GPUs do.
+    """
+    whole, held = sum(parts.values()), sum(parts.get(state, 0.0) for state in HELD)
     if not held:
-        return (*start, *sentence("."))
-    return (*start, *_used(known, held), *sentence("."), *_idle(known))
+        return sentence("None of ", (gpus(whole), "/gpus"), " is allocated.")
+    start = sentence((f"{amount(held)} of {gpus(whole)}", "/gpus"), f" {is_are(held)} allocated")
+    return (*start, *_used(parts, held, followed), *sentence("."))
 
 
-def _used(known: Known, held: float) -> Sentence:
-    busy, unknown = known.parts[GpuState.BUSY], known.parts[GpuState.UNKNOWN]
-    if not known.followed:
+def _first(known: Known) -> Sentence:
+    parts, held = known.parts, sum(known.parts[state] for state in HELD)
+    if not known.own:
+        if not known.nodes:
+            return sentence("No node of this cluster has GPUs that can be seen.")
+        return (*allocated(parts, followed=known.followed), *_idle(known))
+    if not held:
+        return sentence("Your work holds no GPU.")
+    start = sentence(("Your work holds " + gpus(held), "/gpus"))
+    return (*start, *_used(parts, held, known.followed), *sentence("."), *_idle(known))
+
+
+def _used(parts: Mapping[GpuState, float], held: float, followed: bool) -> Sentence:
+    busy, unknown = parts.get(GpuState.BUSY, 0.0), parts.get(GpuState.UNKNOWN, 0.0)
+    if not followed:
         return sentence("; nobody asks the nodes what they do with them")
     if unknown >= held:
         return sentence("; what they do is not known")

@@ -242,12 +242,12 @@ def _usage(job: GPUJobRecord, held: list[PodRecord]) -> str:
 
 def _accepted(job: GPUJobRecord, before: Mapping[str, Mapping[str, Any]]) -> list[Wanted]:
     """Nothing until its templates have been judged; another leader's word is kept until then."""
-    kind = ConditionType.ACCEPTED
+    kind, yes = ConditionType.ACCEPTED, "Accepted"
     if job.complaint:
         return [(kind, False, "Invalid", job.complaint)]
-    if job.templates is None and before.get(kind, {}).get("status") != "True":
+    if job.templates is None and before.get(kind, {}).get("reason") != yes:
         return []
-    return [(kind, True, "Accepted", _fewer_trials(job))]
+    return [(kind, True, yes, _fewer_trials(job))]
 
 
 def _newest(pod: PodRecord) -> tuple[int, str]:
