@@ -83,7 +83,10 @@ def test_a_gpu_has_its_holders(scheduled: Running, busy: Tenant) -> None:
     (line,) = [each for each in done.stdout.splitlines() if "frac05" in each]
     assert "A100  █████▓▓▓░░ 0.80  " in line
     assert line.index("frac05 0.50") < line.index("frac03 0.30")
-    assert "0.8 of 8 GPUs is allocated; what they do is not known. Seven whole GPUs are free." in done.stdout
+    assert (
+        "0.8 of 8 GPUs is allocated; what they do is not known. Seven whole GPUs are free."
+        in done.stdout
+    )
     found = json.loads(gpu_here(scheduled.kubeconfig, "top", "jobs", "-o", "json").stdout)
     held = {job["name"]: job["milliGPU"] for job in found["jobs"] if job["namespace"] == busy.name}
     assert held == {"frac05": 500, "frac03": 300}
