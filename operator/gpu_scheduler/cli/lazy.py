@@ -4,12 +4,14 @@ So ``--help`` and completion, which need names and one line of each, are quick, 
 commands can be installed without the libraries of the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+
+from gpu_scheduler.cli.habits import InsteadError, nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -36,20 +38,52 @@ class Place:
         return getattr(import_module(self.module), self.name)
 
 
-class LazyGroup(click.Group):
+class CommandGroup(click.Group):
+    """A group that names the command that was meant where there is none of that name."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See ``click.Group``."""
+        name = args[0]
+        if not ctx.resilient_parsing and self.get_command(ctx, name) is None and name[:1] != "-":
+            meant = nearest(name, self.list_commands(ctx))
+            path = ctx.command_path
+            found = f"did you mean {path} {meant}?" if meant else f"{path} --help lists them"
+            _end(ctx, f"there is no command {path} {name}; {found}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(CommandGroup):
     """A group whose commands stand in modules of their own."""
 
     def __init__(
         self,
         *args: Any,
         places: Mapping[str, Place],
-        aliases: Mapping[str, str] | None = None,
+        translated: Callable[[Sequence[str]], list[str]] = list,
         **more: Any,
     ) -> None:
-        """``places``: by name, in the order of the help; ``aliases``: other names of some."""
+        """Prepare.
+
+        Args:
+            args: of ``click.Group``.
+            places: by name, in the order of the help.
+            translated: words of other programs into ours.
+            more: of ``click.Group``.
+        """
         super().__init__(*args, **more)
         self._places = places
-        self._aliases = aliases or {}
+        self._translated = translated
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See ``click.Command``."""
+        if not ctx.resilient_parsing:
+            try:
+                args = self._translated(args)
+            except InsteadError as error:
+                _end(ctx, str(error))
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names, in the order of the table."""
@@ -57,7 +91,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command itself; None: there is none of this name."""
-        place = self._places.get(self._aliases.get(cmd_name, cmd_name))
+        place = self._places.get(cmd_name)
         if place is None:
             return None
         command = place.load()
@@ -80,3 +114,8 @@ class LazyGroup(click.Group):
         for section, lines in sections.items():
             with formatter.section(section):
                 formatter.write_dl(lines)
+
+
+def _end(ctx: click.Context, text: str) -> NoReturn:
+    click.echo(f"{ctx.find_root().info_name or 'kubectl gpu'}: {text}", err=True)
+    raise click.exceptions.Exit(2)

@@ -2,6 +2,7 @@
 
 import click
 
+from gpu_scheduler.cli.habits import translated
 from gpu_scheduler.cli.lazy import LazyGroup, Place
 
 _WORK, _LOOK, _TRY, _KEEP, SERVE = (
@@ -26,6 +27,7 @@ COMMANDS = {
     "logs": _place("pods", "What a job's pod has printed.", _WORK, "logs"),
     "exec": _place("pods", "Run a program in a job's pod.", _WORK, "exec_"),
     "bash": _place("pods", "A shell in a job's pod.", _WORK, "bash"),
+    "attach": _place("pods", "The terminal of a job's program.", _WORK, "attach"),
     "port-forward": _place("pods", "A port of a job's pod on this machine.", _WORK, "port_forward"),
     "sweep": _place("sweep", "Look at hyperparameter searches.", _WORK),
     "list": _place("listing", "Jobs and pods that use GPUs or wait for some.", _LOOK),
@@ -41,6 +43,8 @@ COMMANDS = {
     "render": _place("render", "Make pods that ask for a share of a GPU ours.", _TRY),
     "check": _place("check", "What the installation lacks, and what mends it.", _KEEP),
     "project": _place("projects", "Create a project, or show all about one.", _KEEP, "project"),
+    "whoami": _place("identity", "Who the cluster takes you for.", _KEEP, "whoami"),
+    "config": _place("identity", "Which project commands are about.", _KEEP, "config"),
     "idle": _place("series", "GPUs that are held and not used.", _KEEP, "idle"),
     "usage": _place("series", "Accounts of GPU-hours, which come later.", _KEEP, "usage"),
     "dump": _place("dump", "What the planner knows, as a file.", _KEEP),
@@ -55,7 +59,7 @@ COMMANDS = {
     "gpu-scheduler",
     cls=LazyGroup,
     places=COMMANDS,
-    aliases={"ls": "list"},
+    translated=translated,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 def app() -> None:

@@ -6,7 +6,7 @@ by the API server, or gets no answer, ends as ``Failed``, in words that say what
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NAMESPACE = click.option(
     "--namespace", "-n", metavar="NAME", help="Else that of the kubeconfig's context."
 )
+_PROJECT = click.option(
+    "--project", "-p", "project", metavar="NAME", help="The namespace of this project."
+)
 operator_namespace_option = click.option(
     "--operator-namespace",
     default="gpu-scheduler",
@@ -39,6 +42,7 @@ class ClusterOptions:
 
     Attributes:
         namespace: of what is asked for.
+        project: whose namespace it is.
         context: of the kubeconfig.
         kubeconfig: its file.
     """
@@ -46,6 +50,7 @@ class ClusterOptions:
     namespace: str | None = None
     context: str | None = None
     kubeconfig: str | None = None
+    project: str | None = None
 
     def connection(self) -> "Connection":
         """The way to the API server.
@@ -63,11 +68,17 @@ class ClusterOptions:
         return config.load(environ, context=self.context, login=True)
 
     @contextmanager
-    def cluster(self) -> "Iterator[ClusterAccess]":
+    def cluster(
+        self, usual: str | None = None, *, all_of_project: bool = False
+    ) -> "Iterator[ClusterAccess]":
         """The cluster, for as long as it is asked.
 
+        Args:
+            usual: the namespace where none is said; None: that of the context.
+            all_of_project: the command asks for the namespaces of a project by itself.
+
         Raises:
-            ValueError: no namespace can be called as was said.
+            ValueError: no namespace can be called as was said, or the project has several.
             ConfigError: there is no way to it.
             Failed: it refuses, or does not answer.
         """
@@ -79,9 +90,18 @@ class ClusterOptions:
         connection = self.connection()
         with CommandClient(connection) as client:
             try:
-                yield ClusterAccess(client, self.namespace or connection.namespace)
+                access = ClusterAccess(client, self.namespace or usual or connection.namespace)
+                yield access if all_of_project else self._in_project(access)
             except ApiError as error:
                 raise Failed(plainly(connection.server, error)) from None
+
+    def _in_project(self, access: "ClusterAccess") -> "ClusterAccess":
+        if self.project is None:
+            return access
+        from gpu_scheduler.cli.project.names import namespace_of
+
+        found = namespace_of(access, self.project, self.namespace)
+        return replace(access, namespace=found)
 
     def kubectl(self) -> list[str]:
         """The same for kubectl, but for the namespace."""
@@ -111,19 +131,23 @@ def _kubeconfig_options(command: F) -> F:
 
 
 def of_cluster(command: F) -> F:
-    """A command on a cluster: ``-n``, ``--context``, ``--kubeconfig``, given as ``where``.
+    """A command on a cluster: ``-n``, ``-p``, ``--context``, ``--kubeconfig``, as ``where``.
 
     What it raises ends it in one line (see ``ending``).
     """
 
     @wraps(command)
     def run(
-        namespace: str | None, context: str | None, kubeconfig: str | None, **given: Any
+        namespace: str | None,
+        project: str | None,
+        context: str | None,
+        kubeconfig: str | None,
+        **given: Any,
     ) -> None:
         with one_line():
-            command(where=ClusterOptions(namespace, context, kubeconfig), **given)
+            command(where=ClusterOptions(namespace, context, kubeconfig, project), **given)
 
-    return _NAMESPACE(_kubeconfig_options(run))  # type: ignore[return-value]
+    return _NAMESPACE(_PROJECT(_kubeconfig_options(run)))  # type: ignore[return-value]
 
 
 def of_whole_cluster(command: F) -> F:

@@ -26,13 +26,13 @@ async def turns_of(count: int, seconds_each: float) -> tuple[list[int], int]:
     return came, turns
 
 
-def test_ten_thousand_small_ones_cost_few_turns() -> None:
-    came, turns = asyncio.run(turns_of(10_000, PIECE_SECONDS / 1000))
+async def test_ten_thousand_small_ones_cost_few_turns() -> None:
+    came, turns = await turns_of(10_000, PIECE_SECONDS / 1000)
     assert came == list(range(10_000))
     assert 9 <= turns <= 11
 
 
-def test_none_that_is_large_keeps_others_waiting_for_a_second_one() -> None:
-    came, turns = asyncio.run(turns_of(20, 2 * PIECE_SECONDS))
+async def test_none_that_is_large_keeps_others_waiting_for_a_second_one() -> None:
+    came, turns = await turns_of(20, 2 * PIECE_SECONDS)
     assert came == list(range(20))
     assert turns >= 19

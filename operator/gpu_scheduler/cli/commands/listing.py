@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpu_scheduler.cli.options import gathered
-from gpu_scheduler.cli.project.names import namespaces_of, project_option
+from gpu_scheduler.cli.project.names import namespace_of, namespaces_of
 from gpu_scheduler.cli.shown import FORMATS, no_headers_option, output_option, say
 from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
 
@@ -20,7 +20,6 @@ class ListOptions:
     """Of what is listed; names as of the options."""
 
     all_namespaces: bool
-    project: str | None
     statuses: Sequence[str]
     selector: str
 
@@ -35,23 +34,17 @@ class ListOptions:
             raise ValueError("--status is empty; write for example --status Pending,Running")
         return wanted
 
-    def namespaces(self, cluster: ClusterAccess, said: str | None) -> list[str]:
-        """Those that are looked at, given -n; an empty name: all. With -A no -n counts."""
-        if self.project is None:
+    def namespaces(self, cluster: ClusterAccess, where: ClusterOptions) -> list[str]:
+        """Those that are looked at; an empty name: all. With -A no -n counts."""
+        if where.project is None:
             return [""] if self.all_namespaces else [cluster.namespace]
-        names = namespaces_of(cluster, self.project)
-        if self.all_namespaces or not said:
-            return names
-        if said not in names:
-            raise ValueError(
-                f"namespace {said} is none of project {self.project}, which has {', '.join(names)}"
-            )
-        return [said]
+        if self.all_namespaces or not where.namespace:
+            return namespaces_of(cluster, where.project)
+        return [namespace_of(cluster, where.project, where.namespace)]
 
 
 @click.command("list")
 @click.option("--all-namespaces", "-A", is_flag=True, help="Of the whole cluster.")
-@project_option
 @click.option(
     "--status",
     "statuses",
@@ -72,10 +65,10 @@ def command(
     if watch and output not in ("table", "wide"):
         raise ValueError(f"--watch shows lines; leave out -o {output}")
     statuses = options.lower_statuses()
-    with where.cluster() as cluster:
+    with where.cluster(all_of_project=True) as cluster:
         from gpu_scheduler.cli.lists.listed import Listed
 
-        namespaces = options.namespaces(cluster, where.namespace)
+        namespaces = options.namespaces(cluster, where)
         listed = Listed(cluster.client, namespaces, options.selector, statuses)
         if output in ("table", "wide"):
             _print(listed, wide=output == "wide", headers=not no_headers, watch=watch)

@@ -90,19 +90,35 @@ def bash(where: ClusterOptions, pod: PodOptions) -> None:
     _on_pod(where, pod, "exec", more, behind=["--", "sh", "-c", _SHELL])
 
 
+@click.command("attach")
+@_pod_options
+@of_cluster
+def attach(where: ClusterOptions, pod: PodOptions) -> None:
+    """The terminal of the program that a job's pod runs; its output alone: kubectl gpu logs -f."""
+    more = ["-i", "-t"] if sys.stdin.isatty() else ["-i"]
+    _on_pod(where, pod, "attach", more)
+
+
 @click.command("port-forward")
 @_pod_options
-@click.argument("ports", nargs=-1, required=True, metavar="[HERE:]THERE...")
+@click.argument("ports", nargs=-1, metavar="[HERE:]THERE...")
+@click.option("--port", "named", multiple=True, hidden=True)
 @click.option("--address", metavar="ADDRESS", help="Of this machine. Default: localhost.")
 @of_cluster
 def port_forward(
-    where: ClusterOptions, pod: PodOptions, ports: tuple[str, ...], address: str | None
+    where: ClusterOptions,
+    pod: PodOptions,
+    ports: tuple[str, ...],
+    named: tuple[str, ...],
+    address: str | None,
 ) -> None:
     """A port of a job's pod on this machine, for a notebook or a dashboard."""
+    if not (ports or named):
+        raise ValueError("which port? kubectl gpu port-forward JOB 8888, or 9000:8888")
     if pod.container is not None:
         raise ValueError("--container: the containers of a pod have their ports in common")
     more = [f"--address={address}"] if address is not None else []
-    _on_pod(where, pod, "port-forward", more, behind=ports)
+    _on_pod(where, pod, "port-forward", more, behind=[*ports, *named])
 
 
 def _on_pod(

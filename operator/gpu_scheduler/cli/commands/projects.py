@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpu_scheduler.cli.ending import Failed
+from gpu_scheduler.cli.lazy import CommandGroup
 from gpu_scheduler.cli.options import gathered
 from gpu_scheduler.cli.shown import (
     name_of,
@@ -41,7 +42,7 @@ def projects(where: ClusterOptions, output: str, no_headers: bool) -> None:
     print_objects(found, output, lambda: table(found), headers=not no_headers)
 
 
-@click.group("project", no_args_is_help=True)
+@click.group("project", cls=CommandGroup, no_args_is_help=True)
 def project() -> None:
     """Create a project, or show all about one."""
 

@@ -69,7 +69,6 @@ def _print_advice(found: "Sequence[UsedWorkload]", looked_at: int, use: "UseView
 
 
 @click.command("idle")
-@click.option("--project", "-p", metavar="NAME", help="Of this project alone.")
 @click.option(
     "--all-namespaces",
     "-A",
@@ -78,7 +77,7 @@ def _print_advice(found: "Sequence[UsedWorkload]", looked_at: int, use: "UseView
 )
 @output_option("table", "json", "yaml")
 @of_cluster
-def idle(where: ClusterOptions, project: str | None, all_namespaces: bool, output: str) -> None:
+def idle(where: ClusterOptions, all_namespaces: bool, output: str) -> None:
     """GPUs that are held and not used: since when, what it cost, and what gives them back.
 
     Where no use is recorded: those at 0 % at this moment, a mean of five minutes of the agents.
@@ -92,12 +91,12 @@ def idle(where: ClusterOptions, project: str | None, all_namespaces: bool, outpu
 
     if all_namespaces and where.namespace:
         raise ValueError("-A and -n say different things; say one of them")
-    with where.cluster() as cluster:
+    with where.cluster(all_of_project=True) as cluster:
         use = read(cluster, where.namespace or "")
         view = read_holders(cluster) if use.missing else None
     if view is not None:
-        return idle_now.show(view, where.namespace or "", project, output)
-    return idle_lines.show(use, project, datetime.now(UTC), output)
+        return idle_now.show(view, where.namespace or "", where.project, output)
+    return idle_lines.show(use, where.project, datetime.now(UTC), output)
 
 
 @click.command("usage")

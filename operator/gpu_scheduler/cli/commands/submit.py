@@ -7,7 +7,6 @@ import click
 
 from gpu_scheduler.cli.commands.completion import complete_job
 from gpu_scheduler.cli.ending import Failed
-from gpu_scheduler.cli.project.names import namespaces_of, project_option
 from gpu_scheduler.cli.shown import say
 from gpu_scheduler.cli.submission.dashes import BEHIND, PastedCommand
 from gpu_scheduler.cli.submission.runai import SAME, refused_options
@@ -44,7 +43,6 @@ _OPTIONS = (
     click.option("--gpu-request-type", type=click.Choice(["portion", "memory"]), hidden=True),
     click.option("--gpu-models", metavar="A100,H100", help="Any of these models."),
     click.option("--shape", metavar="NAME", help="A shape of a GPUClass, instead of --gpu."),
-    project_option,
     click.option("--interactive", is_flag=True, help="Goes first, and is kept inside the quota."),
     click.option("--preemptible", is_flag=True, hidden=True),
     click.option("--priority", type=int, metavar="0..100", help="Higher goes first. Default 50."),
@@ -162,7 +160,6 @@ def command(
     where: ClusterOptions,
     file: str | None,
     source: str | None,
-    project: str | None,
     dry_run: str,
     output: str | None,
     **flags: Any,
@@ -191,15 +188,15 @@ def command(
     else:
         body = job_of(options, None if file is None else _read(file))
     if dry_run == "client":
-        if project is not None and not where.namespace:
+        if where.project is not None and not where.namespace:
             raise ValueError(
                 "--project is looked up in the cluster, which --dry-run=client does not ask: "
                 "say -n NAMESPACE as well"
             )
         _print(body, output, "created (dry run)")
         return
-    with where.cluster() as cluster:
-        namespace = _namespace(cluster, where, project, body)
+    with where.cluster(body["metadata"].get("namespace")) as cluster:
+        namespace = cluster.namespace
         made = _create(cluster, namespace, body, dry_run=dry_run == "server")
     _print(made, output, "created (server dry run)" if dry_run == "server" else "created")
     if attach:
@@ -308,28 +305,6 @@ def _read(file: str) -> dict[str, Any]:
             f"kubectl apply -f {file} makes other kinds"
         )
     return body
-
-
-def _namespace(
-    cluster: ClusterAccess, where: ClusterOptions, project: str | None, body: Mapping[str, Any]
-) -> str:
-    """Where the job goes."""
-    if project is None:
-        said = body["metadata"].get("namespace")
-        return str(where.namespace or said or cluster.namespace)
-    names = namespaces_of(cluster, project)
-    if where.namespace:
-        if where.namespace not in names:
-            raise Failed(
-                f"namespace {where.namespace} is none of project {project}, which has "
-                f"{', '.join(names)}"
-            )
-        return where.namespace
-    if body["metadata"].get("namespace") in names:
-        return str(body["metadata"]["namespace"])
-    if len(names) > 1:
-        raise ValueError(f"project {project} has {', '.join(names)}: say which with -n NAMESPACE")
-    return names[0]
 
 
 def _create(

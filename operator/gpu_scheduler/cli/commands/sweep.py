@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpu_scheduler.cli.ending import Failed, one_line
+from gpu_scheduler.cli.lazy import CommandGroup
 from gpu_scheduler.cli.printed_table import PrintedTable
 from gpu_scheduler.cli.shown import output_option, print_table, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
@@ -39,7 +40,7 @@ def _print(table: "Trials", output: str) -> None:
     return print_table(PrintedTable(heading, list(rows)))
 
 
-@click.group("sweep", no_args_is_help=True)
+@click.group("sweep", cls=CommandGroup, no_args_is_help=True)
 def command() -> None:
     """Look at hyperparameter searches."""
 

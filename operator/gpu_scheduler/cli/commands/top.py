@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gpu_scheduler.cli.lazy import CommandGroup
 from gpu_scheduler.cli.shown import output_option, print_table, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster, operator_namespace_option
 
@@ -37,7 +38,7 @@ def _shown(command: F) -> F:
     return found  # type: ignore[no-any-return]
 
 
-@click.group("top", no_args_is_help=True)
+@click.group("top", cls=CommandGroup, no_args_is_help=True)
 def command() -> None:
     """Who holds the GPUs, and what of it is used.
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.job_names import checked
@@ -12,8 +10,6 @@ from gpu_scheduler.kube import paths
 
 if TYPE_CHECKING:
     from gpu_scheduler.cli.where import ClusterAccess
-
-project_option = click.option("--project", "-p", metavar="PROJECT", help="A GPUProject.")
 
 
 def namespaces_of(cluster: "ClusterAccess", project: str) -> list[str]:
@@ -36,6 +32,31 @@ def namespaces_of(cluster: "ClusterAccess", project: str) -> list[str]:
     if not found:
         raise Failed(f"project {project} has no namespaces; kubectl edit gpuproject {project}")
     return found
+
+
+def namespace_of(cluster: "ClusterAccess", project: str, said: str | None) -> str:
+    """The namespace that a project means where one is wanted.
+
+    Args:
+        cluster: is asked for it; its namespace is taken where the project has it among others.
+        project: its name.
+        said: -n.
+
+    Raises:
+        ValueError: it has several, or not the one that was said.
+        Failed: there is no such project, or it has no namespace.
+        errors.ApiError: it may not be read.
+    """
+    names = namespaces_of(cluster, project)
+    if said and said not in names:
+        raise ValueError(
+            f"namespace {said} is none of project {project}, which has {', '.join(names)}"
+        )
+    if cluster.namespace in names:
+        return cluster.namespace
+    if len(names) > 1:
+        raise ValueError(f"project {project} has {', '.join(names)}: say which with -n NAMESPACE")
+    return names[0]
 
 
 def listed(project: Mapping[str, Any]) -> list[str]:
