@@ -1,7 +1,7 @@
 """Long passes over what is known, in pieces: others on the event loop have their turn between."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -15,3 +15,11 @@ async def in_pieces(values: Iterable[T]) -> AsyncIterator[T]:
         yield each
         if number % PIECE == 0:
             await asyncio.sleep(0)
+
+
+async def in_parts(values: Iterable[T], size: int) -> AsyncIterator[Sequence[T]]:
+    """The same, so many at a time: where a step is so short that ``in_pieces`` would double it."""
+    known = tuple(values)
+    for begin in range(0, len(known), size):
+        yield known[begin : begin + size]
+        await asyncio.sleep(0)
