@@ -30,6 +30,7 @@ from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds, job_key
 from gpu_scheduler.usage.giving_back import give_back
 
 SECONDS = 1.0  # that a picture may be old
+_SECONDS_OF_EACH = 70e-6  # the same, where there is so much that a twentieth of a core made it
 _CLOCK_SET_SECONDS = 1.0  # that the wall clock is off by more than since the rows were made
 _HOUR = 3600
 _CREATED = attrgetter("created")
@@ -71,7 +72,12 @@ class PictureMaker:
         self._readers = _Readers.new(leader, inf)
         self._queue = InOrder()
         self._works: Mapping[str, LiveWork] = {}
-        self.look = SharedLook(self._look, SECONDS, leader.common.clock.monotonic)
+        self.look = SharedLook(self._look, self._seconds, leader.common.clock.monotonic)
+
+    def _seconds(self) -> float:
+        """From one picture to the next."""
+        state = self._leader.state
+        return max(SECONDS, _SECONDS_OF_EACH * (len(state.gpujobs) + len(state.ledger.charges)))
 
     def _current(self, ahead: float) -> _Readers:
         readers = self._readers

@@ -45,10 +45,9 @@ def figures_of(work: LiveWork | None, advice: str, idle_seconds: float, ahead: f
     """Of work that holds GPUs, or does not; for ``ahead`` see ``WorkRows``."""
     if work is None:
         return Figures()
-    idle, last, busy = work.idle_seconds(), work.idle_since(), work.busy()
-    since = None
-    if idle is not None and last is not None and idle >= idle_seconds:
-        since = round(ahead + last, -1)  # agents look each ten seconds
+    idle, busy, since = work.idle_seconds(), work.busy(), None
+    if idle is not None and idle >= idle_seconds:
+        since = round(ahead + work.idle_since(), -1)  # agents look each ten seconds
     return Figures(
         work.milli / DEVICE_MILLI,
         busy if busy is None else round(busy, 3),

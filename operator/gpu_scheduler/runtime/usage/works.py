@@ -80,12 +80,11 @@ class LiveWork(msgspec.Struct, frozen=True, eq=False, gc=False):
         known = [share.idle_seconds for share in self.shares]
         return min((each or 0 for each in known), default=None) if None not in known else None
 
-    def idle_since(self) -> float | None:
-        """When its last kernel was, monotonic seconds; None: not known of one."""
-        each = [(held.answered, use.idle_seconds) for held in self.held for use in held.uses]
-        if any(idle is None for _, idle in each):
-            return None
-        return max((at - (idle or 0) for at, idle in each), default=None)
+    def idle_since(self) -> float:
+        """When its last kernel was, monotonic seconds, where that is known of all."""
+        return max(
+            held.answered - (use.idle_seconds or 0) for held in self.held for use in held.uses
+        )
 
     def summed(self, name: str) -> float | None:
         """A figure of its shares, in all; None: not known of one."""
@@ -113,9 +112,11 @@ class LiveWorks:
                 if held.name is not None and held.milli:
                     by_work[held.name.key].append(held)
         found: dict[str, LiveWork] = {}
+        gpujobs, groups = self._state.gpujobs, self._state.groups.records
         async for part in in_parts(by_work.items(), _A_TURN):
             for key, pods in part:
-                job, known = self._state.workloads.get(pods[0].job), self._known.get(key)
+                of, known = pods[0].job, self._known.get(key)
+                job = gpujobs.get(of) or groups.get(of)
                 if job is None:
                     continue  # it has just gone
                 if known is None or known.job is not job or known.held != pods:
