@@ -135,13 +135,11 @@ class RandomNews:
         """One of a GPUJob, of a Deployment or of nobody: waits, runs somewhere or has ended."""
         namespace, name = self._one()
         pod = self._random.choice(PODS)
-        kind = self._random.choice(("job", "job", "job", "share"))
-        notes: dict[str, str] = {}
-        if kind == "share":
-            notes = {names.ASKED: f"0:{names.ASK_GPU}=0.5"}
+        kind = self._random.choice(("job", "job", "share", "share", "cpu"))
+        asked = {names.ASKED: f"0:{names.ASK_GPU}=0.5"} if kind == "share" else {}
+        node = self._random.choice(("a", "a", "b", "gone", ""))
         phase = self._random.choice(("Pending", "Running", "Running", "Succeeded"))
-        node = self._random.choice((*NODES, "gone", "")) if phase != "Running" else "a"
-        milli = self._random.choice((250, 500, 1000))
+        milli = self._random.choice((500, 500, 1000))
         self._state.pod_changed(
             make_pod(
                 f"{name}-{kind}-{pod}",
@@ -150,9 +148,9 @@ class RandomNews:
                 version=self._version,
                 job=f"{namespace}/{name}/job" if kind == "job" else None,
                 node=node,
-                grants=half(self._random.choice(("0", "1", "7")), milli) if node else (),
-                phase=phase,
-                annotations_=notes,
+                grants=half(self._random.choice("0017"), milli) if node and kind != "cpu" else (),
+                phase=phase if node else "Pending",
+                annotations_=asked,
                 created=self._random.choice(_STAMPS),
             )
         )
@@ -222,8 +220,8 @@ class RandomNews:
                 container="main",
                 work="w",
                 share=0.5,
-                busy=self._random.choice((None, 0.0, 0.3, 1.0)),
-                idle_seconds=self._random.choice((None, 0, 30, 7200)),
+                busy=self._random.choice((None, 0.0, 0.0, 0.3)),
+                idle_seconds=self._random.choice((None, 0, 7200, 7200)),
                 memory_mib=self._random.choice((None, 100.0)),
                 windows=(),
             )

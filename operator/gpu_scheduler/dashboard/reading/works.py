@@ -71,7 +71,6 @@ class _Known(msgspec.Struct, frozen=True, gc=False):
     uid: str
     status: object
     spec: object
-    began: float | None
     work: LiveWork | None
     advice: str
     rows: RowsOfJob | None
@@ -115,7 +114,6 @@ class WorkRows:
                     was is None
                     or was.status is not job.status
                     or was.spec is not job.spec
-                    or was.began != job.began
                 ):
                     now = self._made(job, work, advice)
                 elif was.work is not work or was.advice != advice:
@@ -133,7 +131,7 @@ class WorkRows:
             rows = RowsOfJob(row, queued(queue_row(row, job)), sweep_row(row, job))
         except Exception:  # a status is what somebody wrote
             unexpected("dashboard", job.key)
-        return _Known(job.uid, job.status, job.spec, job.began, work, advice, rows)
+        return _Known(job.uid, job.status, job.spec, work, advice, rows)
 
     def _with_figures(self, was: _Known, work: LiveWork | None, advice: str) -> _Known:
         """Only what its GPUs say is another."""
@@ -141,7 +139,7 @@ class WorkRows:
         if rows is not None:
             row = replace(rows.job, **self._figures(work, advice)._asdict())
             rows = RowsOfJob(row, rows.queued, rows.sweep)
-        return _Known(was.uid, was.status, was.spec, was.began, work, advice, rows)
+        return _Known(was.uid, was.status, was.spec, work, advice, rows)
 
     def _figures(self, work: LiveWork | None, advice: str) -> Figures:
         return figures_of(work, advice, self._idle_seconds, self._ahead)
