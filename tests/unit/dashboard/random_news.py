@@ -6,8 +6,8 @@ from random import Random
 from typing import Any
 
 from tests.unit.dashboard.stage import Stage
-from tests.unit.sweeps.runtime.cases import RANDOM as SEARCH
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod, make_project
+from tests.unit.sweeps.runtime.cases import RANDOM as SEARCH
 
 from gpu_scheduler.api import names
 from gpu_scheduler.core.model.decision import Reason, Wait
@@ -36,8 +36,10 @@ class RandomNews:
             self.gpujob, self.gpujob, self.status, self.status, self.shown, self.gpujob_gone,
             self.job, self.job_gone, self.pod, self.pod, self.pod, self.pod, self.pod_gone,
             self.node, self.node_gone, self.report, self.report_gone, self.silent,
-            self.project, self.project_gone, self.answer, self.answer, self.answer, self.forgotten,
-            self.long_silence, self.advice, self.plan, self.pieces, self.clock_is_set, self.accepted,
+            self.project, self.project_gone, self.answer, self.answer, self.answer,
+            self.forgotten,
+            self.long_silence, self.advice, self.plan, self.pieces, self.clock_is_set,
+            self.accepted,
         )  # fmt: skip
 
     def happens(self) -> None:
@@ -261,7 +263,6 @@ class RandomNews:
     def clock_is_set(self) -> None:
         """The wall clock is, by an hour."""
         self._wall += 3600
-        monotonic, wall = self._stage.monotonic, self._wall
-        object.__setattr__(
-            self._stage.common, "clock", Clock(monotonic, lambda: 1_700_000_000 + wall + monotonic())
-        )
+        monotonic, ahead = self._stage.monotonic, 1_700_000_000 + self._wall
+        clock = Clock(monotonic, lambda: ahead + monotonic())
+        object.__setattr__(self._stage.common, "clock", clock)

@@ -18,7 +18,7 @@ from gpu_scheduler.dashboard.reading.nodes import NodeRows
 from gpu_scheduler.dashboard.reading.owners import OwnerRows
 from gpu_scheduler.dashboard.reading.projects import project_rows
 from gpu_scheduler.dashboard.reading.queue import InOrder
-from gpu_scheduler.dashboard.reading.refs import of_group, of_name
+from gpu_scheduler.dashboard.reading.refs import of_group
 from gpu_scheduler.dashboard.reading.sweeps import sweep_detail
 from gpu_scheduler.dashboard.reading.works import WorkRows
 from gpu_scheduler.dashboard.rows import AdviceRow, IdleRow, JobRow, Ref

@@ -110,11 +110,7 @@ class WorkRows:
                 advice = headlines.get(uid, "") if work is not None else ""
                 while was is not None and was.uid != uid:
                     was = next(old, None)  # it is gone
-                if (
-                    was is None
-                    or was.status is not job.status
-                    or was.spec is not job.spec
-                ):
+                if was is None or was.status is not job.status or was.spec is not job.spec:
                     now = self._made(job, work, advice)
                 elif was.work is not work or was.advice != advice:
                     now = self._with_figures(was, work, advice)
