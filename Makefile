@@ -189,6 +189,10 @@ bench-memory: setup ## What the operator keeps in memory of jobs, pods and names
 bench-signals: setup ## What signals cost the operator at 1,000 GPUs, with agents that are no good too (OPTIONS=--help)
 	@$(PYTHON) -m tests.perf.bench_signals $(OPTIONS)
 
+.PHONY: bench-dashboard
+bench-dashboard: setup ## What 50 open pages and 20 what-ifs at once cost the operator (OPTIONS=--help)
+	@$(PYTHON) -m tests.perf.bench_dashboard $(OPTIONS)
+
 .PHONY: bench-commands
 bench-commands: setup ## What `kubectl gpu` costs who types it, on a cluster with 1,000 jobs
 	@$(PYTHON) -m tests.perf.bench_commands

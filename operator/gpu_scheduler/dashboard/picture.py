@@ -1,9 +1,12 @@
 """What the leader knows, in one moment: all that pages are made of, before anything is hidden."""
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
+from gpu_scheduler.dashboard.others import without_others
 from gpu_scheduler.dashboard.rows import (
     AdviceRow,
     Curve,
@@ -20,6 +23,7 @@ from gpu_scheduler.dashboard.rows import (
     Used,
 )
 from gpu_scheduler.dashboard.views import Chart
+from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.usage.figures import GpuState
 
 
@@ -74,9 +78,9 @@ class NoDetails:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Picture:
-    """One moment.
+    """One moment; what is asked of it by namespace is worked out once, for all its readers.
 
     Attributes:
         at: epoch seconds.
@@ -112,3 +116,41 @@ class Picture:
     def gpus(self) -> float:
         """How many there are."""
         return sum(len(node.devices) for node in self.nodes)
+
+    @cached_property
+    def works_in(self) -> Mapping[str, list[tuple[int, JobRow]]]:
+        """Those of each namespace, with their places among all."""
+        found = defaultdict[str, list[tuple[int, JobRow]]](list)
+        for each in enumerate(self.works):
+            found[each[1].ref.namespace].append(each)
+        return found
+
+    @cached_property
+    def queue_in(self) -> Mapping[str, list[tuple[int, QueueRow]]]:
+        """The same of what waits."""
+        found = defaultdict[str, list[tuple[int, QueueRow]]](list)
+        for each in enumerate(self.queue):
+            found[each[1].ref.namespace].append(each)
+        return found
+
+    @cached_property
+    def nodes_of(self) -> Mapping[str, set[int]]:
+        """The places of nodes on which work of each namespace holds something."""
+        found = defaultdict[str, set[int]](set)
+        for place, node in enumerate(self.nodes):
+            for device in node.devices:
+                for share in device.shares:
+                    if share.ref is not None:
+                        found[share.ref.namespace].add(place)
+        return found
+
+    @cached_property
+    def hidden_nodes(self) -> tuple[NodeRow, ...]:
+        """All of them, for who has no work on them."""
+        nobody = Visible(frozenset())
+        return tuple(without_others(node, nobody) for node in self.nodes)
+
+    @cached_property
+    def works_by_ref(self) -> Mapping[Ref, JobRow]:
+        """By what they are."""
+        return {row.ref: row for row in self.works}

@@ -16,7 +16,7 @@ class SharedLook(Generic[T]):
     def __init__(
         self,
         look: Callable[[], Coroutine[Any, Any, T]],
-        seconds: float,
+        seconds: float | Callable[[], float],
         clock: Callable[[], float],
     ) -> None:
         """Nobody has asked yet.
@@ -27,7 +27,7 @@ class SharedLook(Generic[T]):
             clock: monotonic seconds.
         """
         self._look = look
-        self._seconds = seconds
+        self._seconds = seconds if callable(seconds) else lambda: seconds
         self._clock = clock
         self._made: asyncio.Task[T] | None = None
         self._at = 0.0
@@ -44,7 +44,7 @@ class SharedLook(Generic[T]):
         return await asyncio.shield(made)
 
     def _old(self) -> bool:
-        return self._clock() - self._at >= self._seconds
+        return self._clock() - self._at >= self._seconds()
 
 
 def _failed(made: "asyncio.Task[T]") -> bool:

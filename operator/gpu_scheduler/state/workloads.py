@@ -39,6 +39,17 @@ class Workloads:
         work = self.get(own.owner) if own is not None else None
         return work if own is not None and work is not None and work.uid == own.owner_uid else None
 
+    def uids_of(self, pods: Iterable[PodRecord | None]) -> list[str | None]:
+        """The uid of what ``of`` finds of each; a loop, for those who ask about all pods."""
+        believed, gpujobs, groups = self._jobs.believed, self.gpujobs, self._groups
+        found: list[str | None] = []
+        for pod in pods:
+            own = believed.get(pod.job_uid) if pod is not None else None
+            work = (gpujobs.get(own.owner) or groups.get(own.owner)) if own is not None else None
+            uid = work.uid if work is not None else None
+            found.append(uid if own is not None and uid == own.owner_uid else None)
+        return found
+
     def gpujob_of(self, pod: PodRecord) -> GPUJobRecord | None:
         """The GPUJob of a pod; None where that is not known, or there is none."""
         return self.of(pod) if pod.share is None else None

@@ -1,51 +1,18 @@
 """What the leader knows becomes rows that equal what kubectl shows."""
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
-from tests.unit.runtime.usage.stage import NODE, UsageStage
-from tests.unit.state.builders import gpujob_body, half, make_pod, make_project
+from tests.unit.dashboard.stage import Stage
+from tests.unit.runtime.usage.stage import NODE
+from tests.unit.state.builders import half, make_pod
 
 from gpu_scheduler.api import names
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.dashboard.content import jobs
-from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.reading.picture_maker import PictureMaker
 from gpu_scheduler.dashboard.rows import Ref
 from gpu_scheduler.dashboard.visible import ALL
-from gpu_scheduler.runtime.usage.charting.chart_keeper import ChartKeeper
-from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.state.jobs.job import job_key
 
 JOB = Ref(namespace="team-a", kind="GPUJob", name="job")
-
-
-class Stage(UsageStage):
-    """With a project, and who makes pictures of it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.state.nodes.report_gone(NODE)  # its devices are those of the labels
-        self.state.project_changed(make_project("vision", "team-a", quota_milli=1000))
-        cluster = ClusterUses(self.common, self.seen, self.minute)
-        self.charts = ChartKeeper(self.common, cluster)
-        usage = SimpleNamespace(
-            seen=self.seen, minute=self.minute, charts=self.charts, cluster=cluster, asker=object()
-        )
-        leader: Any = SimpleNamespace(common=self.common, state=self.state, usage=usage)
-        self.maker = PictureMaker(leader)
-
-    async def picture(self) -> Picture:
-        self.seconds += 1
-        return await self.maker.look()
-
-    def waits(self, name: str = "later", **status: Any) -> None:
-        body = gpujob_body(name, uid=name, gpu=0.5, parallelism=2, completions=2)
-        self.resources.gpujob(body | {"status": status})
-        for record in self.state.gpujobs.values():
-            if record.name == name:
-                record.status = status
 
 
 async def test_a_job_that_runs() -> None:

@@ -10,7 +10,8 @@ from gpu_scheduler.dashboard.content.hidden import parts_of
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.reading.nodes import NodeRows
 from gpu_scheduler.dashboard.visible import ALL
-from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
+from gpu_scheduler.runtime.usage.held import HeldGpus
+from gpu_scheduler.runtime.usage.where_gpus_are import GpuStates
 from gpu_scheduler.usage.figures import HELD
 
 IDLE_SECONDS = 3600
@@ -20,10 +21,9 @@ async def test_a_thousand_clusters_add_up_and_boxes_equal_the_strip() -> None:
     random = Random(2)
     for _ in range(1000):
         cluster = random_cluster(random, IDLE_SECONDS)
-        parts = await gpus_by_state(
-            cluster.state, cluster.seen, 0.0, idle_seconds=IDLE_SECONDS, piece_milli=500
-        )
-        nodes = await NodeRows(cluster.state, cluster.seen, IDLE_SECONDS).read(0.0, 1e9)
+        held = (await HeldGpus(cluster.state, cluster.seen).read(0.0)).values()
+        parts = (await GpuStates(IDLE_SECONDS).of(held, piece_milli=500)).by_state
+        nodes = await NodeRows(cluster.state, IDLE_SECONDS, ahead=1e9).read(held)
         page = overview.page(
             Picture(at=1e9, idle_seconds=IDLE_SECONDS, parts=parts, nodes=nodes), ALL, {}
         )

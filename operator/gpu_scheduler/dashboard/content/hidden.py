@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from gpu_scheduler.dashboard.others import without_others
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
 from gpu_scheduler.dashboard.visible import Visible
@@ -12,15 +13,34 @@ from gpu_scheduler.usage.figures import GpuState, held_parts
 
 def nodes_for(picture: Picture, visible: Visible) -> tuple[NodeRow, ...]:
     """The nodes that the reader may see; of others' work what it holds of a device in all."""
-    if visible.all:
+    if visible.namespaces is None:
         return picture.nodes
+    own = _with_own(picture, visible)
     if visible.inventory:
-        return tuple(_node(node, visible) for node in picture.nodes)
-    own = (
-        replace(node, devices=tuple(d for d in node.devices if _holds(d, visible)))
-        for node in picture.nodes
+        shown = list(picture.hidden_nodes)
+        for place in own:
+            shown[place] = without_others(picture.nodes[place], visible)
+        return tuple(shown)
+    nodes = (picture.nodes[place] for place in own)
+    return tuple(
+        without_others(
+            replace(node, devices=tuple(d for d in node.devices if _holds(d, visible))), visible
+        )
+        for node in nodes
     )
-    return tuple(_node(node, visible) for node in own if node.devices)
+
+
+def nodes_with(picture: Picture, visible: Visible, namespace: str) -> tuple[NodeRow, ...]:
+    """Those on which work of one namespace is, which the reader may see."""
+    found = (picture.nodes[place] for place in sorted(picture.nodes_of.get(namespace, ())))
+    return tuple(node if visible.all else without_others(node, visible) for node in found)
+
+
+def _with_own(picture: Picture, visible: Visible) -> list[int]:
+    """The places of nodes on which the reader has work, in their order."""
+    by_namespace = picture.nodes_of
+    names = visible.namespaces or ()
+    return sorted({place for name in names for place in by_namespace.get(name, ())})
 
 
 def _holds(device: Device, visible: Visible) -> bool:
@@ -29,32 +49,14 @@ def _holds(device: Device, visible: Visible) -> bool:
     )
 
 
-def _node(node: NodeRow, visible: Visible) -> NodeRow:
-    return replace(node, devices=tuple(_device(device, visible) for device in node.devices))
-
-
-def _device(device: Device, visible: Visible) -> Device:
-    own = [s for s in device.shares if s.ref is not None and visible.sees(s.ref.namespace)]
-    others = sum(share.gpus for share in device.shares) - sum(share.gpus for share in own)
-    hidden = len(own) < len(device.shares)
-    if not hidden:
-        return device
-    rest = Share(
-        ref=None, project="", pod="", gpus=round(others, 3), busy=None, memory_mib=None,
-        cap_mib=None, idle_since=None,
-    )  # fmt: skip
-    # What the device does in all would say what its neighbours do.
-    return replace(device, shares=(*own, rest), busy=None, memory_used_mib=None)
-
-
 def parts_for(picture: Picture, visible: Visible) -> dict[GpuState, float]:
     """Where the GPUs are that the reader may see: all, or those that the own work holds."""
     if visible.all or visible.inventory:
         return {state: picture.parts.get(state, 0.0) for state in GpuState}
     own = (
         share
-        for node in picture.nodes
-        for device in node.devices
+        for place in _with_own(picture, visible)
+        for device in picture.nodes[place].devices
         for share in device.shares
         if share.ref is not None and visible.sees(share.ref.namespace)
     )

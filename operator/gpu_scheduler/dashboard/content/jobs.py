@@ -4,13 +4,13 @@ from collections import Counter
 from urllib.parse import quote
 
 from gpu_scheduler.dashboard.content import job_lead
-from gpu_scheduler.dashboard.content.hidden import nodes_for
+from gpu_scheduler.dashboard.content.hidden import nodes_with
 from gpu_scheduler.dashboard.content.rows import (
     asked_for,
     names_of,
     searched,
-    seen,
     text_of,
+    works_for,
 )
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
@@ -28,7 +28,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Jobs:
     Raises:
         BadQuestionError: one of them cannot be understood.
     """
-    rows = seen(picture.works, visible)
+    rows = works_for(picture, visible)
     text, order = text_of(asked), one_of(asked, "sort", _SORTS)
     fields = ("project", "type", "phase", "reason", "advice")
     idle = one_of(asked, "idle", ("", "1"))
@@ -90,24 +90,25 @@ def lead(phases: Counter[str]) -> Lead:
     return Lead(first=first, then=then)
 
 
-def find(rows: tuple[JobRow, ...], visible: Visible, ref: Ref) -> JobRow | None:
+def find(picture: Picture, visible: Visible, ref: Ref) -> JobRow | None:
     """One workload; None: there is none, or the reader may not see it."""
     if not visible.sees(ref.namespace):
         return None
-    return next((row for row in rows if row.ref == ref), None)
+    return picture.works_by_ref.get(ref)
 
 
 def one(picture: Picture, visible: Visible, asked: Asked) -> Job | None:
     """Asked for by namespace, kind and name."""
     ref = Ref(namespace=asked["namespace"], kind=asked["kind"], name=asked["name"])
-    row = find(picture.works, visible, ref)
+    row = find(picture, visible, ref)
     detail = picture.details.job(ref) if row is not None else None
     if row is None or detail is None:
         return None
-    queued = next((each for each in picture.queue if each.ref == ref), None)
+    waiting = picture.queue_in.get(ref.namespace, ())
+    queued = next((each for _, each in waiting if each.ref == ref), None)
     beside = tuple(
         Beside(node=node.name, device=device)
-        for node in nodes_for(picture, visible)
+        for node in nodes_with(picture, visible, ref.namespace)
         for device in node.devices
         if any(share.ref == ref for share in device.shares)
     )

@@ -2,7 +2,7 @@
 
 from gpu_scheduler.dashboard.content import overview_lead
 from gpu_scheduler.dashboard.content.hidden import nodes_for, parts_for
-from gpu_scheduler.dashboard.content.rows import projects_for, reasons, seen
+from gpu_scheduler.dashboard.content.rows import projects_for, queue_for, reasons, seen, works_for
 from gpu_scheduler.dashboard.content.words import listed
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked
@@ -17,7 +17,7 @@ _MOST = 6  # rows of a list that has a page of its own
 def page(picture: Picture, visible: Visible, asked: Asked) -> Overview:
     """For one reader; nothing is asked for."""
     nodes, states = nodes_for(picture, visible), parts_for(picture, visible)
-    queue = seen(picture.queue, visible)
+    queue = queue_for(picture, visible)
     idle = tuple(seen(picture.idle, visible))
     advice = tuple(seen(picture.advice, visible))
     why = reasons(queue)
@@ -30,7 +30,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Overview:
         reasons=why,
         waiting=len(queue),
         projects=tuple(sorted({row.project for row in queue})),
-        works=len(seen(picture.works, visible)),
+        works=len(works_for(picture, visible)),
         own=not (visible.all or visible.inventory),
     )
     return Overview(

@@ -2,8 +2,9 @@
 
 from gpu_scheduler.dashboard.content.rows import (
     projects_for,
+    queue_for,
     reasons,
-    seen,
+    works_for,
 )
 from gpu_scheduler.dashboard.content.words import (
     Sentence,
@@ -69,9 +70,9 @@ def one(picture: Picture, visible: Visible, asked: Asked) -> Project | None:
     row = next((each for each in rows if each.name == asked["name"]), None)
     if row is None:
         return None
-    waiting = [each for each in seen(picture.queue, visible) if each.project == row.name]
+    waiting = [each for each in queue_for(picture, visible) if each.project == row.name]
     holding = [
-        each for each in seen(picture.works, visible) if each.project == row.name and each.held > 0
+        each for each in works_for(picture, visible) if each.project == row.name and each.held > 0
     ]
     return Project(
         at=picture.at,

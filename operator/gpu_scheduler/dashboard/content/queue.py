@@ -4,9 +4,9 @@ from gpu_scheduler.dashboard.content.jobs import address
 from gpu_scheduler.dashboard.content.rows import (
     asked_for,
     names_of,
+    queue_for,
     reasons,
     searched,
-    seen,
     text_of,
 )
 from gpu_scheduler.dashboard.content.words import begin, count, duration, many, sentence
@@ -25,7 +25,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Queue:
     Raises:
         BadQuestionError: one of them cannot be understood.
     """
-    rows = seen(picture.queue, visible)
+    rows = queue_for(picture, visible)
     text, order = text_of(asked), one_of(asked, "sort", _SORTS)
     found = [
         row

@@ -1,9 +1,11 @@
 """Rows of lists: which the reader may see, which were asked for, in which order."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Protocol, TypeVar
 
+from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked
 from gpu_scheduler.dashboard.rows import JobRow, ProjectRow, QueueRow, ReasonRow, Ref
 from gpu_scheduler.dashboard.visible import Visible
@@ -37,6 +39,27 @@ Row = TypeVar("Row", bound=_OfWork)
 def seen(rows: Iterable[Row], visible: Visible) -> list[Row]:
     """Those about work that the reader may see."""
     return list(rows) if visible.all else [r for r in rows if visible.sees(r.ref.namespace)]
+
+
+def _in_sight(
+    rows: Sequence[Row], known: Callable[[], Mapping[str, list[tuple[int, Row]]]], visible: Visible
+) -> list[Row]:
+    """The same of a long list; ``known``: what is in each namespace, with its place in the list."""
+    if visible.namespaces is None:
+        return list(rows)
+    by_namespace = known()
+    found = [each for name in visible.namespaces for each in by_namespace.get(name, ())]
+    return [row for _, row in sorted(found, key=itemgetter(0))]
+
+
+def works_for(picture: Picture, visible: Visible) -> list[JobRow]:
+    """Workloads that the reader may see, the newest first."""
+    return _in_sight(picture.works, lambda: picture.works_in, visible)
+
+
+def queue_for(picture: Picture, visible: Visible) -> list[QueueRow]:
+    """Those that wait and that the reader may see, in the order in which they are served."""
+    return _in_sight(picture.queue, lambda: picture.queue_in, visible)
 
 
 def projects_for(rows: Iterable[ProjectRow], visible: Visible) -> list[ProjectRow]:

@@ -1,158 +1,113 @@
-"""Nodes and devices with what is on them, read off the ledger and the agents' last answers."""
+"""Nodes and devices with what is on them, read off what is held and the agents' last answers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.dashboard.reading.refs import of_pod
+from gpu_scheduler.dashboard.reading.refs import of_name
 from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
-from gpu_scheduler.limits.in_pieces import in_pieces
-from gpu_scheduler.runtime.usage.seen import SeenUse
+from gpu_scheduler.limits.in_pieces import in_parts
+from gpu_scheduler.runtime.usage.held import Held, NodeHeld, on_devices
 from gpu_scheduler.runtime.usage.works import sum_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.devices import NodeDevice
-from gpu_scheduler.usage.answer import ShareUse
 
+_A_TURN = 10  # nodes
 _TOPOLOGY = frozenset({"zone", "region", "rack", "block", "row", "room"})
-_Held = dict[str, dict[PodUID, tuple[int, int]]]  # by device: milli and MiB of each pod
 
 
 class NodeRows:
     """Remembers rows from picture to picture: of a node of which nothing is new none is made."""
 
-    def __init__(self, state: ClusterState, seen: SeenUse, idle_seconds: float) -> None:
+    def __init__(self, state: ClusterState, idle_seconds: float, ahead: float) -> None:
         """Nothing is read yet.
 
         Args:
             state: the cluster.
-            seen: what shares do.
             idle_seconds: without a kernel after which a share is idle.
+            ahead: epoch seconds at monotonic 0.
         """
         self._state = state
-        self._seen = seen
         self._idle_seconds = idle_seconds
-        self._rows: dict[str, tuple[object, NodeRow]] = {}  # and what each was made of
+        self._ahead = ahead
+        self._rows: dict[NodeHeld, tuple[object, NodeRow]] = {}  # and what else each was made of
 
-    async def read(self, now: float, at: float) -> tuple[NodeRow, ...]:
-        """All nodes with GPUs, by name; ``now``: monotonic seconds, ``at``: since the epoch."""
-        state, held = self._state, await self._held()
-        rows, cluster = {}, state.ledger.cluster
-        reader = _Reader(state, self._seen, now, at, self._idle_seconds)
-        async for name in in_pieces(sorted(each.name for each in cluster.nodes)):
-            number = state.ledger.number_of(name)
-            if number is None:
-                continue  # it is gone
-            cluster, there = state.ledger.cluster, held.get(name, {})
-            silence = state.nodes.agents.silence(name)
-            made_of = (
-                there,
-                self._seen.answered_at(name, now),
-                state.ledger.node(name),
-                cluster.free_cpu_milli[number],
-                silence,
-            )
-            known = self._rows.get(name)
-            if known is None or known[0] != made_of:
-                known = made_of, reader.node(name, number, there)
-            rows[name] = known
+    async def read(self, nodes: Iterable[NodeHeld]) -> tuple[NodeRow, ...]:
+        """Those that are there, in their order. In pieces."""
+        rows: dict[NodeHeld, tuple[object, NodeRow]] = {}
+        ledger, agents = self._state.ledger, self._state.nodes.agents
+        async for part in in_parts(nodes, _A_TURN):
+            for node in part:
+                number = ledger.number_of(node.name)
+                if node.info is None or number is None:
+                    continue  # it is gone
+                free_cpu = ledger.cluster.free_cpu_milli[number]
+                agent = "none"
+                if node.name in agents.devices:
+                    agent = agents.silence(node.name) or "ok"
+                known = self._rows.get(node)
+                if known is None or known[0] != (free_cpu, agent):
+                    row = self._row(node, node.info, free_cpu, agent)
+                    known = (free_cpu, agent), row
+                rows[node] = known
         self._rows = rows
         return tuple(row for _, row in rows.values())
 
-    async def _held(self) -> dict[str, _Held]:
-        """What pods hold, by node."""
-        held: dict[str, _Held] = {}
-        ledger = self._state.ledger
-        async for uid, charge in in_pieces(ledger.charges.items()):
-            if not charge.grants:
-                continue
-            there = held.setdefault(charge.node, {})
-            for grant in ledger.resolved(charge.node, charge.grants):
-                by_pod = there.setdefault(grant.device, {})
-                milli, mib = by_pod.get(uid, (0, 0))
-                by_pod[uid] = milli + grant.milli, mib + grant.mib
-        return held
-
-
-class _Reader:
-    """Of one moment."""
-
-    def __init__(
-        self, state: ClusterState, seen: SeenUse, now: float, at: float, idle_seconds: float
-    ) -> None:
-        self._state = state
-        self._seen = seen
-        self._now = now
-        self._at = at
-        self._idle_seconds = idle_seconds
-
-    def node(self, name: str, number: int, held: _Held) -> NodeRow:
-        cluster, agents = self._state.ledger.cluster, self._state.nodes.agents
-        info, silence = cluster.nodes[number], agents.silence(name)
-        known = self._state.ledger.node(name)
-        devices = [
-            self._device(cluster, at, listed, name, held.get(cluster.dev_id[at], {}))
-            for at, listed in enumerate(known[1] if known else (), cluster.first[number])
-        ]
-        closed = info.unschedulable or silence
+    def _row(self, node: NodeHeld, info: NodeInfo, free_cpu: int, agent: str) -> NodeRow:
+        """``agent``: 'none', 'ok', or why it counts as silent."""
+        there = on_devices(node.pods)
+        devices = [self._device(node, each, there.get(each.id, [])) for each in node.devices]
+        closed = info.unschedulable or (agent if agent not in ("none", "ok") else "")
         first = devices[0] if devices else None
         return NodeRow(
-            name=name,
+            name=node.name,
             model=first.model if first is not None else "",
             memory_mib=first.memory_mib if first is not None else 0,
             closed=closed,
-            agent="none" if name not in agents.devices else "silent" if silence else "ok",
+            agent="none" if agent == "none" else "ok" if agent == "ok" else "silent",
             labels={
                 part: value
                 for key, value in info.labels.items()
                 if (part := key.rpartition("/")[2]) in _TOPOLOGY
             },
             free=0.0 if closed else round(sum(d.free for d in devices if not d.problem), 3),
-            cpu_free=round(max(cluster.free_cpu_milli[number], 0) / 1000, 1),
+            cpu_free=round(max(free_cpu, 0) / 1000, 1),
             cpu_total=round(info.cpu_milli / 1000, 1),
             devices=tuple(devices),
         )
 
     def _device(
-        self,
-        cluster: Cluster,
-        at: int,
-        listed: NodeDevice,
-        node: str,
-        held: dict[PodUID, tuple[int, int]],
+        self, node: NodeHeld, listed: NodeDevice, there: list[tuple[Held, int, int]]
     ) -> Device:
-        now = self._seen.device(node, listed.id, self._now)
-        shares = [self._share(uid, listed.id, *amounts) for uid, amounts in held.items()]
-        trouble = "" if cluster.dev_healthy[at] else listed.trouble or "takes no new pods"
+        now = node.said.devices.get(listed.id) if node.said is not None else None
+        shares = [self._share(listed.id, *each) for each in there]
+        left = DEVICE_MILLI - sum(milli for _, milli, _ in there)
         return Device(
             index=listed.index,
             uuid=listed.id,
             model=listed.model,
             memory_mib=listed.usable_mib,
-            problem=trouble,
-            free=max(cluster.free_milli[at], 0) / DEVICE_MILLI,
+            problem=listed.trouble,
+            free=max(left, 0) / DEVICE_MILLI,
             busy=now.busy if now is not None else None,
             memory_used_mib=now.memory_mib if now is not None else None,
             shares=tuple(sorted(shares, key=lambda share: (-share.gpus, share.pod))),
         )
 
-    def _share(self, uid: PodUID, device: str, milli: int, mib: int) -> Share:
-        pod = self._state.pods.known.get(uid)
-        uses: Sequence[ShareUse] = ()
-        if pod is not None:
-            uses = [use for use in self._seen.shares(pod, self._now) if use.device == device]
+    def _share(self, device: str, held: Held, milli: int, mib: int) -> Share:
+        uses = [use for use in held.uses if use.device == device]
         busy = [use.busy for use in uses]
         idle = [use.idle_seconds for use in uses]
         known = bool(uses) and None not in busy and None not in idle
         least = min((each or 0 for each in idle), default=0)
-        namespace = pod.namespace if pod is not None else ""
+        pod, idles = held.pod, known and least >= self._idle_seconds
         return Share(
-            ref=of_pod(self._state, pod) if pod is not None else None,
-            project=str(self._state.projects.owner(namespace) or ""),
+            ref=of_name(pod.namespace, held.name) if pod is not None and held.name else None,
+            project=held.project,
             pod=pod.name if pod is not None else "",
             gpus=milli / DEVICE_MILLI,
             busy=min(sum(each or 0.0 for each in busy), 1.0) if known else None,
             memory_mib=sum_of(uses, "memory_mib"),
             cap_mib=mib or None,
-            idle_since=self._at - least if known and least >= self._idle_seconds else None,
+            idle_since=self._ahead + held.answered - least if idles else None,
         )

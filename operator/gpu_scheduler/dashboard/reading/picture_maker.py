@@ -1,4 +1,13 @@
-"""Makes the picture: when somebody looks, at most once a second, in pieces, and one for all."""
+"""Makes the picture: when somebody looks, at most once a second, in pieces, and one for all.
+
+What of the cluster has not changed since the last one is not read anew.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import inf
+from operator import attrgetter
 
 from gpu_scheduler.api.gpuusage import Workload
 from gpu_scheduler.core.model.request import JobKey
@@ -6,10 +15,11 @@ from gpu_scheduler.dashboard.picture import JobDetail, Picture, SweepDetail
 from gpu_scheduler.dashboard.reading.chart import chart_of
 from gpu_scheduler.dashboard.reading.job import job_detail
 from gpu_scheduler.dashboard.reading.nodes import NodeRows
+from gpu_scheduler.dashboard.reading.owners import OwnerRows
 from gpu_scheduler.dashboard.reading.projects import project_rows
-from gpu_scheduler.dashboard.reading.queue import QueueRows
-from gpu_scheduler.dashboard.reading.refs import of_group, ref_of
-from gpu_scheduler.dashboard.reading.sweeps import sweep_detail, sweep_rows
+from gpu_scheduler.dashboard.reading.queue import InOrder
+from gpu_scheduler.dashboard.reading.refs import of_group
+from gpu_scheduler.dashboard.reading.sweeps import sweep_detail
 from gpu_scheduler.dashboard.reading.works import WorkRows
 from gpu_scheduler.dashboard.rows import AdviceRow, IdleRow, JobRow, Ref
 from gpu_scheduler.dashboard.views import Chart
@@ -20,7 +30,37 @@ from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds, job_key
 from gpu_scheduler.usage.giving_back import give_back
 
 SECONDS = 1.0  # that a picture may be old
+_SECONDS_OF_EACH = 70e-6  # the same, where there is so much that a twentieth of a core made it
+_CLOCK_SET_SECONDS = 1.0  # that the wall clock is off by more than since the rows were made
 _HOUR = 3600
+_CREATED = attrgetter("created")
+
+
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    """What remembers rows, as long as these two stay: they are a part of each row.
+
+    Attributes:
+        owners: whose namespaces are.
+        ahead: epoch seconds at monotonic 0.
+    """
+
+    owners: object
+    ahead: float
+    jobs: WorkRows
+    others: OwnerRows
+    nodes: NodeRows
+
+    @classmethod
+    def new(cls, leader: Operator, ahead: float) -> "_Readers":
+        state, idle = leader.state, leader.common.settings.idle_seconds
+        return cls(
+            state.projects.owners,
+            ahead,
+            WorkRows(state, idle, ahead),
+            OwnerRows(state, leader.common.plan, idle, ahead),
+            NodeRows(state, idle, ahead),
+        )
 
 
 class PictureMaker:
@@ -29,42 +69,67 @@ class PictureMaker:
     def __init__(self, leader: Operator) -> None:
         """Of this leader; nothing is read yet."""
         self._leader = leader
-        self._rows = WorkRows(leader.state, leader.common.settings.idle_seconds)
-        self._nodes = NodeRows(leader.state, leader.usage.seen, leader.common.settings.idle_seconds)
-        self._queue = QueueRows(leader.state, leader.common.plan)
-        self._works: dict[str, LiveWork] = {}
-        self.look = SharedLook(self._look, SECONDS, leader.common.clock.monotonic)
+        self._readers = _Readers.new(leader, inf)
+        self._queue = InOrder()
+        self._works: Mapping[str, LiveWork] = {}
+        self.look = SharedLook(self._look, self._seconds, leader.common.clock.monotonic)
+
+    def _seconds(self) -> float:
+        """From one picture to the next."""
+        state = self._leader.state
+        return max(SECONDS, _SECONDS_OF_EACH * (len(state.gpujobs) + len(state.ledger.charges)))
+
+    def _current(self, ahead: float) -> _Readers:
+        readers = self._readers
+        stays = readers.owners is self._leader.state.projects.owners
+        if not (stays and abs(readers.ahead - ahead) < _CLOCK_SET_SECONDS):
+            readers = self._readers = _Readers.new(self._leader, ahead)
+        return readers
 
     async def _look(self) -> Picture:
-        leader, usage = self._leader, self._leader.usage
-        common, state = leader.common, leader.state
-        settings = common.settings
-        now, at = common.clock.monotonic(), common.clock.now()
-        self._works = works = await usage.cluster.works()
-        rows = await self._rows.read(works, usage.minute.headlines, at)
-        nodes = await self._nodes.read(now, at)
-        queue = self._queue.read(rows)
-        charts = usage.charts
+        leader, usage, clock = self._leader, self._leader.usage, self._leader.common.clock
+        state, charts, headlines = leader.state, usage.charts, usage.minute.headlines
+        at = clock.now()
+        readers = self._current(at - clock.monotonic())
+        holders, where = await usage.cluster.holders(), await usage.cluster.gpus()
+        self._works = holders.works
+        nodes = await readers.nodes.read(holders.nodes.values())
+        jobs = await readers.jobs.read(holders.works, headlines)
+        others = await readers.others.read(holders.works, headlines, at)
+        works = [*(each.job for each in jobs), *(each.job for each in others)]
+        works.sort(key=_CREATED, reverse=True)
+        await asyncio.sleep(0)
+        queued = [each.queued for each in jobs if each.queued is not None]
+        queued += [each.queued for each in others if each.queued is not None]
+        queue = self._queue.of(queued)
+        await asyncio.sleep(0)
+        sweeps = [each.sweep for each in jobs if each.sweep is not None]
+        holding = [row for row in works if row.held]
         return Picture(
             at=at,
-            idle_seconds=round(settings.idle_seconds),
+            idle_seconds=round(leader.common.settings.idle_seconds),
             followed=usage.asker is not None,
             silent_agents=usage.seen.silent_agents(),
-            parts=await usage.cluster.gpus(),
+            parts=where.by_state,
             nodes=nodes,
             projects=project_rows(
-                state, common.plan, nodes, rows, queue, lambda name: charts.borrowed_since(name, at)
+                state,
+                leader.common.plan,
+                where.milli,
+                holding,
+                queue,
+                lambda name: charts.borrowed_since(name, at),
             ),
-            works=rows,
+            works=tuple(works),
             queue=queue,
-            sweeps=sweep_rows(state, rows),
-            idle=idle_rows(rows, at),
-            advice=self._advice(rows),
+            sweeps=tuple(sorted(sweeps, key=_CREATED, reverse=True)),
+            idle=idle_rows(holding, at),
+            advice=self._advice(holding),
             details=self,
         )
 
-    def _advice(self, rows: tuple[JobRow, ...]) -> tuple[AdviceRow, ...]:
-        """Of what holds GPUs, most GPUs first."""
+    def _advice(self, rows: Iterable[JobRow]) -> tuple[AdviceRow, ...]:
+        """Most GPUs first."""
         advised = sorted((row for row in rows if row.advice), key=lambda row: -row.held)
         return tuple(
             AdviceRow(
@@ -81,22 +146,21 @@ class PictureMaker:
         )
 
     def _kept(self, ref: Ref) -> Workload | None:
+        return self._leader.usage.minute.objects.kept(ref.namespace, self._key(ref))
+
+    def _key(self, ref: Ref) -> str:
+        """Of a workload; see ``WorkName``."""
         job = self._job(ref)
-        key = job.uid if ref.kind == "GPUJob" and job is not None else _text(ref)
-        return self._leader.usage.minute.objects.kept(ref.namespace, key)
+        return job.uid if job is not None else f"{ref.namespace}/{ref.kind.lower()} {ref.name}"
 
     def _job(self, ref: Ref) -> GPUJobRecord | None:
         if ref.kind == "GPUJob":
             return self._leader.state.gpujobs.get(job_key(ref.namespace, ref.name))
         return None
 
-    def _live(self, ref: Ref) -> LiveWork | None:
-        found = (work for work in self._works.values() if ref_of(work.name, work.job) == ref)
-        return next(found, None)
-
     def job(self, ref: Ref) -> JobDetail | None:
         """Of a workload."""
-        work, job = self._live(ref), self._job(ref)
+        work, job = self._works.get(self._key(ref)), self._job(ref)
         if job is None and ref.kind != "GPUJob":
             job = work.job if work is not None else self._waiting(ref)
         if job is None:
@@ -120,13 +184,8 @@ class PictureMaker:
         )
 
 
-def _text(ref: Ref) -> str:
-    """The key of who owns pods that ask by themselves; see ``WorkName``."""
-    return f"{ref.namespace}/{ref.kind.lower()} {ref.name}"
-
-
-def idle_rows(rows: tuple[JobRow, ...], at: float) -> tuple[IdleRow, ...]:
-    """Who holds GPUs and does not use them, most GPU-hours first."""
+def idle_rows(holding: Iterable[JobRow], at: float) -> tuple[IdleRow, ...]:
+    """Who of those does not use what it holds, most GPU-hours first."""
     found = [
         IdleRow(
             ref=row.ref,
@@ -137,7 +196,7 @@ def idle_rows(rows: tuple[JobRow, ...], at: float) -> tuple[IdleRow, ...]:
             gpu_hours=row.held * (at - row.idle_since) / _HOUR,
             command=give_back(row.ref.kind, row.ref.namespace, row.ref.name),
         )
-        for row in rows
-        if row.held > 0 and row.idle_since is not None
+        for row in holding
+        if row.idle_since is not None
     ]
     return tuple(sorted(found, key=lambda row: -row.gpu_hours))

@@ -1,51 +1,57 @@
 """Projects as rows."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.reading.queue import pending_by_project
-from gpu_scheduler.dashboard.rows import JobRow, NodeRow, ProjectRow, QueueRow
+from gpu_scheduler.dashboard.rows import JobRow, ProjectRow, QueueRow
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.usage.figures import GpuState, held_parts
+from gpu_scheduler.usage.figures import GpuState
+
+_DOES = GpuState.UNKNOWN, GpuState.BUSY, GpuState.IDLE
 
 
 def project_rows(
     state: ClusterState,
     plan: LastPlan,
-    nodes: Iterable[NodeRow],
-    works: Iterable[JobRow],
+    milli: Mapping[tuple[str, GpuState], int],
+    holding: Iterable[JobRow],
     queue: Iterable[QueueRow],
     borrowed_since: Callable[[str], float | None],
 ) -> tuple[ProjectRow, ...]:
-    """By name; ``borrowed_since``: since when a project borrows without a break."""
-    held = state.snapshot().allocated_milli
-    milli_in: defaultdict[str, Counter[GpuState]] = defaultdict(Counter)
-    for share in (s for node in nodes for device in node.devices for s in device.shares):
-        used = None if share.busy is None else round(share.busy * DEVICE_MILLI)
-        taken = round(share.gpus * DEVICE_MILLI)
-        for each, part in held_parts(taken, used, idle=share.idle_since is not None):
-            milli_in[share.project][each] += part
-    running = Counter(row.project for row in works if row.held > 0)
+    """By name.
+
+    Args:
+        state: the cluster.
+        plan: what the last plan said of them.
+        milli: what each holds, by what it does.
+        holding: the work that holds GPUs.
+        queue: what waits.
+        borrowed_since: since when a project borrows without a break.
+    """
+    owned = state.projects.holdings(state.ledger.held_milli)
+    running = Counter(row.project for row in holding)
     pending = pending_by_project(queue)
     found = []
     for name, record in sorted(state.projects.records.items()):
-        project, milli = record.project, held.get(name, 0)
-        over = max(0, milli - project.quota_milli)
+        project, held = record.project, owned.get(name, 0)
+        over = max(0, held - project.quota_milli)
         waiting, gpus = pending.get(str(name), (0, 0.0))
-        limit, there = project.limit_milli, milli_in[str(name)]
+        limit = project.limit_milli
+        unknown, busy, idle = (milli.get((str(name), each), 0) for each in _DOES)
         found.append(
             ProjectRow(
                 name=str(name),
                 quota=project.quota_milli / DEVICE_MILLI,
                 limit=None if limit is None else limit / DEVICE_MILLI,
                 fair_share=plan.shares_milli.get(name, 0) / DEVICE_MILLI,
-                held=milli / DEVICE_MILLI,
+                held=held / DEVICE_MILLI,
                 borrowed=over / DEVICE_MILLI,
                 borrowed_since=borrowed_since(str(name)) if over else None,
-                busy=None if there[GpuState.UNKNOWN] else there[GpuState.BUSY] / DEVICE_MILLI,
-                idle=there[GpuState.IDLE] / DEVICE_MILLI,
+                busy=None if unknown else busy / DEVICE_MILLI,
+                idle=idle / DEVICE_MILLI,
                 pending=round(gpus, 3),
                 waiting=waiting,
                 running=running[str(name)],

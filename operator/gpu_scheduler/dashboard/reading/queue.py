@@ -1,16 +1,14 @@
 """What waits, as its status says it."""
 
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 
 from gpu_scheduler.api.states import NEVER, STATES, Group
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
-from gpu_scheduler.dashboard.reading.refs import of_group
-from gpu_scheduler.dashboard.rows import JobRow, QueueRow, Ref
-from gpu_scheduler.runtime.common.last_plan import LastPlan
-from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds, job_key
+from gpu_scheduler.dashboard.rows import JobRow, QueueRow
+from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds
 
 _LAST = 1 << 30
 _MIB = 1 << 20
@@ -19,35 +17,38 @@ _MENDED = frozenset(
 ) | frozenset(map(str, NEVER))
 
 
-class QueueRows:
-    """Remembers rows from picture to picture: one whose job's row is the same stays."""
-
-    def __init__(self, state: ClusterState, plan: LastPlan) -> None:
-        """Nothing is read yet."""
-        self._state = state
-        self._plan = plan
-        self._known: dict[Ref, tuple[JobRow, QueueRow | None]] = {}
-
-    def read(self, works: Iterable[JobRow]) -> tuple[QueueRow, ...]:
-        """In the order in which each project's are served; those without a place come last."""
-        known: dict[Ref, tuple[JobRow, QueueRow | None]] = {}
-        gpujobs, rows = self._state.gpujobs, []
-        for row in works:
-            if row.phase not in ("Pending", "Running") or row.ref.kind != "GPUJob":
-                continue
-            before = self._known.get(row.ref)
-            if before is None or before[0] is not row:
-                job = gpujobs.get(job_key(row.ref.namespace, row.ref.name))
-                before = row, _of_job(row, job) if job is not None else None
-            known[row.ref] = before
-            if before[1] is not None:
-                rows.append(before[1])
-        self._known = known
-        rows += _groups(self._state, self._plan)
-        return tuple(sorted(rows, key=lambda row: (row.position or _LAST, row.since, row.ref.name)))
+Queued = tuple[tuple[int, float, str, str, str], QueueRow]
+"""With its place in the order in which each project's are served; those without one come last."""
+_PLACE, _ROW = itemgetter(0), itemgetter(1)
 
 
-def _of_job(row: JobRow, job: GPUJobRecord) -> QueueRow | None:
+def queued(row: QueueRow | None) -> Queued | None:
+    """With its place."""
+    if row is None:
+        return None
+    ref = row.ref
+    return (row.position or _LAST, row.since, ref.name, ref.namespace, ref.kind), row
+
+
+class InOrder:
+    """Remembers who was where: few are elsewhere a second later, so most of the work is done."""
+
+    def __init__(self) -> None:
+        """Nobody waits yet."""
+        self._known: list[Queued] = []
+
+    def of(self, waiting: Iterable[Queued]) -> tuple[QueueRow, ...]:
+        """By their places."""
+        now = {id(each): each for each in waiting}
+        stay = [each for each in self._known if now.pop(id(each), None) is not None]
+        self._known = sorted([*stay, *now.values()], key=_PLACE)
+        return tuple(map(_ROW, self._known))
+
+
+def queue_row(row: JobRow, job: GPUJobRecord) -> QueueRow | None:
+    """Of a GPUJob; None: it does not wait."""
+    if row.phase not in ("Pending", "Running"):
+        return None
     position = job.status.get("queuePosition")
     waits = int((job.status.get("pods") or {}).get("pending") or 0)
     if row.phase == "Running" and not (position and waits):
@@ -61,7 +62,7 @@ def _of_job(row: JobRow, job: GPUJobRecord) -> QueueRow | None:
         type=row.type,
         priority=str(job.spec.priority) if job.spec is not None else "",
         position=position if isinstance(position, int) else 0,
-        each=_amounts(role.devices) if role is not None else "",
+        each=amounts(role.devices) if role is not None else "",
         pods=pods,
         gpus=each * pods / DEVICE_MILLI,
         reason=row.reason,
@@ -71,38 +72,7 @@ def _of_job(row: JobRow, job: GPUJobRecord) -> QueueRow | None:
     )
 
 
-def _groups(state: ClusterState, plan: LastPlan) -> list[QueueRow]:
-    """Pods that ask by themselves, by who made them."""
-    verdicts = plan.verdicts()
-    found: dict[Ref, QueueRow] = {}
-    for key in state.waiting.keys():
-        group = state.groups.records.get(key)
-        job = state.waiting_job(key) if group is not None else None
-        if group is None or job is None or not job.pods:
-            continue
-        ref = of_group(state, group)
-        before = found.get(ref)
-        reason, message = verdicts.get(key, ("", ""))
-        milli = sum(pod.pod_shape.nominal_milli for pod in job.pods)
-        since = min(pod.since for pod in job.pods)
-        found[ref] = QueueRow(
-            ref=ref,
-            project=str(job.project),
-            type=str(group.spec.type) if group.spec is not None else "",
-            priority=str(job.priority),
-            position=0,
-            each=_amounts(job.pods[0].pod_shape.devices),
-            pods=len(job.pods) + (before.pods if before is not None else 0),
-            gpus=milli / DEVICE_MILLI + (before.gpus if before is not None else 0.0),
-            reason=str(reason) if before is None else before.reason,
-            message=message if before is None else before.message,
-            since=since if before is None else min(since, before.since),
-            mends=reason in NEVER,
-        )
-    return list(found.values())
-
-
-def _amounts(devices: Iterable[DeviceRequest]) -> str:
+def amounts(devices: Iterable[DeviceRequest]) -> str:
     """What a pod asks for: '0.5', '4 × 1', '8Gi'."""
     return " + ".join(
         (f"{each.count} × " if each.count > 1 else "")

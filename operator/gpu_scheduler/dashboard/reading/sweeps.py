@@ -1,6 +1,6 @@
 """Searches as rows, and what their status says of single trials."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -8,23 +8,16 @@ from pydantic import ValidationError
 from gpu_scheduler.api.sweep_status import RankedTrial, SweepStatus
 from gpu_scheduler.dashboard.picture import SweepDetail
 from gpu_scheduler.dashboard.rows import JobRow, Ranked, Step, SweepRow
-from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord, job_key
+from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 
-def sweep_rows(state: ClusterState, works: Iterable[JobRow]) -> tuple[SweepRow, ...]:
-    """In the order of ``works``."""
-    found = []
-    for row in works:
-        job = state.gpujobs.get(job_key(row.ref.namespace, row.ref.name)) if row.sweep else None
-        if job is not None and job.spec is not None and job.spec.sweep is not None:
-            found.append(_row(row, job))
-    return tuple(found)
-
-
-def _row(row: JobRow, job: GPUJobRecord) -> SweepRow:
+def sweep_row(row: JobRow, job: GPUJobRecord) -> SweepRow | None:
+    """Of a GPUJob; None: it searches for nothing."""
+    sweep = job.spec.sweep if job.spec is not None else None
+    if sweep is None:
+        return None
     status = _status(job.status)
-    objective = job.spec.sweep.objective if job.spec is not None and job.spec.sweep else None
+    objective = sweep.objective
     trials = status.trials if status is not None else row.pods
     counts = _counts(status, trials)
     return SweepRow(

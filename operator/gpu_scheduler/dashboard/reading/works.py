@@ -1,22 +1,27 @@
-"""Workloads as rows: from the status that everybody can read, and from what their GPUs do now.
+"""GPUJobs as rows: from the status that everybody can read, and from what their GPUs do now.
 
-A row is made anew where its status or its figures are another one; of ten thousand jobs few are.
+The rows of a job are made anew where what they were made of is another object; of ten thousand jobs
+few are.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import msgspec
+from msgspec.structs import replace
+
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.dashboard.reading.refs import of_group, of_job, ref_of
-from gpu_scheduler.dashboard.rows import JobRow, Phase, Ref
+from gpu_scheduler.dashboard.reading.queue import Queued, queue_row, queued
+from gpu_scheduler.dashboard.reading.refs import of_job
+from gpu_scheduler.dashboard.reading.sweeps import sweep_row
+from gpu_scheduler.dashboard.rows import JobRow, Phase, SweepRow
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.limits.in_pieces import in_pieces
-from gpu_scheduler.runtime.common.work_name import GPUJOB
+from gpu_scheduler.limits.in_pieces import in_parts
 from gpu_scheduler.runtime.usage.works import LiveWork, requested_gpus
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds, epoch_seconds
-from gpu_scheduler.state.pods.pod import Stage
+from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds
 
+_A_TURN = 100  # jobs
 _PHASES: Mapping[str, Phase] = {
     "Pending": "Pending",
     "Running": "Running",
@@ -26,7 +31,7 @@ _PHASES: Mapping[str, Phase] = {
 }
 
 
-class _Figures(NamedTuple):
+class Figures(NamedTuple):
     """What of a row its GPUs say."""
 
     held: float = 0.0
@@ -36,61 +41,106 @@ class _Figures(NamedTuple):
     advice: str = ""
 
 
-_NOTHING = _Figures()
+def figures_of(work: LiveWork | None, advice: str, idle_seconds: float, ahead: float) -> Figures:
+    """Of work that holds GPUs, or does not; for ``ahead`` see ``WorkRows``."""
+    if work is None:
+        return Figures()
+    idle, busy, since = work.idle_seconds(), work.busy(), None
+    if idle is not None and idle >= idle_seconds:
+        since = round(ahead + work.idle_since(), -1)  # agents look each ten seconds
+    return Figures(
+        work.milli / DEVICE_MILLI,
+        busy if busy is None else round(busy, 3),
+        work.summed("memory_mib"),
+        since,
+        advice,
+    )
+
+
+class RowsOfJob(msgspec.Struct, frozen=True, gc=False):
+    """All rows of one; None: it has none of that list."""
+
+    job: JobRow
+    queued: Queued | None
+    sweep: SweepRow | None
+
+
+class _Known(msgspec.Struct, frozen=True, gc=False):
+    """Rows, and what they were made of; None: it could not be made."""
+
+    uid: str
+    status: object
+    spec: object
+    work: LiveWork | None
+    advice: str
+    rows: RowsOfJob | None
 
 
 class WorkRows:
     """Remembers rows from picture to picture."""
 
-    def __init__(self, state: ClusterState, idle_seconds: float) -> None:
-        """``idle_seconds``: without a kernel after which work is idle."""
+    def __init__(self, state: ClusterState, idle_seconds: float, ahead: float) -> None:
+        """Nothing is read yet.
+
+        Args:
+            state: the cluster; whose namespaces are does not change in the life of this.
+            idle_seconds: without a kernel after which work is idle.
+            ahead: epoch seconds at monotonic 0.
+        """
         self._state = state
         self._idle_seconds = idle_seconds
-        self._rows: dict[str, tuple[object, object, JobRow]] = {}  # by uid
+        self._ahead = ahead
+        self._known: list[_Known] = []  # in the order of the state, where those that stay keep it
 
     async def read(
-        self, works: Mapping[str, LiveWork], headlines: Mapping[str, str], at: float
-    ) -> tuple[JobRow, ...]:
-        """All of them, the newest first.
+        self, works: Mapping[str, LiveWork], headlines: Mapping[str, str]
+    ) -> list[RowsOfJob]:
+        """Of all GPUJobs, in pieces.
 
         Args:
             works: what holds GPUs, by key.
             headlines: the rule of the first advice of work, by key.
-            at: epoch seconds.
         """
-        rows: dict[str, tuple[object, object, JobRow]] = {}
-        async for job in in_pieces(tuple(self._state.gpujobs.values())):
-            work = works.get(job.uid)
-            figures = self._figures(work, headlines, at)
-            known = self._rows.get(job.uid)
-            if known is None or known[0] is not job.status or known[1] != figures:
-                try:
-                    known = job.status, figures, self._row(job, figures)
-                except Exception:  # a status is what somebody wrote
-                    unexpected("dashboard", job.key)
-                    continue
-            rows[job.uid] = known
-        self._rows = rows
-        found = [row for _, _, row in rows.values()]
-        found += self._owners(works, headlines, at)
-        return tuple(sorted(found, key=lambda row: -row.created))
+        old, known = iter(self._known), list[_Known]()
+        was = next(old, None)
+        async for part in in_parts(self._state.gpujobs.values(), _A_TURN):
+            for job in part:
+                uid = job.uid
+                work = works.get(uid)
+                advice = headlines.get(uid, "") if work is not None else ""
+                while was is not None and was.uid != uid:
+                    was = next(old, None)  # it is gone
+                if was is None or was.status is not job.status or was.spec is not job.spec:
+                    now = self._made(job, work, advice)
+                elif was.work is not work or was.advice != advice:
+                    now = self._with_figures(was, work, advice)
+                else:
+                    now = was
+                known.append(now)
+        self._known = known
+        return [each.rows for each in known if each.rows is not None]
 
-    def _figures(self, work: LiveWork | None, headlines: Mapping[str, str], at: float) -> _Figures:
-        if work is None:
-            return _NOTHING
-        idle, busy = work.idle_seconds(), work.busy()
-        since = None
-        if idle is not None and idle >= self._idle_seconds:
-            since = round(at - idle, -1)  # agents look each ten seconds
-        return _Figures(
-            work.milli / DEVICE_MILLI,
-            busy if busy is None else round(busy, 3),
-            work.summed("memory_mib"),
-            since,
-            headlines.get(work.name.key, ""),
-        )
+    def _made(self, job: GPUJobRecord, work: LiveWork | None, advice: str) -> _Known:
+        rows = None
+        try:
+            row = self._row(job, self._figures(work, advice))
+            rows = RowsOfJob(row, queued(queue_row(row, job)), sweep_row(row, job))
+        except Exception:  # a status is what somebody wrote
+            unexpected("dashboard", job.key)
+        return _Known(job.uid, job.status, job.spec, work, advice, rows)
 
-    def _row(self, job: GPUJobRecord, figures: _Figures) -> JobRow:
+    def _with_figures(self, was: _Known, work: LiveWork | None, advice: str) -> _Known:
+        """Only what its GPUs say is another."""
+        rows = was.rows
+        if rows is not None:
+            row = replace(rows.job, **self._figures(work, advice)._asdict())
+            rows = RowsOfJob(row, rows.queued, rows.sweep)
+        return _Known(was.uid, was.status, was.spec, work, advice, rows)
+
+    def _figures(self, work: LiveWork | None, advice: str) -> Figures:
+        return figures_of(work, advice, self._idle_seconds, self._ahead)
+
+    def _row(self, job: GPUJobRecord, figures: Figures) -> JobRow:
         status, spec = job.status, job.spec
         pods = status.get("pods") or {}
         phase = _PHASES.get(str(status.get("phase")), "Pending")
@@ -111,64 +161,5 @@ class WorkRows:
             created=job.created_seconds,
             ended=ended or None,
             sweep=spec is not None and spec.sweep is not None,
-            **figures._asdict(),
-        )
-
-    def _owners(
-        self, works: Mapping[str, LiveWork], headlines: Mapping[str, str], at: float
-    ) -> list[JobRow]:
-        """Who owns pods that ask by themselves: what of them holds GPUs, and what waits."""
-        waiting: dict[Ref, list[GPUJobRecord]] = {}
-        for key in self._state.waiting.keys():
-            group = self._state.groups.records.get(key)
-            if group is not None:
-                waiting.setdefault(of_group(self._state, group), []).append(group)
-        holding = {
-            ref_of(work.name, work.job): work for work in works.values() if work.name.kind != GPUJOB
-        }
-        return [
-            self._owner(ref, holding.get(ref), waiting.get(ref, []), headlines, at)
-            for ref in dict.fromkeys((*holding, *waiting))
-        ]
-
-    def _owner(
-        self,
-        ref: Ref,
-        work: LiveWork | None,
-        waiting: list[GPUJobRecord],
-        headlines: Mapping[str, str],
-        at: float,
-    ) -> JobRow:
-        figures = self._figures(work, headlines, at)
-        pods = [pod for pod, _ in work.pods] if work is not None else []
-        running = sum(pod.stage is Stage.RUNNING for pod in pods)
-        asked = sum(
-            pod.pod_shape.nominal_milli
-            for group in waiting
-            if (job := self._state.waiting_job(group.key)) is not None
-            for pod in job.pods
-        )
-        created = min(
-            (each for each in (*(epoch_seconds(p.created) for p in pods),
-                               *(g.created_seconds for g in waiting)) if each),
-            default=at,
-        )  # fmt: skip
-        nodes = list(dict.fromkeys(pod.node for pod in pods))
-        more = f" +{len(nodes) - 1} more" if len(nodes) > 1 else ""
-        return JobRow(
-            ref=ref,
-            project=str(self._state.projects.owner(ref.namespace) or ""),
-            type=str(work.type) if work is not None else "",
-            phase="Running" if running else "Pending",
-            reason="",
-            message="",
-            asked=figures.held + asked / DEVICE_MILLI,
-            running=running,
-            succeeded=0,
-            pods=len(pods) + len(waiting),
-            node=f"{nodes[0]}{more}" if nodes else "",
-            created=created,
-            ended=None,
-            sweep=False,
             **figures._asdict(),
         )

@@ -1,15 +1,31 @@
-"""The cluster's figures for metrics: made when somebody asks, and shared by who asks meanwhile."""
+"""The cluster's figures for metrics: made when somebody asks, and shared by who asks meanwhile.
 
-from gpu_scheduler.limits.in_pieces import in_pieces
+What has not changed since somebody asked last is not made anew.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu_scheduler.limits.in_pieces import in_parts
 from gpu_scheduler.limits.shared_look import SharedLook
 from gpu_scheduler.runtime.common.build import CommonParts
+from gpu_scheduler.runtime.usage.held import HeldGpus, NodeHeld
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
-from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
-from gpu_scheduler.runtime.usage.works import LiveWork, gpus, live_works
-from gpu_scheduler.usage.figures import ClusterUse, GpuState, WorkUse
+from gpu_scheduler.runtime.usage.where_gpus_are import GpuStates, WhereGpusAre
+from gpu_scheduler.runtime.usage.works import LiveWork, LiveWorks, gpus
+from gpu_scheduler.usage.figures import ClusterUse, WorkUse
 
 _SECONDS = 0.5  # that a look may be old for who asks; the text of /metrics adds its own second
+_A_TURN = 100  # workloads
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Of one moment: nodes with GPUs by name, and the work that holds some by key."""
+
+    nodes: Mapping[str, NodeHeld]
+    works: Mapping[str, LiveWork]
 
 
 class ClusterUses:
@@ -21,32 +37,29 @@ class ClusterUses:
         self._seen = seen
         self._minute = minute
         clock = common.clock.monotonic
-        self.works = SharedLook(self._works, _SECONDS, clock)
-        """What holds GPUs, by key."""
+        self._nodes = HeldGpus(common.state, seen)
+        self._works = LiveWorks(common.state)
+        self._states = GpuStates(common.settings.idle_seconds)
+        self._known: dict[LiveWork, tuple[object, str, WorkUse]] = {}
+        self.holders = SharedLook(self._holders, _SECONDS, clock)
+        """What holds GPUs."""
         self.gpus = SharedLook(self._gpus, _SECONDS, clock)
         """How many GPUs are in each state."""
         self.look = SharedLook(self._look, _SECONDS, clock)
 
-    async def _works(self) -> dict[str, LiveWork]:
-        now = self._common.clock.monotonic()
-        return await live_works(self._common.state, self._seen, now)
+    async def _holders(self) -> Holders:
+        nodes = await self._nodes.read(self._common.clock.monotonic())
+        return Holders(nodes, await self._works.of(nodes.values()))
 
-    async def _gpus(self) -> dict[GpuState, float]:
-        pending = await self._common.pending()
-        return await gpus_by_state(
-            self._common.state,
-            self._seen,
-            self._common.clock.monotonic(),
-            idle_seconds=self._common.settings.idle_seconds,
-            piece_milli=pending.piece_milli,
-        )
+    async def _gpus(self) -> WhereGpusAre:
+        pending, holders = await self._common.pending(), await self.holders()
+        return await self._states.of(holders.nodes.values(), pending.piece_milli)
 
     async def _look(self) -> ClusterUse:
-        """In pieces."""
-        works = await self.works()
+        holders, where = await self.holders(), await self.gpus()
         return ClusterUse(
-            gpus=await self.gpus(),
-            work=[self._work(work) async for work in in_pieces(works.values())],
+            gpus=where.by_state,
+            work=await self._figures(holders.works),
             gpu_seconds=self._minute.gpu_seconds.held(),
             idle_gpu_seconds=self._minute.gpu_seconds.idle(),
             silent_agents=self._seen.silent_agents(),
@@ -59,12 +72,25 @@ class ClusterUses:
         ahead = clock.now() - clock.monotonic()
         return {node: ahead + at for node, at in self._seen.heard().items()}
 
-    def _work(self, work: LiveWork) -> WorkUse:
+    async def _figures(self, works: Mapping[str, LiveWork]) -> list[WorkUse]:
+        """In pieces."""
+        known: dict[LiveWork, tuple[object, str, WorkUse]] = {}
+        headlines = self._minute.headlines
+        async for part in in_parts(works.items(), _A_TURN):
+            for key, work in part:
+                before, spec, advice = self._known.get(work), work.job.spec, headlines.get(key, "")
+                if before is None or before[0] is not spec or before[1] != advice:
+                    before = spec, advice, self._figures_of(work, advice)
+                known[work] = before
+        self._known = known
+        return [figures for _, _, figures in known.values()]
+
+    def _figures_of(self, work: LiveWork, advice: str) -> WorkUse:
         cpu = work.of_containers("cpu_milli")
         return WorkUse(
             namespace=work.namespace,
             name=work.shown,
-            project=str(work.project),
+            project=work.project,
             type=str(work.type),
             gpus=gpus(work.milli),
             used=work.used(),
@@ -75,5 +101,5 @@ class ClusterUses:
             cpu_cores=None if cpu is None else cpu / 1000,
             ram_mib=work.of_containers("ram_mib"),
             idle_seconds=work.idle_seconds(),
-            advice=self._minute.headlines.get(work.name.key, ""),
+            advice=advice,
         )

@@ -17,14 +17,27 @@ _Place = tuple[str, str]  # container and device
 STALE_SECONDS = 45.0  # after which what was said is no figure of this moment
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeAnswer:
+    """What an agent said of this moment; another object each time that it says something.
+
+    Attributes:
+        at: when it was answered, monotonic seconds.
+        pods: what their shares do.
+        devices: by UUID.
+    """
+
+    at: float = float("-inf")
+    pods: Mapping[PodUID, Mapping[_Place, ShareUse]] = field(default_factory=dict)
+    devices: Mapping[str, DeviceNow] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class _NodeUse:
-    """Of a node; ``at``: when it was answered, monotonic seconds."""
+    """Of a node."""
 
     look: int = 0
-    at: float = float("-inf")
-    pods: dict[PodUID, dict[_Place, ShareUse]] = field(default_factory=dict)
-    devices: dict[str, DeviceNow] = field(default_factory=dict)  # by UUID
+    said: NodeAnswer = NodeAnswer()  # noqa: RUF009 - it never changes
     running: dict[str, Totals] = field(default_factory=dict)  # by work
     ended: dict[str, Totals] = field(default_factory=dict)  # the same
     caps_mib: dict[str, int] = field(default_factory=dict)  # the most of a work's
@@ -50,7 +63,7 @@ class SeenUse:
         known = self._nodes.setdefault(node, _NodeUse())
         if answer.look < known.look or not known.look:  # all of it was asked for
             known.ended = {}
-        before = known.pods
+        before = known.said.pods
         pods: dict[PodUID, dict[_Place, ShareUse]] = {}
         for share in answer.shares:
             uid, place = PodUID(share.pod_uid), (share.container, share.device)
@@ -61,7 +74,6 @@ class SeenUse:
                 old = before.get(uid, {}).get(place)
                 share = replace(share, windows=old.windows if old is not None else ())
             pods.setdefault(uid, {})[place] = share
-        known.pods = pods
         known.running = _by_work(pods)
         known.caps_mib |= {
             share.work: max(share.cap_mib, known.caps_mib.get(share.work, 0))
@@ -69,10 +81,9 @@ class SeenUse:
             for share in there.values()
         }
         known.ended |= {each.work: each.totals for each in answer.ended if each.work}
-        known.devices = {device.uuid: device for device in answer.devices}
+        known.said = NodeAnswer(now, pods, {device.uuid: device for device in answer.devices})
         self._index(node, known)
         known.look = answer.look
-        known.at = now
         known.silent = False
 
     def silent(self, node: str) -> None:
@@ -86,8 +97,7 @@ class SeenUse:
             return
         for work, totals in known.running.items():
             known.ended[work] = known.ended.get(work, Totals()) + totals
-        known.pods = {}
-        known.devices = {}
+        known.said = NodeAnswer()
         known.running = {}
         known.look = 0
         known.silent = False
@@ -98,26 +108,12 @@ class SeenUse:
 
     def heard(self) -> Mapping[str, float]:
         """When the agents that are there answered last, by node; monotonic seconds."""
-        return {name: node.at for name, node in self._nodes.items() if node.look}
+        return {name: node.said.at for name, node in self._nodes.items() if node.look}
 
-    def shares(self, pod: PodRecord, now: float) -> Collection[ShareUse]:
-        """Of a pod, as far as its agent was heard of late; ``now``: monotonic seconds."""
-        node = self._fresh(pod.node, now)
-        return () if node is None else node.pods.get(pod.uid, {}).values()
-
-    def device(self, node: str, uuid: str, now: float) -> DeviceNow | None:
-        """A device, as far as its agent was heard of late; ``now``: monotonic seconds."""
-        known = self._fresh(node, now)
-        return None if known is None else known.devices.get(uuid)
-
-    def answered_at(self, node: str, now: float) -> float | None:
-        """When its agent was heard last, as far as that was of late; monotonic seconds."""
-        known = self._fresh(node, now)
-        return None if known is None else known.at
-
-    def _fresh(self, node: str, now: float) -> _NodeUse | None:
+    def said(self, node: str, now: float) -> NodeAnswer | None:
+        """What its agent said last, as far as that was of late; ``now``: monotonic seconds."""
         known = self._nodes.get(node)
-        return None if known is None or now - known.at > STALE_SECONDS else known
+        return None if known is None or now - known.said.at > STALE_SECONDS else known.said
 
     def sums(self, work: str) -> Totals:
         """Of all its shares, those that run and those that have ended."""

@@ -2,101 +2,96 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.limits.in_pieces import in_pieces
-from gpu_scheduler.runtime.usage.seen import SeenUse
-from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.nodes.ledger import Charge
+from gpu_scheduler.limits.in_pieces import in_parts
+from gpu_scheduler.runtime.usage.held import NodeHeld, on_devices
+from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.usage.answer import ShareUse
 from gpu_scheduler.usage.figures import GpuState, held_parts
 
+_A_TURN = 10  # nodes
+_Milli = Counter[tuple[str, GpuState]]  # by project; what is free is nobody's
 
-async def gpus_by_state(
-    state: ClusterState, seen: SeenUse, now: float, *, idle_seconds: float, piece_milli: int
-) -> dict[GpuState, float]:
-    """GPUs in each state, in pieces: of a cluster that changes meanwhile, node by node.
 
-    Args:
-        state: the cluster.
-        seen: what shares do.
-        now: monotonic seconds.
-        idle_seconds: without a kernel after which a share is idle.
-        piece_milli: smaller free parts are pieces.
+@dataclass(frozen=True, slots=True)
+class WhereGpusAre:
+    """Of one moment.
+
+    Attributes:
+        by_state: GPUs; they add up to all there are.
+        milli: of each project, by state.
     """
-    milli: Counter[GpuState] = Counter()
-    held: dict[str, list[tuple[PodUID, Charge]]] = {}
-    async for uid, charge in in_pieces(state.ledger.charges.items()):
-        held.setdefault(charge.node, []).append((uid, charge))
-    shares = _Shares(state, seen, now)
-    async for node in in_pieces([each.name for each in state.ledger.cluster.nodes]):
-        cluster = state.ledger.cluster
-        number = state.ledger.number_of(node)
-        if number is None:
-            continue  # it is gone
-        on_it = _by_device(state, held.get(node, ()))
-        for device in range(cluster.first[number], cluster.first[number + 1]):
-            left = DEVICE_MILLI
-            for uid, amount in on_it.get(cluster.dev_id[device], ()):
-                taken = min(amount, left)  # bound by hand: more than there is
-                left -= taken
-                use = shares.of(uid, cluster.dev_id[device])
-                _add_parts(milli, use, taken, idle_seconds)
-            milli[_free(cluster, number, device, left, piece_milli)] += left
-    return {each: milli[each] / DEVICE_MILLI for each in GpuState}
+
+    by_state: dict[GpuState, float]
+    milli: Mapping[tuple[str, GpuState], int]
 
 
-class _Shares:
-    """Of pods on devices, each pod looked up once."""
+class GpuStates:
+    """Remembers nodes: one of which nothing is new is not looked at again."""
 
-    def __init__(self, state: ClusterState, seen: SeenUse, now: float) -> None:
-        self._state = state
-        self._seen = seen
-        self._now = now
-        self._known: dict[PodUID, Mapping[str, tuple[ShareUse, ...]]] = {}
+    def __init__(self, idle_seconds: float) -> None:
+        """``idle_seconds``: without a kernel after which a share is idle."""
+        self._idle_seconds = idle_seconds
+        self._known: dict[NodeHeld, _Milli] = {}
+        self._piece_milli = 0
 
-    def of(self, uid: PodUID, device: str) -> tuple[ShareUse, ...]:
-        found = self._known.get(uid)
-        if found is None:
-            by_device: dict[str, tuple[ShareUse, ...]] = {}
-            pod = self._state.pods.known.get(uid)
-            for share in self._seen.shares(pod, self._now) if pod is not None else ():
-                by_device[share.device] = (*by_device.get(share.device, ()), share)
-            found = self._known[uid] = by_device
-        return found.get(device, ())
+    async def of(self, nodes: Iterable[NodeHeld], piece_milli: int) -> WhereGpusAre:
+        """In pieces; ``piece_milli``: smaller free parts are pieces."""
+        if piece_milli != self._piece_milli:
+            self._piece_milli, self._known = piece_milli, {}
+        known: dict[NodeHeld, _Milli] = {}
+        whole: _Milli = Counter()
+        async for part in in_parts(nodes, _A_TURN):
+            for node in part:
+                milli = self._known.get(node)
+                if milli is None:
+                    milli = _of_node(node, self._idle_seconds, piece_milli)
+                known[node] = milli
+                for key, each in milli.items():
+                    whole[key] += each
+        self._known = known
+        sums = dict.fromkeys(GpuState, 0)
+        for (_, state), each in whole.items():
+            sums[state] += each
+        return WhereGpusAre({each: sums[each] / DEVICE_MILLI for each in GpuState}, whole)
 
 
-def _by_device(
-    state: ClusterState, charges: Iterable[tuple[PodUID, Charge]]
-) -> dict[str, list[tuple[PodUID, int]]]:
-    """Who holds how much of each device of a node."""
-    found: dict[str, list[tuple[PodUID, int]]] = {}
-    for uid, charge in charges:
-        for grant in state.ledger.resolved(charge.node, charge.grants):
-            found.setdefault(grant.device, []).append((uid, grant.milli))
-    return found
+def _of_node(node: NodeHeld, idle_seconds: float, piece_milli: int) -> _Milli:
+    milli: _Milli = Counter()
+    if node.info is None:
+        return milli
+    there = on_devices(node.pods)
+    for device in node.devices:
+        left = DEVICE_MILLI
+        for held, amount, _ in there.get(device.id, ()):
+            taken = min(amount, left)  # bound by hand: more than there is
+            left -= taken
+            uses = [use for use in held.uses if use.device == device.id]
+            for state, part in _parts(uses, taken, idle_seconds):
+                milli[held.project, state] += part
+        milli["", _free(node.info, device, left, piece_milli)] += left
+    return milli
 
 
-def _add_parts(
-    to: Counter[GpuState], uses: tuple[ShareUse, ...], milli: int, idle_seconds: float
-) -> None:
+def _parts(
+    uses: list[ShareUse], milli: int, idle_seconds: float
+) -> tuple[tuple[GpuState, int], ...]:
     """What a held part does; several containers of a pod share it."""
     busy = [use.busy for use in uses]
     idle = [use.idle_seconds for use in uses]
     known = bool(uses) and None not in busy and None not in idle
     used = round(DEVICE_MILLI * sum(each or 0.0 for each in busy)) if known else None
     for_long = known and min(each or 0 for each in idle) >= idle_seconds
-    for state, part in held_parts(milli, used, idle=for_long):
-        to[state] += part
+    return held_parts(milli, used, idle=for_long)
 
 
-def _free(cluster: Cluster, node: int, device: int, milli: int, piece_milli: int) -> GpuState:
-    info = cluster.nodes[node]
+def _free(info: NodeInfo, device: NodeDevice, milli: int, piece_milli: int) -> GpuState:
     if info.foreign:
         return GpuState.NEIGHBOURS
-    if info.unschedulable or not cluster.dev_healthy[device]:
+    if info.unschedulable or device.trouble:
         return GpuState.CLOSED
     if milli < piece_milli:
         return GpuState.FREE_IN_PIECES

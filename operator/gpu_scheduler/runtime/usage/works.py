@@ -1,12 +1,14 @@
 """The work that holds GPUs now, each with its pods and what they were seen doing."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Collection, Iterable
 
-from gpu_scheduler.core.model.request import ProjectName
+import msgspec
+
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.limits.in_pieces import in_pieces
-from gpu_scheduler.runtime.common.work_name import GPUJOB, WorkName, work_of
+from gpu_scheduler.limits.in_pieces import in_parts
+from gpu_scheduler.runtime.common.work_name import GPUJOB, WorkName
+from gpu_scheduler.runtime.usage.held import Held, HeldGpus, NodeHeld
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -14,28 +16,33 @@ from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.advice.work import WorkType
 from gpu_scheduler.usage.answer import ShareUse
 
+_A_TURN = 500  # workloads
 _SERVICES = frozenset({"deployment", "statefulset", "daemonset", "replicaset"})
 
 
-@dataclass(slots=True)
-class LiveWork:
-    """A workload that holds GPUs.
+class LiveWork(msgspec.Struct, frozen=True, eq=False, gc=False):
+    """A workload that holds GPUs; another object as soon as anything of it is another one.
 
     Attributes:
         name: by which it is known.
         job: the GPUJob, or the record of its group.
-        project: that is charged; empty: none.
-        pods: those that hold GPUs, with what each was seen doing; nothing where it was not.
+        held: what each pod of it holds on each node.
+        pods: these, with what each was seen doing; nothing where it was not.
         shares: of all of them.
         milli: that they hold.
     """
 
     name: WorkName
     job: GPUJobRecord
-    project: ProjectName | str
-    pods: list[tuple[PodRecord, tuple[ShareUse, ...]]] = field(default_factory=list)
-    shares: list[ShareUse] = field(default_factory=list)
-    milli: int = 0
+    held: list[Held]
+    pods: list[tuple[PodRecord, tuple[ShareUse, ...]]]
+    shares: list[ShareUse]
+    milli: int
+
+    @property
+    def project(self) -> str:
+        """Who is charged; empty: nobody."""
+        return self.held[0].project
 
     @property
     def namespace(self) -> str:
@@ -73,6 +80,12 @@ class LiveWork:
         known = [share.idle_seconds for share in self.shares]
         return min((each or 0 for each in known), default=None) if None not in known else None
 
+    def idle_since(self) -> float:
+        """When its last kernel was, monotonic seconds, where that is known of all."""
+        return max(
+            held.answered - (use.idle_seconds or 0) for held in self.held for use in held.uses
+        )
+
     def summed(self, name: str) -> float | None:
         """A figure of its shares, in all; None: not known of one."""
         return sum_of(self.shares, name)
@@ -83,26 +96,47 @@ class LiveWork:
         return sum(each.values()) if each and None not in each.values() else None
 
 
+class LiveWorks:
+    """Remembers: work of which nothing is new stays the same object."""
+
+    def __init__(self, state: ClusterState) -> None:
+        """Nothing is known yet."""
+        self._state = state
+        self._known: dict[str, LiveWork] = {}
+
+    async def of(self, nodes: Iterable[NodeHeld]) -> dict[str, LiveWork]:
+        """All work that holds something on these nodes, by key. In pieces."""
+        by_work = defaultdict[str, list[Held]](list)
+        for node in nodes:
+            for held in node.pods:
+                if held.name is not None and held.milli:
+                    by_work[held.name.key].append(held)
+        found: dict[str, LiveWork] = {}
+        gpujobs, groups = self._state.gpujobs, self._state.groups.records
+        async for part in in_parts(by_work.items(), _A_TURN):
+            for key, pods in part:
+                of, known = pods[0].job, self._known.get(key)
+                job = gpujobs.get(of) or groups.get(of)
+                if job is None:
+                    continue  # it has just gone
+                if known is None or known.job is not job or known.held != pods:
+                    known = _live_work(job, pods)
+                found[key] = known
+        self._known = found
+        return found
+
+
+def _live_work(job: GPUJobRecord, held: list[Held]) -> LiveWork:
+    name = held[0].name
+    assert name is not None
+    pods = [(each.pod, each.uses) for each in held if each.pod is not None]
+    shares = [use for each in held for use in each.uses]
+    return LiveWork(name, job, held, pods, shares, sum(each.milli for each in held))
+
+
 async def live_works(state: ClusterState, seen: SeenUse, now: float) -> dict[str, LiveWork]:
     """All of it by key; ``now``: monotonic seconds."""
-    found: dict[str, LiveWork] = {}
-    async for uid, charge in in_pieces(state.ledger.charges.items()):
-        pod = state.pods.known.get(uid)
-        if not charge.milli or pod is None:
-            continue
-        named = work_of(state, pod)
-        if named is None:
-            continue
-        name, job = named
-        work = found.get(name.key)
-        if work is None:
-            project = state.projects.owner(pod.namespace) or ""
-            work = found[name.key] = LiveWork(name, job, project)
-        shares = tuple(seen.shares(pod, now))
-        work.pods.append((pod, shares))
-        work.shares += shares
-        work.milli += charge.milli
-    return found
+    return await LiveWorks(state).of((await HeldGpus(state, seen).read(now)).values())
 
 
 def type_of(name: WorkName, job: GPUJobRecord) -> WorkType:

@@ -31,7 +31,8 @@ class OwnerStore(ABC, Generic[Name, Record]):
         self.records: dict[Name, Record] = {}
         self.statuses: dict[Name, Mapping[str, Any]] = {}  # as the API server last showed them
         self.touched: set[Name] = set()  # whose status may be another one
-        self._owner: dict[str, Name] = {}
+        self.owners: Mapping[str, Name] = {}
+        """Whose each name is; another object as soon as one is another's."""
 
     def put(self, record: Record) -> bool:
         """Add or replace an object; False when nothing changed."""
@@ -76,13 +77,13 @@ class OwnerStore(ABC, Generic[Name, Record]):
 
     def owner(self, claimed: str) -> Name | None:
         """Whose a name is."""
-        return self._owner.get(claimed)
+        return self.owners.get(claimed)
 
     def conflicts(self, name: Name) -> tuple[Claim, ...]:
         """What the object claims in vain."""
         record = self.records.get(name)
         claimed = () if record is None else self._claims(record)[2]
-        owners = ((each, self._owner[each]) for each in claimed)
+        owners = ((each, self.owners[each]) for each in claimed)
         return tuple(Claim(each, owner) for each, owner in owners if owner != name)
 
     def in_order(self) -> list[Record]:
@@ -90,10 +91,12 @@ class OwnerStore(ABC, Generic[Name, Record]):
         return sorted(self.records.values(), key=lambda record: self._claims(record)[:2])
 
     def _settle(self) -> None:
-        self._owner = {}
+        owners: dict[str, Name] = {}
         for _, name, claimed in map(self._claims, self.in_order()):
             for each in claimed:
-                self._owner.setdefault(each, name)
+                owners.setdefault(each, name)
+        if owners != self.owners:
+            self.owners = owners
 
     @abstractmethod
     def _claims(self, record: Record) -> tuple[str, Name, Iterable[str]]:

@@ -102,10 +102,10 @@ class ClassStore(OwnerStore[str, ClassRecord]):
         return spec.model_copy(update=update | models)
 
     def _unknown(self, shape: str) -> str:
-        if not self._owner:
+        if not self.owners:
             there = "there is no GPUClass with shapes"
         else:
-            there = f"there are {names(sorted(self._owner))}"
+            there = f"there are {names(sorted(self.owners))}"
         return (
             f"spec.shape: no GPUClass has a shape {shape}; {there}. See kubectl get gpuclasses, or "
             "ask by gpu and gpuModels"

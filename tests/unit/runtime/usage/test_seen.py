@@ -25,7 +25,8 @@ class Stage:
         return record.uid
 
     def shares(self, uid: PodUID, now: float = 0.0) -> list[ShareUse]:
-        return list(self.seen.shares(self.state.pods.known[uid], now))
+        said = self.seen.said(self.state.pods.known[uid].node, now)
+        return list(said.pods.get(uid, {}).values()) if said is not None else []
 
 
 def share(uid: PodUID, **more: object) -> ShareUse:

@@ -6,8 +6,9 @@ import pytest
 from tests.unit.runtime.usage.random_cluster import random_cluster
 from tests.unit.state.builders import half, make_node, make_pod
 
+from gpu_scheduler.runtime.usage.held import HeldGpus
 from gpu_scheduler.runtime.usage.seen import SeenUse
-from gpu_scheduler.runtime.usage.where_gpus_are import gpus_by_state
+from gpu_scheduler.runtime.usage.where_gpus_are import GpuStates
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.usage.answer import AgentUsage, ShareUse
 from gpu_scheduler.usage.figures import GpuState
@@ -16,7 +17,8 @@ IDLE_SECONDS = 3600
 
 
 async def states(state: ClusterState, seen: SeenUse) -> dict[GpuState, float]:
-    return await gpus_by_state(state, seen, 0.0, idle_seconds=IDLE_SECONDS, piece_milli=500)
+    held = (await HeldGpus(state, seen).read(0.0)).values()
+    return (await GpuStates(IDLE_SECONDS).of(held, piece_milli=500)).by_state
 
 
 async def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:

@@ -107,7 +107,7 @@ def figures(
 ) -> Mapping[str, Figures]:
     """In GPUs, of the cluster and of each project; None: not known."""
     found: dict[str, dict[str, float | None]] = {}
-    held = state.snapshot().allocated_milli
+    held = state.projects.holdings(state.ledger.held_milli)
     for name, record in state.projects.records.items():
         milli = held.get(name, 0)
         found[str(name)] = {
