@@ -1,8 +1,10 @@
 """The dashboard of the demo: built beside everything else, installed, and opened.
 
 Nobody waits for it who does not want it: where its front end is built, the chart is installed with
-it at once; else without it, and changed when all else has been shown. No way to it stays open
-behind the demo: a port that is forwarded belongs to who looks, and ends with Ctrl-C.
+it at once; else without it, and changed when all else has been shown. An image keeps disks and
+processors busy, so that with the front end is built beside what comes after the first picture. No
+way to it stays open behind the demo: a port that is forwarded belongs to who looks, and ends with
+Ctrl-C.
 """
 
 import json
@@ -10,6 +12,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from pathlib import Path
+from threading import Event
 
 from cluster import ClusterError, Running
 from cluster.ports import BLOCK
@@ -41,9 +44,20 @@ class Dashboard:
     def __init__(self, beside: Executor) -> None:
         """Everything is being built from now on."""
         self.at_once = False
+        self._wanted = True
+        self._pictured = Event()
         self._front_end = beside.submit(front_end.build)
         self.images = beside.submit(self._first)
         self._more = beside.submit(self._later)
+
+    def go_on(self) -> None:
+        """All that comes first has been shown."""
+        self._pictured.set()
+
+    def give_up(self) -> None:
+        """Nobody will ask for more."""
+        self._wanted = False
+        self._pictured.set()
 
     def install(self, running: Running, archives: Sequence[Path]) -> bool:
         """The chart with the images that were first; False when just that was there."""
@@ -53,6 +67,7 @@ class Dashboard:
 
     def add(self, running: Running) -> str:
         """Have the dashboard in the release; why that is not possible, else empty."""
+        self.go_on()
         if self.at_once:
             return ""
         with step("the dashboard's front end, and an image with it, built meanwhile") as said:
@@ -79,9 +94,8 @@ class Dashboard:
             return (), str(error)
 
     def _later(self) -> tuple[Path, ...]:
-        """Not before the others: only one image is built at a time."""
-        self.images.result()
-        if self.at_once or self._front_end.result():
+        self._pictured.wait()
+        if self.at_once or not self._wanted or self._front_end.result():
             return ()
         front_end.give_way()
         return install.build_images(dashboard=True)

@@ -44,20 +44,22 @@ def prepare(beside: Executor) -> Prepared:
     Raises:
         ClusterError: a part could not be built or did not start.
     """
-    if service_address.why_no_real_node() is None:
-        prepared = _with_operator(beside)
-    else:
-        prepared = Prepared(_on_fake_nodes(), None)
-    install.command(prepared.running)
-    with step("project team-a: 4 GPUs guaranteed, at most 8"):
-        prepared.running.kubectl("apply", "-f", str(PROJECT))
-    return prepared
-
-
-def _with_operator(beside: Executor) -> Prepared:
-    """A real node, the chart on it, and fake servers beside it."""
     # Images wait for network and disk much of their time, and the cluster for its parts.
-    dashboard = Dashboard(beside)
+    dashboard = Dashboard(beside) if service_address.why_no_real_node() is None else None
+    try:
+        running = _with_operator(beside, dashboard) if dashboard else _on_fake_nodes()
+        install.command(running)
+        with step("project team-a: 4 GPUs guaranteed, at most 8"):
+            running.kubectl("apply", "-f", str(PROJECT))
+    except BaseException:
+        if dashboard:
+            dashboard.give_up()
+        raise
+    return Prepared(running, dashboard)
+
+
+def _with_operator(beside: Executor, dashboard: Dashboard) -> Running:
+    """A real node, the chart on it, and fake servers beside it."""
     parts = [beside.submit(part) for part in real_node.PARTS]
     with step(PROGRAMS):
         build.ensure(("core", "node"))
@@ -79,7 +81,7 @@ def _with_operator(beside: Executor) -> Prepared:
     with step("helm install gpu-scheduler") as said:
         fresh = dashboard.install(running, archives)
         said.append("2 replicas, 1 agent" if fresh else "ready since the last run")
-    return Prepared(running, dashboard)
+    return running
 
 
 def _on_fake_nodes() -> Running:

@@ -31,7 +31,12 @@ def tell() -> None:
     before = time.time() - started
     print(paint("GPU scheduler: two jobs share one GPU, on a Kubernetes of this machine", BOLD))
     with ThreadPoolExecutor(max_workers=8) as beside:
-        _tell(prepare(beside), before, started)
+        prepared = prepare(beside)
+        try:
+            _tell(prepared, before, started)
+        finally:
+            if prepared.dashboard:
+                prepared.dashboard.give_up()
 
 
 def _tell(prepared: Prepared, before: float, started: float) -> None:
@@ -60,6 +65,8 @@ def _tell(prepared: Prepared, before: float, started: float) -> None:
         )
     _show_gpus(seen)
     picture = time.time() - started
+    if prepared.dashboard:
+        prepared.dashboard.go_on()
     _show_caps(running, seen)
     _show_waiting(seen)
     heading("hpo1: four trials, two at a time")

@@ -1,8 +1,7 @@
 """The demo goes on without its dashboard, says what it lacks, and is not held up by it."""
 
 import subprocess
-from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +10,6 @@ import pytest
 from cluster import ClusterError
 from demo import dashboard, front_end, install
 from demo.dashboard import Dashboard
-
-
-class Inline(Executor):
-    """Does at once what it is given."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        try:
-            done.set_result(fn(*args, **kwargs))
-        except ClusterError as error:
-            done.set_exception(error)
-        return done
 
 
 class Cluster:
@@ -56,19 +43,20 @@ def front(monkeypatch: pytest.MonkeyPatch, *, why: str = "", there: bool) -> Non
     monkeypatch.setattr(front_end, "is_there", lambda _: there)
 
 
-def told(beside: Executor) -> str:
+def told() -> str:
     """The story, as far as the dashboard goes."""
     cluster: Any = Cluster()
-    found = Dashboard(beside)
-    found.install(cluster, found.images.result())
-    return found.add(cluster)
+    with ThreadPoolExecutor() as beside:
+        found = Dashboard(beside)
+        found.install(cluster, found.images.result())
+        return found.add(cluster)
 
 
 def test_where_it_is_built_already_it_is_installed_at_once(
     monkeypatch: pytest.MonkeyPatch, made: list[Any]
 ) -> None:
     front(monkeypatch, there=True)
-    assert told(Inline()) == ""
+    assert told() == ""
     assert made == ["with", ("with", True)]
 
 
@@ -76,15 +64,15 @@ def test_where_it_takes_time_all_else_comes_first(
     monkeypatch: pytest.MonkeyPatch, made: list[Any]
 ) -> None:
     front(monkeypatch, there=False)
-    assert told(Inline()) == ""
-    assert made == ["without", "with", ("without", False), ("with", True)]
+    assert told() == ""
+    assert made == ["without", ("without", False), "with", ("with", True)]
 
 
 def test_where_it_cannot_be_built_all_is_as_without_and_the_reason_is_said(
     monkeypatch: pytest.MonkeyPatch, made: list[Any]
 ) -> None:
     front(monkeypatch, why="Node.js is needed", there=False)
-    assert told(Inline()) == "Node.js is needed"
+    assert told() == "Node.js is needed"
     assert made == ["without", ("without", False)]
 
 
@@ -100,7 +88,7 @@ def test_an_image_that_cannot_be_built_is_a_reason_too(
         return build()
 
     monkeypatch.setattr(install, "build_images", failing)
-    assert told(Inline()) == "buildah failed"
+    assert told() == "buildah failed"
 
 
 @pytest.mark.parametrize(
@@ -143,3 +131,14 @@ def test_whether_it_is_served_says_the_release(ports: str, served: bool) -> None
 
     running: Any = Release()
     assert dashboard.is_served(running) is served
+
+
+def test_a_story_that_ends_early_builds_nothing_more(
+    monkeypatch: pytest.MonkeyPatch, made: list[Any]
+) -> None:
+    front(monkeypatch, there=False)
+    with ThreadPoolExecutor() as beside:
+        found = Dashboard(beside)
+        found.images.result()
+        found.give_up()
+    assert made == ["without"]
