@@ -34,6 +34,10 @@ tools: setup ## Fetch Kubernetes, helm and the rest, or build them from source, 
 demo: setup ## A cluster, the operator, and two jobs on one GPU, shown as bars
 	@STARTED=$(STARTED) $(PYTHON) -m demo
 
+.PHONY: demo-dashboard
+demo-dashboard: setup ## The demo's dashboard in a browser, until Ctrl-C (OPTIONS=--no-browser, --print-token)
+	@$(PYTHON) -m demo dashboard $(OPTIONS)
+
 .PHONY: down
 down: setup ## Stop the demo's cluster and clean up after it
 	@$(PYTHON) -m demo down

@@ -153,6 +153,7 @@ def _reserve(settings: Settings) -> State:
         first_port=first,
         ports=block,
         real_node=settings.real_node,
+        gpus=settings.gpus,
         owner=None if settings.owner is None else process.running(settings.owner),
     )
 

@@ -1,4 +1,6 @@
-"""The two pretend A100s of the real node: labels, driver, and what a container sees of them.
+"""The pretend A100s of the real node: labels, driver, and what a container sees of them.
+
+Two, unless a cluster's settings ask for more.
 
 NVIDIA's container runtime reads the CDI specification and edits a container for exactly the
 devices in its NVIDIA_VISIBLE_DEVICES. Each device's edits can be told apart (an environment
@@ -35,10 +37,15 @@ class PretendGPU:
     compute_capability: str = "8.0"
 
 
-GPUS = (
-    PretendGPU(0, "GPU-11111111-1111-4111-8111-111111111111"),
-    PretendGPU(1, "GPU-22222222-2222-4222-8222-222222222222"),
-)
+def pretended(count: int) -> tuple[PretendGPU, ...]:
+    """So many devices that are alike; a UUID repeats one digit, so that people can tell them."""
+    return tuple(
+        PretendGPU(index, f"GPU-{d * 8}-{d * 4}-4{d * 3}-8{d * 3}-{d * 12}")
+        for index, d in enumerate(str(number) for number in range(1, count + 1))
+    )
+
+
+GPUS = pretended(2)
 
 
 def node_labels(gpus: Sequence[PretendGPU] = GPUS) -> dict[str, str]:

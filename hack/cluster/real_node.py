@@ -1,4 +1,4 @@
-"""The real node of a local cluster: this machine's kubelet and containerd, two pretend A100s.
+"""The real node of a local cluster: this machine's kubelet and containerd, pretended A100s.
 
 Needs root on Linux; a
 machine holds one real node at a time. Whatever ``start`` puts on the machine ``stop`` takes away,
@@ -178,8 +178,11 @@ def _begin(running: Running, layout: NodeLayout) -> None:
     node_cgroups.create()
     node_network.write_cni(layout)
     pretended = FakeDriver(fake_driver.binaries(), layout.fakegpu)
-    pretended.configure(node_gpus.driver_configuration(context_mib=fake_driver.CONTEXT_MIB))
-    node_gpus.write_cdi(layout.cdi, driver=pretended)
+    gpus = node_gpus.pretended(running.state.gpus)
+    pretended.configure(
+        node_gpus.driver_configuration(context_mib=fake_driver.CONTEXT_MIB, gpus=gpus)
+    )
+    node_gpus.write_cdi(layout.cdi, driver=pretended, gpus=gpus)
     node_containerd.write_configuration(
         layout,
         nvidia_container_runtime=running.binary("nvidia-container-runtime"),
@@ -196,7 +199,7 @@ def _join(running: Running, layout: NodeLayout) -> None:
         layout,
         kubelet=running.binary("kubelet"),
         kubeconfig=kubeconfig_file(running.folder, "kubelet"),
-        labels=node_gpus.node_labels(),
+        labels=node_gpus.node_labels(node_gpus.pretended(running.state.gpus)),
         mark=running.folder,
     )
     running.kubectl("apply", "-f", "-", input=json.dumps(RUNTIME_CLASS))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from cluster.errors import ClusterError
 
+MOST_GPUS = 9  # a digit each, which their UUIDs repeat
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
@@ -29,6 +30,7 @@ class Settings:
         qps: requests per second (and burst) that kube-controller-manager and kube-scheduler
             allow themselves; None leaves their defaults of 20 and 50.
         real_node: also one real node, which takes port 443 of the machine.
+        gpus: how many pretended GPUs the real node has.
         audit: the API server writes one line per request to `logs/audit.log`.
         feature_gates: `Name=true` or `Name=false`, for every part of the control plane.
         node_grace_seconds: how long a node may be silent before it counts as NotReady.
@@ -42,6 +44,7 @@ class Settings:
     crds: tuple[Path, ...] = ()
     qps: int | None = None
     real_node: bool = False
+    gpus: int = 2
     audit: bool = False
     feature_gates: tuple[str, ...] = ()
     node_grace_seconds: int = 120
@@ -55,6 +58,8 @@ class Settings:
             )
         if self.qps is not None and self.qps < 1:
             raise ClusterError(f"qps {self.qps}: at least 1, or left out for the defaults")
+        if not 1 <= self.gpus <= MOST_GPUS:
+            raise ClusterError(f"gpus {self.gpus}: 1 to {MOST_GPUS}")
         for what, paths in (("nodes", self.nodes), ("crds", self.crds)):
             for path in paths:
                 if not path.is_file():
@@ -68,6 +73,6 @@ class Settings:
         ]
         asked = [
             self.name, contents, self.qps, self.real_node, self.audit,
-            list(self.feature_gates), self.node_grace_seconds, self.port,
+            list(self.feature_gates), self.node_grace_seconds, self.port, self.gpus,
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]

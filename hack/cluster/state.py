@@ -34,6 +34,7 @@ class State:
     first_port: int
     ports: Ports
     real_node: bool = False
+    gpus: int = 2
     ready: bool = False
     owner: Process | None = None
     services: dict[str, Service] = field(default_factory=dict)

@@ -5,12 +5,14 @@ tolerate it land there: everything else runs for real. Without a real node there
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Executor, wait
+from dataclasses import dataclass
 from pathlib import Path
 
 from cluster import Running, Settings, build, nodes, real_node, service_address, up
 from cluster.api_client import Object
-from demo import install
+from demo import install, living, names
+from demo.dashboard import Dashboard
 from demo.terminal import DIM, paint, step
 
 NAME = "demo"
@@ -19,47 +21,65 @@ SERVERS = ROOT / "tests" / "fixtures" / "clusters" / "dell-saas.yaml"
 PROJECT = ROOT / "examples" / "project.yaml"
 TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 FAKE_LABEL = {"type": "kwok"}
-REAL = "node real-0 is this machine: real containers; only its two A100s are pretend ones"
+GPUS = 6  # of the real node: room for two jobs on one, a search, and the jobs that stay
+SERVER_GPUS = 2  # of a fake one
+REAL = f"node real-0 is this machine: real containers; only its {GPUS} A100s are pretend ones"
 PROGRAMS = "programs: Kubernetes, etcd, helm and the rest"
 
 
-def prepare() -> Running:
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A cluster with everything that jobs need; ``dashboard``: None where no pod can serve it."""
+
+    running: Running
+    dashboard: Dashboard | None
+
+
+def prepare(beside: Executor) -> Prepared:
     """Everything that jobs need; what is there already is kept.
+
+    Args:
+        beside: where images are built meanwhile; those of the dashboard also after the return.
 
     Raises:
         ClusterError: a part could not be built or did not start.
     """
-    real = service_address.why_no_real_node() is None
-    running = _with_operator() if real else _on_fake_nodes()
-    install.command(running)
-    with step("project team-a: 4 GPUs guaranteed, at most 8"):
-        running.kubectl("apply", "-f", str(PROJECT))
-    return running
-
-
-def _with_operator() -> Running:
-    """A real node, the chart on it, and fake servers beside it."""
     # Images wait for network and disk much of their time, and the cluster for its parts.
-    with ThreadPoolExecutor() as beside:
-        built = beside.submit(install.build_images)
-        parts = [beside.submit(part) for part in real_node.PARTS]
-        with step(PROGRAMS):
-            build.ensure(("core", "node"))
-        with step("cluster: control plane, kubelet, containerd, NVIDIA's runtime"):
-            for part in parts:
-                part.result()
-            ready, _ = wait([built], timeout=1)  # since the last run
-            archives = built.result() if ready else ()
-            running = up(Settings(name=NAME, real_node=True), archives=archives)
-        print(paint(f"  {REAL}", DIM))
-        with step("four fake servers of two A100s each beside it"):
-            running.add_nodes(_servers(tainted=True))
-        with step("images of operator and agent, built from operator/Dockerfile meanwhile"):
-            archives = built.result()
+    dashboard = Dashboard(beside) if service_address.why_no_real_node() is None else None
+    try:
+        running = _with_operator(beside, dashboard) if dashboard else _on_fake_nodes()
+        install.command(running)
+        with step("project team-a: 4 GPUs guaranteed, at most 8"):
+            running.kubectl("apply", "-f", str(PROJECT))
+    except BaseException:
+        if dashboard:
+            dashboard.give_up()
+        raise
+    return Prepared(running, dashboard)
+
+
+def _with_operator(beside: Executor, dashboard: Dashboard) -> Running:
+    """A real node, the chart on it, and fake servers beside it."""
+    parts = [beside.submit(part) for part in real_node.PARTS]
+    with step(PROGRAMS):
+        build.ensure(("core", "node"))
+    with step("cluster: control plane, kubelet, containerd, NVIDIA's runtime"):
+        for part in parts:
+            part.result()
+        ready, _ = wait([dashboard.images], timeout=1)  # since the last run
+        archives = dashboard.images.result() if ready else ()
+        running = up(Settings(name=NAME, real_node=True, gpus=GPUS), archives=archives)
+    names.start(running)
+    beside.submit(living.clear, running)
+    print(paint(f"  {REAL}", DIM))
+    with step("four fake servers of two A100s each beside it"):
+        running.add_nodes(_servers(tainted=True))
+    with step("images of operator and agent, built from operator/Dockerfile meanwhile"):
+        archives = dashboard.images.result()
     with step("the real node takes them"):
-        image = install.give_images(running, archives)
+        install.give_images(running, archives)
     with step("helm install gpu-scheduler") as said:
-        fresh = install.chart(running, image=image)
+        fresh = dashboard.install(running, archives)
         said.append("2 replicas, 1 agent" if fresh else "ready since the last run")
     return running
 

@@ -24,10 +24,15 @@ READY_SECONDS = 180
 HOST_OPERATOR = "operator"
 
 
-def build_images() -> tuple[Path, ...]:
-    """Both images as archives; what was built before of the same sources is kept."""
+def build_images(*, dashboard: bool = False) -> tuple[Path, ...]:
+    """Both images as archives; what was built before of the same sources is kept.
+
+    Args:
+        dashboard: the operator's has the front end, which is built.
+    """
     tag = f"{REPOSITORY}:{TAG}"
-    names = {"operator": tag, "agent": images_operator.agent_tag(tag)}
+    operator = {"operator-dashboard": dashboard_image()} if dashboard else {"operator": tag}
+    names = {**operator, "agent": images_operator.agent_tag(tag)}
     return tuple(
         images_operator.build_image(target, name, compiled_here=True)
         for target, name in names.items()
@@ -42,6 +47,11 @@ def give_images(running: Running, archives: Iterable[Path]) -> str:
 def images(running: Running) -> str:
     """``build_images`` and ``give_images``."""
     return give_images(running, build_images())
+
+
+def dashboard_image() -> str:
+    """The name of the operator's image with the front end, as the chart has it."""
+    return images_operator.dashboard_tag(f"{REPOSITORY}:{TAG}")
 
 
 def build_tpe_image() -> Path:
@@ -140,8 +150,8 @@ PROGRAMS = {
 }
 
 
-def command(running: Running) -> None:
-    """Put `kubectl gpu` of this checkout where the cluster's shell finds its programs."""
+def command(running: Running) -> Path:
+    """Put `kubectl gpu` of this checkout where the cluster's shell finds programs; that folder."""
     folder = running.link_programs()
     source, python = shlex.quote(str(ROOT / "operator")), shlex.quote(sys.executable)
     for name, function in PROGRAMS.items():
@@ -149,6 +159,7 @@ def command(running: Running) -> None:
         run = f"{python} -c 'from gpu_scheduler.main import {function}; {function}()' \"$@\""
         path.write_text(f"#!/bin/sh\nPYTHONPATH={source} exec {run}\n")
         path.chmod(0o755)
+    return folder
 
 
 def _ready(running: Running, *, seconds: int) -> bool:

@@ -1,6 +1,6 @@
 """The demo's jobs, which are files in examples/ as they stand, and their submission.
 
-frac05 and frac03 are there for everybody. hpo1 is not run as it is, since a machine with two
+frac05 and frac03 are there for everybody. hpo1 is not run as it is, since a machine with few
 pretend GPUs cannot hold it beside them: examples/demo has it for fake servers, and for real
 containers with half a GPU per trial. So what is tried of examples/ afterwards meets nothing of its
 name.
@@ -33,12 +33,13 @@ def name_of(example: str) -> str:
     return example.rpartition("/")[2]
 
 
-def whole_server(node: str) -> Json:
-    """The job that wants both GPUs of the node that frac05 and frac03 share.
+def whole_server(node: str, gpus: int) -> Json:
+    """The job that wants all GPUs of the node on which frac05 and frac03 are.
 
     Without a real node that is one of the fake servers, and which, nobody knows before.
     """
     job = example(WAITING)
+    job["spec"]["gpu"] = gpus
     job["spec"]["template"]["spec"]["nodeSelector"]["kubernetes.io/hostname"] = node
     return job
 

@@ -2,10 +2,11 @@
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from cluster import ClusterError, Running
-from demo import bars, jobs
-from demo.environment import NAME, prepare
+from demo import bars, dashboard, jobs, living
+from demo.environment import GPUS, NAME, SERVER_GPUS, Prepared, prepare
 from demo.observer import JOBS, Observer
 from demo.terminal import BOLD, DIM, heading, paint, step, taken
 
@@ -29,7 +30,17 @@ def tell() -> None:
     started = float(os.environ.get("STARTED") or time.time())
     before = time.time() - started
     print(paint("GPU scheduler: two jobs share one GPU, on a Kubernetes of this machine", BOLD))
-    running = prepare()
+    with ThreadPoolExecutor(max_workers=8) as beside:
+        prepared = prepare(beside)
+        try:
+            _tell(prepared, before, started)
+        finally:
+            if prepared.dashboard:
+                prepared.dashboard.give_up()
+
+
+def _tell(prepared: Prepared, before: float, started: float) -> None:
+    running = prepared.running
     seen = Observer(running.client())
     real = running.state.real_node
     waiting = jobs.name_of(jobs.WAITING)
@@ -46,7 +57,7 @@ def tell() -> None:
     with step(f"hpo1 in short: two of four trials run of {' and '.join(sweeps)}"):
         for file in files:
             jobs.submit(running, jobs.example(file))
-        jobs.submit(running, jobs.whole_server(node))
+        jobs.submit(running, jobs.whole_server(node, GPUS if real else SERVER_GPUS))
         seen.until(lambda: bool(seen.status(waiting).get("reason")), f"{waiting} has a verdict")
         seen.until(
             lambda: all(len(seen.running(name)) == 2 for name in sweeps),
@@ -54,6 +65,8 @@ def tell() -> None:
         )
     _show_gpus(seen)
     picture = time.time() - started
+    if prepared.dashboard:
+        prepared.dashboard.go_on()
     _show_caps(running, seen)
     _show_waiting(seen)
     heading("hpo1: four trials, two at a time")
@@ -62,8 +75,10 @@ def tell() -> None:
     if real:
         written = " ".join(sorted(path.name for path in jobs.RESULTS.iterdir()))
         print(f"  files that the containers wrote to their shared folder: {written}")
-    _show_how_to_go_on(running)
+    why_not = _with_dashboard(prepared)
+    _show_how_to_go_on(waiting if why_not else living.NEXT)
     _show_times(before, picture, time.time() - started)
+    _show_dashboard(running, why_not)
 
 
 def show(running: Running) -> None:
@@ -72,7 +87,33 @@ def show(running: Running) -> None:
     _show_gpus(seen)
     _show_caps(running, seen)
     _show_waiting(seen)
-    _show_how_to_go_on(running)
+    served = dashboard.is_served(running)
+    _show_how_to_go_on(living.NEXT if served else jobs.name_of(jobs.WAITING))
+    _show_dashboard(running, "" if served else "this cluster is installed without it")
+
+
+def _with_dashboard(prepared: Prepared) -> str:
+    """The dashboard, and jobs that stay; why there is none, else empty."""
+    if prepared.dashboard is None:
+        return "a pod serves it, and no pod runs for real without root on Linux"
+    if why := prepared.dashboard.add(prepared.running):
+        return why
+    with step("jobs that stay: vision and speech work, search, idle and wait"):
+        living.start(prepared.running)
+    return ""
+
+
+def _show_dashboard(running: Running, why_not: str) -> None:
+    heading("The dashboard")
+    if why_not:
+        print(f"  There is none: {why_not}")
+        return
+    for command, what in (
+        ("make demo-dashboard", f"opens {dashboard.address(running)}, until Ctrl-C"),
+        ("make demo-dashboard OPTIONS=--no-browser", "the same, for a browser elsewhere"),
+        ("make demo-dashboard OPTIONS=--print-token", "what to paste there"),
+    ):
+        print(f"  {command:<53} {paint('# ' + what, DIM)}")
 
 
 def _show_gpus(seen: Observer) -> None:
@@ -138,12 +179,13 @@ def _show_times(before: float, picture: float, whole: float) -> None:
             print(f"  {seconds:5.0f} s  {text}")
 
 
-def _show_how_to_go_on(running: Running) -> None:
+def _show_how_to_go_on(next_one: str) -> None:
+    """Commands to try; ``next_one``: the job that starts where frac05 and frac03 were."""
     heading("How to go on")
     print(f'  eval "$(PYTHONPATH=hack .venv/bin/python -m cluster env --name {NAME})"')
     for command, what in (
         ("kubectl get gj -A", "all jobs"),
-        (f"kubectl describe gj {jobs.name_of(jobs.WAITING)} -n {jobs.NAMESPACE}", "why it waits"),
+        (f"kubectl gpu why {next_one} -n {jobs.NAMESPACE}", "why it waits"),
         (f"kubectl delete gj {' '.join(jobs.SHARING)} -n {jobs.NAMESPACE}", "and it starts"),
         ("kubectl apply -f examples/hpo1.yaml", "any of examples/ may come beside them"),
         ("kubectl gpu simulate -f examples/whole-gpu.yaml", "what would happen if"),

@@ -14,11 +14,11 @@ from tests.api.caller import Caller
 from tests.api.tenant import Tenant
 from tests.e2e import ahead
 from tests.e2e.ahead import Ahead
-from tests.e2e.name_server import NameServer
 from tests.e2e.report_service import endpoints, named
 from tests.e2e.waits import NodeTenant, until
 
 from cluster import Running, Settings, connect, lifecycle
+from cluster.name_server import NameServer
 from cluster.progress import say
 from demo import environment, install
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.api.caller import Caller
-from tests.e2e.name_server import NameServer
 
 from cluster import node_layout
+from cluster.name_server import NameServer
 from demo import install
 
 SERVICE = f"{install.RELEASE}-reports"

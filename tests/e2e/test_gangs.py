@@ -15,9 +15,9 @@ from tests.api.caller import Caller
 from tests.api.tenant import Tenant
 from tests.e2e import images_torch
 from tests.e2e.gpu_jobs import template
-from tests.e2e.name_server import NameServer
 
 from cluster import Running, node_layout, real_node
+from cluster.name_server import NameServer
 from demo import install
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gang-torchrun.yaml"

@@ -20,10 +20,10 @@ from tests.api.caller import Caller
 from tests.api.pod_watch import placed
 from tests.api.tenant import Json, Tenant
 from tests.e2e.gpu_jobs import container, let_end, template
-from tests.e2e.name_server import NameServer
 from tests.e2e.waits import LIMIT_SECONDS, NodeTenant, until
 
 from cluster import Running
+from cluster.name_server import NameServer
 
 ROOT = Path(__file__).parents[2]
 INDEX = "batch.kubernetes.io/job-completion-index"

@@ -17,11 +17,11 @@ from tests.api.trials import rows
 from tests.e2e.conftest import install_options
 from tests.e2e.gpu_jobs import UNTIL_TOLD, end_in_turn
 from tests.e2e.metrics import holder, wait_leader
-from tests.e2e.name_server import NameServer
 from tests.e2e.report_service import NAME, endpoints
 from tests.e2e.waits import TIMEOUT, until
 
 from cluster import Running
+from cluster.name_server import NameServer
 from demo import install
 from gpu_scheduler.api.names import (
     CONDITION_PRUNED,

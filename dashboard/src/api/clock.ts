@@ -31,5 +31,6 @@ function subscribe(listener: () => void): () => void {
 
 /** What `say` makes of the time now, each second anew; the component is drawn when that differs. */
 export function useNow<T extends string | number>(say: (now: number) => T): T {
-  return useSyncExternalStore(subscribe, () => say(serverNow()));
+  const now = () => say(serverNow());
+  return useSyncExternalStore(subscribe, now, now);
 }

@@ -37,9 +37,17 @@ export function memory(mib: number): string {
   return `${Math.round(mib)}${NBSP}MiB`;
 }
 
-/** GPU-hours: to the tenth. */
+/** GPU-hours: to the tenth, below one to the hundredth. What is not nothing is never 0. */
 export function hours(many: number): string {
-  return short.format(many);
+  if (many > 0 && many < 0.005) return `<${NBSP}0.01`;
+  return (many < 1 ? plain : short).format(many);
+}
+
+/** A parameter: whole numbers and words as they are, others with four digits that count. */
+export function parameter(text: string): string {
+  const value = Number(text);
+  const fraction = text.trim() !== '' && Number.isFinite(value) && !Number.isInteger(value);
+  return fraction ? String(Number(value.toPrecision(4))) : text;
 }
 
 /** Any other measured number: four digits that count. */

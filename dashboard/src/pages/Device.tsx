@@ -63,7 +63,7 @@ function sentence(node: NodeRow, device: Device): Lead {
   const first =
     held === 0
       ? `GPU ${device.index} of ${node.name} is held by nobody.`
-      : `${gpus(held)} of GPU ${device.index} of ${node.name} is held; ${use}.`;
+      : `${held < 1 ? gpus(held) : 'All'} of GPU ${device.index} of ${node.name} is held; ${use}.`;
   const then = device.problem || node.closed;
   return {
     first: [{ text: first, to: '' }],
@@ -90,7 +90,13 @@ function One({ node, device }: { node: NodeRow; device: Device }) {
           <dt>model</dt>
           <dd>{modelWords(device)}</dd>
           <dt>UUID</dt>
-          <dd>{device.uuid || <Unknown why="no agent has told it" />}</dd>
+          <dd>
+            {device.uuid && device.uuid !== String(device.index) ? (
+              device.uuid
+            ) : (
+              <Unknown why="no agent has told it" />
+            )}
+          </dd>
           <dt>memory in use</dt>
           <dd>
             {device.memoryUsedMib === null ? (

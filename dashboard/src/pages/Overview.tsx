@@ -1,5 +1,6 @@
 import { useView } from '../api/useView.ts';
 import type { Overview } from '../api/views.ts';
+import { duration } from '../format/duration.ts';
 import { counted, gpus } from '../format/number.ts';
 import { Card } from '../parts/Card.tsx';
 import { ChartCard } from '../parts/ChartCard.tsx';
@@ -75,7 +76,7 @@ function Cards({ view }: { view: Overview }) {
             <State
               words={
                 view.followed
-                  ? 'Nobody holds a GPU without using it.'
+                  ? `Nobody has held a GPU for ${duration(view.idleSeconds)} without using it.`
                   : 'Whether GPUs are held without use is not known.'
               }
             />

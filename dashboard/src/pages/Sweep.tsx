@@ -1,7 +1,7 @@
 import { useView } from '../api/useView.ts';
 import type { Ranked, Step, Sweep } from '../api/views.ts';
 import { jobPath, sweepPath } from '../format/job.ts';
-import { count, measured } from '../format/number.ts';
+import { count, measured, parameter } from '../format/number.ts';
 import { own } from '../format/own.ts';
 import { Card } from '../parts/Card.tsx';
 import type { Column } from '../parts/column.ts';
@@ -119,8 +119,8 @@ function ranked(top: readonly Ranked[], objective: string): readonly Column<Rank
       file: (row) => names.map((name) => `${name}=${own(row.parameters, name) ?? ''}`).join(' '),
       cell: (row) =>
         names.map((name) => (
-          <span key={name} className="pill">
-            {name} {own(row.parameters, name) ?? '–'}
+          <span key={name} className="pill" title={own(row.parameters, name)}>
+            {name} {parameter(own(row.parameters, name) ?? '–')}
           </span>
         )),
     },

@@ -1,5 +1,6 @@
 import type { Lead as Words, Piece } from '../api/views.ts';
 import { Link } from '../router/Link.tsx';
+import { Told } from './Told.tsx';
 
 /** The sentence that opens a page; what comes next is paler. The server made both. */
 export function Lead({ lead }: { lead: Words }) {
@@ -23,10 +24,12 @@ export function Pieces({ pieces }: { pieces: readonly Piece[] }) {
   return pieces.map((piece, index) =>
     piece.to ? (
       <Link key={index} to={piece.to} className="q">
-        {piece.text}
+        <Told text={piece.text} />
       </Link>
     ) : (
-      <span key={index}>{piece.text}</span>
+      <span key={index}>
+        <Told text={piece.text} />
+      </span>
     ),
   );
 }

@@ -5,6 +5,7 @@ import type { Column } from './column.ts';
 import { List } from './List.tsx';
 import { Mark } from './Mark.tsx';
 import { Age } from './Time.tsx';
+import { Told } from './Told.tsx';
 
 const keyOf = (row: ReasonRow) => row.reason;
 const COLUMNS: readonly Column<ReasonRow>[] = [
@@ -30,7 +31,9 @@ const COLUMNS: readonly Column<ReasonRow>[] = [
           {row.reason}
         </Link>
         <span className="only-narrow"> × {count(row.jobs)}</span>
-        <small>{row.message}</small>
+        <small>
+          <Told text={row.message} />
+        </small>
       </>
     ),
   },

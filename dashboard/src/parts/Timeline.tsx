@@ -6,6 +6,7 @@ import { type Stretch, stretches } from './life.ts';
 import { List } from './List.tsx';
 import { State } from './State.tsx';
 import { Moment } from './Time.tsx';
+import { Told } from './Told.tsx';
 
 const keyOf = ({ step }: Stretch) => `${step.at} ${step.kind} ${step.words}`;
 const COLUMNS: readonly Column<Stretch>[] = [
@@ -38,7 +39,12 @@ function Words({ step }: { step: Step }) {
   return (
     <>
       {step.words}
-      {step.detail && <small className="beside"> {step.detail}</small>}
+      {step.detail && (
+        <small className="beside">
+          {' '}
+          <Told text={step.detail} />
+        </small>
+      )}
     </>
   );
 }
@@ -67,7 +73,7 @@ export function Timeline({ job }: { job: Job }) {
       <div className="timeline" aria-hidden="true">
         {shown.map((each) => (
           <span key={keyOf(each)} style={{ flex: `${flex(each)} 0 0` }}>
-            {flex(each) > whole / 9 && `${short(each.step)} ${duration(each.seconds)}`}
+            {flex(each) > whole / 9 && `${short(each)} ${duration(each.seconds)}`}
           </span>
         ))}
       </div>
@@ -79,6 +85,6 @@ export function Timeline({ job }: { job: Job }) {
 }
 
 /** The first word or two: what comes before a colon or a comma. */
-function short(step: Step): string {
-  return step.kind === 'runs' ? 'running' : (/^[^:,(]+/.exec(step.words)?.[0] ?? step.words).trim();
+function short({ step, state }: Stretch): string {
+  return state === 'busy' ? 'running' : (/^[^:,(]+/.exec(step.words)?.[0] ?? step.words).trim();
 }

@@ -28,6 +28,7 @@ export function UsageChart({ chart, capacity }: Props) {
     () => [times, [...chart.held], [...chart.busy]] as uPlot.AlignedData,
     [times, chart.held, chart.busy],
   );
+  const known = chart.held.some((value) => value !== null);
   const all = last(chart.gpus);
   const most = Math.max(0, all ?? 0, ...chart.held.map((value) => value ?? 0));
   const span = chart.held.length * stepSeconds;
@@ -57,7 +58,9 @@ export function UsageChart({ chart, capacity }: Props) {
       <div className="beneath">
         <p className="readout" aria-hidden="true">
           {point === null
-            ? chart.note
+            ? known
+              ? chart.note
+              : `Nothing is known of it yet: there is a point every ${duration(stepSeconds)}.`
             : `${clock(times[point] ?? at, at)}: ${words(point)} of ${say(chart.gpus[point] ?? null)}`}
         </p>
         {chart.note && <p className="vh">{chart.note}</p>}

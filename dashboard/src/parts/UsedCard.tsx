@@ -16,12 +16,13 @@ export function UsedCard({ used }: { used: Used }) {
             {(many) => `${hours(many)}${part(many, used.gpuHours)}`}
           </Known>
         </dd>
-        <dt>of these idle</dt>
-        <dd>
-          <Known value={used.idleGpuHours} why={NO_USE}>
-            {(many) => `${hours(many)}${part(many, used.gpuHours)}`}
-          </Known>
-        </dd>
+        {/* Of what runs, idle time is told by the moment since when: nobody adds it up yet. */}
+        {used.idleGpuHours !== null && (
+          <>
+            <dt>of these idle</dt>
+            <dd>{`${hours(used.idleGpuHours)}${part(used.idleGpuHours, used.gpuHours)}`}</dd>
+          </>
+        )}
         <dt>use, of its devices’ time</dt>
         <dd>
           <Known value={used.mean} why={NO_USE}>

@@ -3,6 +3,7 @@ import { counted } from '../format/number.ts';
 import type { Column } from './column.ts';
 import { Pieces } from './Lead.tsx';
 import { List } from './List.tsx';
+import { Told } from './Told.tsx';
 
 const keyOf = (row: WhatIfRow) => row.name;
 const COLUMNS: readonly Column<WhatIfRow>[] = [
@@ -15,7 +16,11 @@ const COLUMNS: readonly Column<WhatIfRow>[] = [
       <>
         {row.name}
         {row.pods > 1 && <small className="beside"> ({row.pods} pods)</small>}
-        {row.message && <small>{row.message}</small>}
+        {row.message && (
+          <small>
+            <Told text={row.message} />
+          </small>
+        )}
       </>
     ),
   },

@@ -6,6 +6,7 @@ import type { Column } from './column.ts';
 import { jobColumn } from './jobColumn.tsx';
 import { Mark } from './Mark.tsx';
 import { Age } from './Time.tsx';
+import { Told } from './Told.tsx';
 import { Known, NO_ACCOUNTS, NO_USE, None, Unknown } from './Unknown.tsx';
 
 const ended = (row: JobRow) => row.phase === 'Succeeded' || row.phase === 'Failed';
@@ -65,7 +66,9 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
       <div className="one-line" title={row.message || podWords(row)}>
         <PhaseWords row={row} />
         <small>
-          {row.message || (row.node ? `${podWords(row)} on ${row.node}` : podWords(row))}
+          <Told
+            text={row.message || (row.node ? `${podWords(row)} on ${row.node}` : podWords(row))}
+          />
         </small>
       </div>
     ),
@@ -134,6 +137,7 @@ export const JOB_COLUMNS: readonly Column<JobRow>[] = [
     width: '88px',
     end: true,
     sort: 'created',
+    about: 'since it was submitted; of what has ended, until then',
     file: (row) => iso(row.created),
     cell: (row) => <Age at={row.created} until={row.ended} />,
   },

@@ -16,11 +16,17 @@ const STATES: Readonly<Record<string, Stretch['state']>> = {
   suspended: 'closed',
 };
 
-/** Steps with how long each lasted; `end`: now, or when it ended. What ends lasts no longer. */
+/**
+ * Steps with how long each lasted; `end`: now, or when it ended. What ends lasts no longer. That all
+ * of it is placed is written down after its first pod runs: it goes on running.
+ */
 export function stretches(steps: readonly Step[], end: number): Stretch[] {
   return steps.map((step, index) => ({
     step,
     seconds: step.kind === 'ended' ? 0 : Math.max(0, (steps[index + 1]?.at ?? end) - step.at),
-    state: own(STATES, step.kind) ?? 'free-in-pieces',
+    state:
+      step.kind === 'placed' && steps[index - 1]?.kind === 'runs'
+        ? 'busy'
+        : (own(STATES, step.kind) ?? 'free-in-pieces'),
   }));
 }

@@ -5,6 +5,7 @@ import type { Column } from './column.ts';
 import { jobColumn } from './jobColumn.tsx';
 import { Mark } from './Mark.tsx';
 import { Age } from './Time.tsx';
+import { Told } from './Told.tsx';
 import { Unknown } from './Unknown.tsx';
 
 /** "0.5", "4 × 1". */
@@ -66,7 +67,9 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
     cell: (row) => (
       <div title={row.message} className="one-line">
         <Mark value={row.reason} />
-        <small>{row.message}</small>
+        <small>
+          <Told text={row.message} />
+        </small>
       </div>
     ),
   },

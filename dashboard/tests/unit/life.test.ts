@@ -21,6 +21,11 @@ it('is never negative, since clocks differ', () => {
   ).toEqual([0, 0]);
 });
 
+it('goes on running when it is said to be placed after its start', () => {
+  const all = stretches([step(0, 'submitted'), step(2, 'runs'), step(5, 'placed')], 60);
+  expect(all.map(({ state }) => state)).toEqual(['free-in-pieces', 'busy', 'busy']);
+});
+
 it('has a colour also for a kind that is not known yet', () => {
   expect(stretches([step(0, 'constructor')], 1)[0]?.state).toBe('free-in-pieces');
 });

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 
-import { counted, gpus, gpuWords, measured, memory, percent } from '../../src/format/number.ts';
+import {
+  counted,
+  gpus,
+  gpuWords,
+  hours,
+  measured,
+  memory,
+  parameter,
+  percent,
+} from '../../src/format/number.ts';
 
 const plain = (words: string) => words.replaceAll('\u00a0', ' ');
 
@@ -44,6 +53,21 @@ it('is counted in the singular and in the plural', () => {
     counted(0, 'job'),
     counted(3, 'more', 'more'),
   ]).toEqual(['1 node', '2 nodes', '0 jobs', '3 more']);
+});
+
+it('says GPU-hours finer the fewer they are, and nothing only of nothing', () => {
+  expect([0, 0.001, 0.034, 0.4, 18.12].map((many) => plain(hours(many)))).toEqual([
+    '0',
+    '< 0.01',
+    '0.03',
+    '0.4',
+    '18.1',
+  ]);
+});
+
+it('says parameters with the digits that count', () => {
+  const all = ['0.0063311837809809385', '1.5e-7', '128', '123456', 'adam', '', '1e400'];
+  expect(all.map(parameter)).toEqual(['0.006331', '1.5e-7', '128', '123456', 'adam', '', '1e400']);
 });
 
 it('says memory in the unit that reads best', () => {

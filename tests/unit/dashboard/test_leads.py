@@ -138,6 +138,15 @@ def test_the_overview_of_one_who_sees_own_work_alone(known: dict[str, Any], expe
             "5 GPUs on four nodes; nobody asks the nodes what they do. | "
             "Three whole GPUs are free, most of them on c. d is cordoned.",
         ),
+        (
+            {"nodes": (rows.node("a", rows.device(), rows.device()),
+                       rows.node("b", rows.device(), rows.device())), "parts": parts(busy=0.0)},
+            "None of 4 GPUs is busy on two nodes. | Four whole GPUs are free, two of them on a.",
+        ),
+        (
+            {"nodes": (rows.node("a", rows.device(), rows.device()),), "parts": parts(busy=0.0)},
+            "None of 2 GPUs is busy on one node. | Two whole GPUs are free, all of them on a.",
+        ),
     ],
 )  # fmt: skip
 def test_the_page_of_gpus(known: dict[str, Any], expected: str) -> None:
@@ -263,7 +272,8 @@ def test_a_job(row: Any, known: dict[str, Any], expected: str) -> None:
             (rows.project(held=5.5, borrowed=1.5), rows.project("speech", borrowed=1.0, held=5.0),
              rows.project("fold", pending=2.0, held=1.0)),
             "Three projects hold 11.5 GPUs of 12 guaranteed. | "
-            "vision borrows 1.5, and one other project too. fold waits inside its quota.",
+            "vision borrows 1.5, and one other project too. "
+            "fold waits, and holds less than its quota.",
         ),
     ],
 )  # fmt: skip

@@ -7,7 +7,9 @@ from tests.unit.state.builders import half, make_pod
 
 from gpu_scheduler.api import names
 from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.dashboard.content import jobs
+from gpu_scheduler.dashboard.reading.queue import asked_words
 from gpu_scheduler.dashboard.rows import Ref
 from gpu_scheduler.dashboard.visible import ALL
 from gpu_scheduler.state.jobs.job import job_key
@@ -49,6 +51,19 @@ async def test_an_idle_job_is_listed_with_what_it_wasted() -> None:
     assert row.ref == JOB
     assert row.gpu_hours == pytest.approx(1.0, rel=0.01)
     assert found.projects[0].idle == 0.5 and found.projects[0].busy == 0
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        ((DeviceRequest(0, 1, 500),), "0.5"),
+        ((DeviceRequest(0, 2, 1000),), "2"),
+        ((DeviceRequest(0, 2, 500),), "2 × 0.5"),
+        ((DeviceRequest(0, 1, 250), DeviceRequest(1, 1, 500)), "0.25 + 0.5"),
+    ],
+)
+def test_what_a_pod_asks_for(devices: tuple[DeviceRequest, ...], expected: str) -> None:
+    assert asked_words(devices) == expected
 
 
 async def test_what_waits_says_what_its_status_says() -> None:

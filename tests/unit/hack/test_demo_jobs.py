@@ -11,7 +11,7 @@ import yaml
 
 from cluster.credentials import REAL_NODE_NAME
 from demo import install, jobs
-from demo.environment import FAKE_LABEL, TAINT
+from demo.environment import FAKE_LABEL, GPUS, SERVER_GPUS, TAINT
 
 DEMO = jobs.EXAMPLES / "demo"
 APPLIED = (*jobs.SHARING, jobs.SWEEP, jobs.HALF_SWEEP, jobs.WAITING)
@@ -39,7 +39,13 @@ def test_what_is_applied_is_the_file(example: str) -> None:
 
 
 def test_the_job_that_waits_is_the_file_on_a_real_node() -> None:
-    assert jobs.whole_server(REAL_NODE_NAME) == jobs.example(jobs.WAITING)
+    assert jobs.whole_server(REAL_NODE_NAME, GPUS) == jobs.example(jobs.WAITING)
+
+
+def test_elsewhere_it_wants_a_whole_fake_server() -> None:
+    spec = jobs.whole_server("r7525-0", SERVER_GPUS)["spec"]
+    assert spec["gpu"] == 2
+    assert spec["template"]["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "r7525-0"}
 
 
 def test_every_other_example_can_be_applied_beside_them() -> None:
@@ -55,7 +61,8 @@ def test_every_other_example_can_be_applied_beside_them() -> None:
 
 
 def test_its_folder_holds_nothing_else() -> None:
-    assert {f"demo/{path.stem}" for path in DEMO.iterdir()} == set(APPLIED) - set(jobs.SHARING)
+    files = {f"demo/{path.stem}" for path in DEMO.glob("*.yaml")}
+    assert files - {"demo/projects"} == set(APPLIED) - set(jobs.SHARING)
 
 
 def test_the_search_on_fake_servers_goes_there_alone() -> None:

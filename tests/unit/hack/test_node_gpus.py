@@ -66,3 +66,12 @@ def test_labels_and_the_driver_tell_the_same() -> None:
 @pytest.mark.parametrize("gpu", GPUS, ids=lambda gpu: gpu.uuid)
 def test_the_driver_keeps_some_memory(gpu: node_gpus.PretendGPU) -> None:
     assert 0 < gpu.usable_mib < gpu.memory_mib
+
+
+def test_more_devices_begin_with_those_that_are_usual_and_are_all_different() -> None:
+    more = node_gpus.pretended(6)
+    assert more[:2] == GPUS
+    assert [gpu.index for gpu in more] == list(range(6))
+    assert len({gpu.uuid for gpu in more}) == 6
+    assert all(len(gpu.uuid) == len("GPU-") + 36 for gpu in more)
+    assert node_gpus.node_labels(more)["nvidia.com/gpu.count"] == "6"

@@ -40,6 +40,7 @@ def test_kinds_that_are_there_from_the_start_make_another_cluster(tmp_path: Path
     [
         replace(Settings(), qps=2000),
         replace(Settings(), real_node=True),
+        replace(Settings(), gpus=6),
         replace(Settings(), audit=True),
         replace(Settings(), feature_gates=("X=true",)),
         replace(Settings(), node_grace_seconds=50),
@@ -48,6 +49,12 @@ def test_kinds_that_are_there_from_the_start_make_another_cluster(tmp_path: Path
 )
 def test_another_wish_has_another_fingerprint(changed: Settings) -> None:
     assert changed.fingerprint() != Settings().fingerprint()
+
+
+@pytest.mark.parametrize("gpus", [0, 10])
+def test_more_gpus_than_can_be_told_apart_are_refused(gpus: int) -> None:
+    with pytest.raises(ClusterError, match="gpus"):
+        Settings(gpus=gpus)
 
 
 def test_who_owns_a_cluster_does_not_make_it_another_one() -> None:

@@ -274,8 +274,9 @@ def test_every_example_can_be_tried(what: What):
     files = sorted(EXAMPLES.rglob("*.yaml"))
     jobs = [path for path in files if "kind: GPUJob" in path.read_text()]
     assert len(jobs) > 8
+    projects = [EXAMPLES / "project.yaml", EXAMPLES / "demo" / "projects.yaml"]
     for path in files:
-        request = ClusterRequest(add=[EXAMPLES / "project.yaml", path])
+        request = ClusterRequest(add=[*projects, path])
         report = simulate_objects(request, cluster(), "https://example", "default", NOW)
         assert bool(report.starts or report.waits) == (path in jobs), path
         assert "Invalid" not in {wait["reason"] for wait in report.waits}, path

@@ -5,6 +5,7 @@ from gpu_scheduler.dashboard.content.words import (
     Sentence,
     amount,
     begin,
+    count,
     gpus,
     is_are,
     listed,
@@ -72,12 +73,19 @@ def _room(nodes: tuple[NodeRow, ...]) -> Sentence:
     if piece < 1:
         return sentence(f"Most room in one piece: {amount(piece)} on ", where, ".")
     free = sum(sum(d.free >= 1 and not d.problem for d in node.devices) for node in open_nodes)
+    most = max(open_nodes, key=_whole)
     return sentence(
-        f"{begin(many(free, 'whole GPU'))} {is_are(free)} free, "
-        f"{'it is' if free == 1 else 'most of them'} on ",
-        (max(open_nodes, key=_whole).name, f"/gpus?node={max(open_nodes, key=_whole).name}"),
+        f"{begin(many(free, 'whole GPU'))} {is_are(free)} free, {_of_them(_whole(most), free)} on ",
+        (most.name, f"/gpus?node={most.name}"),
         ".",
     )
+
+
+def _of_them(here: int, free: int) -> str:
+    """How many of those that are free."""
+    if here == free:
+        return "it is" if free == 1 else "all of them"
+    return "most of them" if here * 2 > free else f"{count(here)} of them"
 
 
 def _piece(node: NodeRow) -> float:

@@ -52,8 +52,12 @@ def lead(rows: tuple[ProjectRow, ...], now: float) -> Lead:
         since = f" for {duration(now - top.borrowed_since)}"
     rest = f", and {many(len(borrowing) - 1, 'other project')} too" if len(borrowing) > 1 else ""
     short = [row.name for row in rows if row.pending and row.held < row.quota]
-    inside = "waits inside its quota" if len(short) == 1 else "wait inside their quotas"
-    lack = f" {listed(short)} {inside}."
+    less = (
+        "waits, and holds less than its quota"
+        if len(short) == 1
+        else "wait, and hold less than their quotas"
+    )
+    lack = f" {listed(short)} {less}."
     return Lead(
         first=first,
         then=sentence(

@@ -12,7 +12,7 @@ from gpu_scheduler.api.states import NEVER
 from gpu_scheduler.core.model.decision import Verdict
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.dashboard.reading.queue import Queued, amounts, queued
+from gpu_scheduler.dashboard.reading.queue import Queued, asked_words, queued
 from gpu_scheduler.dashboard.reading.refs import of_group, of_name
 from gpu_scheduler.dashboard.reading.works import figures_of
 from gpu_scheduler.dashboard.rows import JobRow, QueueRow, Ref
@@ -147,7 +147,7 @@ def _queue_row(ref: Ref, waiting: list[_Group]) -> QueueRow | None:
         type=str(first.spec.type) if first.spec is not None else "",
         priority=str(job.priority),
         position=0,
-        each=amounts(job.pods[0].pod_shape.devices),
+        each=asked_words(job.pods[0].pod_shape.devices),
         pods=sum(len(each.pods) for each in jobs),
         gpus=sum(map(_milli, jobs)) / DEVICE_MILLI,
         reason=str(reason),

@@ -62,7 +62,7 @@ def queue_row(row: JobRow, job: GPUJobRecord) -> QueueRow | None:
         type=row.type,
         priority=str(job.spec.priority) if job.spec is not None else "",
         position=position if isinstance(position, int) else 0,
-        each=amounts(role.devices) if role is not None else "",
+        each=asked_words(role.devices) if role is not None else "",
         pods=pods,
         gpus=each * pods / DEVICE_MILLI,
         reason=row.reason,
@@ -72,13 +72,16 @@ def queue_row(row: JobRow, job: GPUJobRecord) -> QueueRow | None:
     )
 
 
-def amounts(devices: Iterable[DeviceRequest]) -> str:
-    """What a pod asks for: '0.5', '4 × 1', '8Gi'."""
-    return " + ".join(
-        (f"{each.count} × " if each.count > 1 else "")
-        + (memory(each.mib * _MIB) if each.mib else gpu_from_milli(each.milli))
-        for each in devices
-    )
+def asked_words(devices: Iterable[DeviceRequest]) -> str:
+    """What a pod asks for: '0.5', '4' whole ones, '2 × 0.5', '8Gi'."""
+    return " + ".join(map(_amount, devices))
+
+
+def _amount(asked: DeviceRequest) -> str:
+    if not asked.mib and asked.milli == DEVICE_MILLI:
+        return str(asked.count)
+    each = memory(asked.mib * _MIB) if asked.mib else gpu_from_milli(asked.milli)
+    return f"{asked.count} × {each}" if asked.count > 1 else each
 
 
 def pending_by_project(rows: Iterable[QueueRow]) -> Mapping[str, tuple[int, float]]:
