@@ -17,13 +17,13 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import uvloop
 from tests.api.free_port import free_port
 from tests.perf.bench_signals import fill
 from tests.perf.dashboard import readers
+from tests.perf.dashboard.processes import peaks_mib
 from tests.perf.dashboard.reviews import Reviews, a_minute
 from tests.perf.dashboard.verdict import bounds as bounds_of
 from tests.perf.dashboard.verdict import ratios, table
@@ -43,7 +43,6 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.kubeconfig import from_kubeconfig
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.reflector import Reflector
-from gpu_scheduler.web.dashboard.what_if import PROGRAM
 
 _RESULT = ROOT / "build" / "bench" / "dashboard.json"
 _ORDER = "NSWNSW"
@@ -143,7 +142,7 @@ class _Watched:
         """Look for ever."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            self._seconds.append((time.monotonic(), self.seen.take(), _process_mib()))
+            self._seconds.append((time.monotonic(), self.seen.take(), list(peaks_mib().values())))
 
     def told(self, seconds: float, reviews: Reviews) -> dict[str, Any]:
         """Of the phase's last so many seconds in which the operator was there."""
@@ -194,21 +193,6 @@ async def _looking(letter: str, port: int, tokens: list[str]) -> AsyncIterator[_
 
 def _who_sees_nodes(tokens: list[str], count: int) -> list[str]:
     return tokens[1::2][:count]
-
-
-def _process_mib() -> list[float]:
-    """Resident memory of each process that answers a what-if now."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            if PROGRAM.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
-                pages = int((folder / "statm").read_text().split()[1])
-                found.append(pages * 4096 / (1 << 20))
-        except OSError:
-            continue  # it has just ended
-    return found
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+import msgspec
 from tests.perf.install import RELEASE
 from tests.perf.queue_load import apply
 from tests.perf.signals.load import namespace_of
@@ -29,6 +30,14 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _HOURS = 12
 _AGAIN_SECONDS = 0.5
 _WHAT_IF_SECONDS = 120.0
+
+
+class _Token(msgspec.Struct, frozen=True):
+    token: str
+
+
+class _TokenRequest(msgspec.Struct, frozen=True):
+    status: _Token
 
 
 async def tokens(client: Client, count: int, size: Size) -> list[str]:
@@ -55,8 +64,8 @@ async def tokens(client: Client, count: int, size: Size) -> list[str]:
     found = []
     for number in range(count):
         body = {"spec": {"expirationSeconds": _HOURS * 3600}}
-        said = await client.create(f"{accounts}/{_account(number)}/token", body)
-        found.append(str(said["status"]["token"]))
+        said = await client.create(f"{accounts}/{_account(number)}/token", body, _TokenRequest)
+        found.append(said.status.token)
     return found
 
 
