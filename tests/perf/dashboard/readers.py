@@ -152,7 +152,8 @@ async def _page(session: aiohttp.ClientSession, token: str, number: int, seen: S
             ) as answer:
                 if answer.status == 200:
                     await _events(answer, seen)
-                seen.ended[str(answer.status)] += 1
+                else:
+                    seen.ended[str(answer.status)] += 1
         except (aiohttp.ClientError, OSError) as error:
             seen.ended[type(error).__name__] += 1
         await asyncio.sleep(_AGAIN_SECONDS)
@@ -164,6 +165,8 @@ async def _events(answer: aiohttp.ClientResponse, seen: Seen) -> None:
         async for chunk in answer.content.iter_any():
             seen.views += chunk.count(b"event: view\n")
             seen.bytes += len(chunk)
+            if b"event: end\n" in chunk:
+                seen.ended[chunk.partition(b"data: ")[2].decode().strip()[:120]] += 1
     finally:
         seen.open -= 1
 
