@@ -14,8 +14,8 @@ import json
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -103,9 +103,10 @@ async def _measure(running: Running, size: Size, made: Bounds, result: dict[str,
                 bench = Bench(running, size, operators, agents, turnover, pods, usages, began)
                 await fill(bench, client)
                 for number, letter in enumerate(size.order, 1):
-                    async with _looking(letter, dashboard, tokens) as watched:
+                    watched = _looking(letter, dashboard, tokens, lambda: operators.pid)
+                    async with watched as saw:
                         found = await phase(bench, letter, number)
-                    result["phases"].append(found | watched.told(found["seconds"], reviews))
+                    result["phases"].append(found | saw.told(found["seconds"], reviews))
                     say(f"  {json.dumps(result['phases'][-1])}")
                     result["ratios"] = ratios(result["phases"])
                     result["bounds"] = bounds_of(result["phases"])
@@ -132,9 +133,10 @@ async def _allow_reviews(running: Running) -> None:
 class _Watched:
     """What readers saw in a phase, second by second: the phase says afterwards which counted."""
 
-    def __init__(self, wanted: int, what_ifs: int) -> None:
+    def __init__(self, wanted: int, operator: Callable[[], int]) -> None:
+        """``wanted``: pages; ``operator``: its pid, while there is one."""
         self._wanted = wanted
-        self._what_ifs = what_ifs
+        self._operator = operator
         self.seen = readers.Seen()
         self._seconds: list[tuple[float, readers.Seen, list[float]]] = []
 
@@ -142,11 +144,13 @@ class _Watched:
         """Look for ever."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            self._seconds.append((time.monotonic(), self.seen.take(), list(peaks_mib().values())))
+            with suppress(KeyError):  # none runs just now
+                peaks = list(peaks_mib(self._operator()).values())
+                self._seconds.append((time.monotonic(), self.seen.take(), peaks))
 
     def told(self, seconds: float, reviews: Reviews) -> dict[str, Any]:
         """Of the phase's last so many seconds in which the operator was there."""
-        busy = [at for at, seen, _ in self._seconds if seen.open or seen.answers or seen.views]
+        busy = [at for at, seen, _ in self._seconds if seen.answered]
         end = max(busy, default=self._seconds[-1][0])
         there = [each for each in self._seconds if end - seconds <= each[0] <= end]
         seen = [each for _, each, _ in there]
@@ -175,10 +179,12 @@ class _Watched:
 
 
 @asynccontextmanager
-async def _looking(letter: str, port: int, tokens: list[str]) -> AsyncIterator[_Watched]:
+async def _looking(
+    letter: str, port: int, tokens: list[str], operator: Callable[[], int]
+) -> AsyncIterator[_Watched]:
     """What a phase's letter says goes on meanwhile."""
     pages, what_ifs = (_PAGES if letter == "S" else 0), (_WHAT_IFS if letter == "W" else 0)
-    watched = _Watched(pages, what_ifs)
+    watched = _Watched(pages, operator)
     watching = asyncio.create_task(watched.run())
     try:
         async with (

@@ -98,6 +98,11 @@ class Seen:
     seconds: list[float] = field(default_factory=list)  # of what-ifs that were answered
     open: int = 0
 
+    @property
+    def answered(self) -> bool:
+        """Whether anybody was there to answer."""
+        return bool(self.open or any(each.isdigit() for each in self.answers))
+
     def take(self) -> "Seen":
         """What was counted; a new count begins."""
         taken = Seen(self.views, self.bytes, self.ended, self.answers, self.seconds, self.open)

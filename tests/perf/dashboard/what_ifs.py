@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import gc
 import json
+import os
 import resource
 import time
 from collections import Counter
@@ -99,7 +100,7 @@ async def _ask(processes: WhatIfProcesses, number: int) -> tuple[float, str]:
 
 async def _watch(peaks: dict[int, float]) -> None:
     while True:
-        peaks |= peaks_mib()
+        peaks |= peaks_mib(os.getpid())
         await asyncio.sleep(_LOOK_SECONDS)
 
 
