@@ -14,16 +14,16 @@ import json
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import uvloop
 from tests.api.free_port import free_port
 from tests.perf.bench_signals import fill
 from tests.perf.dashboard import readers
+from tests.perf.dashboard.processes import peaks_mib
 from tests.perf.dashboard.reviews import Reviews, a_minute
 from tests.perf.dashboard.verdict import bounds as bounds_of
 from tests.perf.dashboard.verdict import ratios, table
@@ -43,7 +43,6 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.kubeconfig import from_kubeconfig
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.reflector import Reflector
-from gpu_scheduler.web.dashboard.what_if import PROGRAM
 
 _RESULT = ROOT / "build" / "bench" / "dashboard.json"
 _ORDER = "NSWNSW"
@@ -104,9 +103,10 @@ async def _measure(running: Running, size: Size, made: Bounds, result: dict[str,
                 bench = Bench(running, size, operators, agents, turnover, pods, usages, began)
                 await fill(bench, client)
                 for number, letter in enumerate(size.order, 1):
-                    async with _looking(letter, dashboard, tokens) as watched:
+                    watched = _looking(letter, dashboard, tokens, lambda: operators.pid)
+                    async with watched as saw:
                         found = await phase(bench, letter, number)
-                    result["phases"].append(found | watched.told(found["seconds"], reviews))
+                    result["phases"].append(found | saw.told(found["seconds"], reviews))
                     say(f"  {json.dumps(result['phases'][-1])}")
                     result["ratios"] = ratios(result["phases"])
                     result["bounds"] = bounds_of(result["phases"])
@@ -133,9 +133,10 @@ async def _allow_reviews(running: Running) -> None:
 class _Watched:
     """What readers saw in a phase, second by second: the phase says afterwards which counted."""
 
-    def __init__(self, wanted: int, what_ifs: int) -> None:
+    def __init__(self, wanted: int, operator: Callable[[], int]) -> None:
+        """``wanted``: pages; ``operator``: its pid, while there is one."""
         self._wanted = wanted
-        self._what_ifs = what_ifs
+        self._operator = operator
         self.seen = readers.Seen()
         self._seconds: list[tuple[float, readers.Seen, list[float]]] = []
 
@@ -143,11 +144,13 @@ class _Watched:
         """Look for ever."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            self._seconds.append((time.monotonic(), self.seen.take(), _process_mib()))
+            with suppress(KeyError):  # none runs just now
+                peaks = list(peaks_mib(self._operator()).values())
+                self._seconds.append((time.monotonic(), self.seen.take(), peaks))
 
     def told(self, seconds: float, reviews: Reviews) -> dict[str, Any]:
         """Of the phase's last so many seconds in which the operator was there."""
-        busy = [at for at, seen, _ in self._seconds if seen.open or seen.answers or seen.views]
+        busy = [at for at, seen, _ in self._seconds if seen.answered]
         end = max(busy, default=self._seconds[-1][0])
         there = [each for each in self._seconds if end - seconds <= each[0] <= end]
         seen = [each for _, each, _ in there]
@@ -176,10 +179,12 @@ class _Watched:
 
 
 @asynccontextmanager
-async def _looking(letter: str, port: int, tokens: list[str]) -> AsyncIterator[_Watched]:
+async def _looking(
+    letter: str, port: int, tokens: list[str], operator: Callable[[], int]
+) -> AsyncIterator[_Watched]:
     """What a phase's letter says goes on meanwhile."""
     pages, what_ifs = (_PAGES if letter == "S" else 0), (_WHAT_IFS if letter == "W" else 0)
-    watched = _Watched(pages, what_ifs)
+    watched = _Watched(pages, operator)
     watching = asyncio.create_task(watched.run())
     try:
         async with (
@@ -194,21 +199,6 @@ async def _looking(letter: str, port: int, tokens: list[str]) -> AsyncIterator[_
 
 def _who_sees_nodes(tokens: list[str], count: int) -> list[str]:
     return tokens[1::2][:count]
-
-
-def _process_mib() -> list[float]:
-    """Resident memory of each process that answers a what-if now."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            if PROGRAM.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
-                pages = int((folder / "statm").read_text().split()[1])
-                found.append(pages * 4096 / (1 << 20))
-        except OSError:
-            continue  # it has just ended
-    return found
 
 
 if __name__ == "__main__":

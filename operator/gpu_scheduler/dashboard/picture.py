@@ -149,8 +149,3 @@ class Picture:
         """All of them, for who has no work on them."""
         nobody = Visible(frozenset())
         return tuple(without_others(node, nobody) for node in self.nodes)
-
-    @cached_property
-    def works_by_ref(self) -> Mapping[Ref, JobRow]:
-        """By what they are."""
-        return {row.ref: row for row in self.works}

@@ -15,6 +15,7 @@ from prometheus_client.core import Metric
 
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.shared_look import SharedLook
+from gpu_scheduler.web.work_samples import samples_of_work
 
 SECONDS = 1.0  # that a text may be old
 _OF_TENANTS = frozenset({"namespace", "project"})  # labels of what says something of a tenant
@@ -25,15 +26,16 @@ class _Read:
     """Metrics as they were; in the place of a registry."""
 
     metrics: tuple[Metric, ...]
-    of_tenants: bool
 
     def collect(self) -> Iterable[Metric]:
-        return self.metrics if self.of_tenants else filter(None, map(_public, self.metrics))
+        return self.metrics
 
 
 def _public(metric: Metric) -> Metric | None:
     """What of it names no tenant; None: nothing."""
-    samples = list(metric.samples)  # walked once: some are made by who walks them
+    if samples_of_work(metric) is not None:
+        return None
+    samples = metric.samples
     shown = [sample for sample in samples if _OF_TENANTS.isdisjoint(sample.labels)]
     if len(shown) == len(samples):
         return metric
@@ -42,6 +44,19 @@ def _public(metric: Metric) -> Metric | None:
     found = Metric(metric.name, metric.documentation, metric.type)
     found.samples = shown
     return found
+
+
+def _text(metrics: Iterable[Metric]) -> bytes:
+    """In the format of Prometheus; samples that write themselves do so."""
+    found = []
+    for metric in metrics:
+        own = samples_of_work(metric)
+        if own is not None:
+            metric = Metric(metric.name, metric.documentation, metric.type)
+        found.append(generate_latest(_Read((metric,))))
+        if own is not None:
+            found.append(own.text().encode())
+    return b"".join(found)
 
 
 async def nothing() -> None:
@@ -76,8 +91,11 @@ class Exposition:
     async def _make(self) -> bytes:
         try:
             await self._look()
-            read = _Read(tuple(self._registry.collect()), self._of_tenants)
-            return await asyncio.to_thread(generate_latest, read)
+            read = tuple(self._registry.collect())
+            return await asyncio.to_thread(self._written, read)
         except Exception:
             unexpected("metrics", "/metrics")
             raise  # whoever asked is answered 500, and the next one tries anew
+
+    def _written(self, read: tuple[Metric, ...]) -> bytes:
+        return _text(read if self._of_tenants else filter(None, map(_public, read)))

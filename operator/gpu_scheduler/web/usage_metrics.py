@@ -2,23 +2,20 @@
 
 What nobody knows is absent, never 0, and no label names a trial or a pod: there are as many series
 as there is work that holds GPUs, however many pods it has. The label is ``gpujob``, as Prometheus
-puts a ``job`` of its own on every series. Samples of 10,000 jobs take most of a second: they are
-made by who walks them, which is the thread that writes the text, and not on the event loop.
+puts a ``job`` of its own on every series. The text of 10,000 jobs
+is made by the thread that writes it, and not on the event loop.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, Sample
 
 from gpu_scheduler.core.model.units import MIB
-from gpu_scheduler.usage.figures import ClusterUse, WorkUse
+from gpu_scheduler.usage.figures import ClusterUse
 from gpu_scheduler.web.collector import filled, labelled
-
-_WORK = ("namespace", "gpujob", "project")
-_Figure = Callable[[WorkUse], float | None]
+from gpu_scheduler.web.work_samples import Figure, LabelledWork, WorkSamples
 
 
 def figures(use: ClusterUse) -> Iterator[Metric]:
@@ -30,10 +27,11 @@ def figures(use: ClusterUse) -> Iterator[Metric]:
         "state",
         use.gpus.items(),
     )
+    work = LabelledWork(use.work)
     for name, text, figure in _FIGURES:
-        yield _of_work(f"gpusched_gpujob_{name}", text, use.work, figure)
+        yield _of_work(f"gpusched_gpujob_{name}", text, work, figure)
     info = "1 for each workload with GPUs: a GPUJob, or kind/name of who owns pods that ask alone."
-    yield _of_work("gpusched_gpujob_info", info, use.work, lambda each: 1.0, ("type",))
+    yield _of_work("gpusched_gpujob_info", info, work, lambda each: 1.0, typed=True)
     yield _account("gpu", "GPU-seconds held since this replica leads.", use.gpu_seconds)
     yield _account("gpu_idle", "Of these, past the idle threshold.", use.idle_gpu_seconds)
     yield labelled(
@@ -61,7 +59,7 @@ def _bytes(mib: float | None) -> float | None:
     return None if mib is None else mib * MIB
 
 
-_FIGURES: tuple[tuple[str, str, _Figure], ...] = (
+_FIGURES: tuple[tuple[str, str, Figure], ...] = (
     ("allocated_gpus", "GPUs that it holds.", lambda each: each.gpus),
     (
         "requested_gpus",
@@ -89,34 +87,13 @@ _FIGURES: tuple[tuple[str, str, _Figure], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Samples:
-    """One for each workload of which the figure is known."""
-
-    name: str
-    work: Sequence[WorkUse]
-    figure: _Figure
-    labels: tuple[str, ...]
-
-    def __iter__(self) -> Iterator[Sample]:
-        for each in self.work:
-            value = self.figure(each)
-            if value is not None:
-                values = (each.namespace, each.name, each.project, each.type)
-                yield Sample(self.name, dict(zip(self.labels, values, strict=False)), value)
-
-
 def _of_work(
-    name: str,
-    text: str,
-    work: Sequence[WorkUse],
-    figure: _Figure,
-    more: tuple[str, ...] = (),
+    name: str, text: str, work: LabelledWork, figure: Figure, *, typed: bool = False
 ) -> Metric:
-    labels = (*_WORK, *more)
-    family = GaugeMetricFamily(name, text, labels=labels)
-    # Can be walked, and nothing else: exposition.py asks for no more.
-    family.samples = cast(list[Sample], _Samples(name, work, figure, labels))
+    samples = WorkSamples(name, work, figure, typed)
+    family = GaugeMetricFamily(name, text, labels=samples.labels)
+    # Can be walked and can write itself: exposition.py asks for no more.
+    family.samples = cast(list[Sample], samples)
     return family
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
+import msgspec
 from tests.perf.install import RELEASE
 from tests.perf.queue_load import apply
 from tests.perf.signals.load import namespace_of
@@ -29,6 +30,14 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 _HOURS = 12
 _AGAIN_SECONDS = 0.5
 _WHAT_IF_SECONDS = 120.0
+
+
+class _Token(msgspec.Struct, frozen=True):
+    token: str
+
+
+class _TokenRequest(msgspec.Struct, frozen=True):
+    status: _Token
 
 
 async def tokens(client: Client, count: int, size: Size) -> list[str]:
@@ -55,8 +64,8 @@ async def tokens(client: Client, count: int, size: Size) -> list[str]:
     found = []
     for number in range(count):
         body = {"spec": {"expirationSeconds": _HOURS * 3600}}
-        said = await client.create(f"{accounts}/{_account(number)}/token", body)
-        found.append(str(said["status"]["token"]))
+        said = await client.create(f"{accounts}/{_account(number)}/token", body, _TokenRequest)
+        found.append(said.status.token)
     return found
 
 
@@ -88,6 +97,11 @@ class Seen:
     answers: Counter[str] = field(default_factory=Counter)  # what-ifs, by status
     seconds: list[float] = field(default_factory=list)  # of what-ifs that were answered
     open: int = 0
+
+    @property
+    def answered(self) -> bool:
+        """Whether anybody was there to answer."""
+        return bool(self.open or any(each.isdigit() for each in self.answers))
 
     def take(self) -> "Seen":
         """What was counted; a new count begins."""
@@ -143,7 +157,8 @@ async def _page(session: aiohttp.ClientSession, token: str, number: int, seen: S
             ) as answer:
                 if answer.status == 200:
                     await _events(answer, seen)
-                seen.ended[str(answer.status)] += 1
+                else:
+                    seen.ended[str(answer.status)] += 1
         except (aiohttp.ClientError, OSError) as error:
             seen.ended[type(error).__name__] += 1
         await asyncio.sleep(_AGAIN_SECONDS)
@@ -155,6 +170,8 @@ async def _events(answer: aiohttp.ClientResponse, seen: Seen) -> None:
         async for chunk in answer.content.iter_any():
             seen.views += chunk.count(b"event: view\n")
             seen.bytes += len(chunk)
+            if b"event: end\n" in chunk:
+                seen.ended[chunk.partition(b"data: ")[2].decode().strip()[:120]] += 1
     finally:
         seen.open -= 1
 

@@ -9,6 +9,7 @@ from gpu_scheduler.api import names
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.dashboard.content import jobs
+from gpu_scheduler.dashboard.reading import picture_maker
 from gpu_scheduler.dashboard.reading.queue import asked_words
 from gpu_scheduler.dashboard.rows import Ref
 from gpu_scheduler.dashboard.visible import ALL
@@ -143,3 +144,14 @@ async def test_charts_say_since_when_a_project_borrows() -> None:
     assert chart is not None and chart.held[-2] == 1.5 and chart.gpus[-2] == 1.0
     whole = found.details.chart("", "24h")
     assert whole is not None and whole.gpus[-1] == 2.0 and whole.held[0] is None
+
+
+async def test_where_there_is_much_pictures_come_more_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(picture_maker, "_SECONDS_OF_EACH", 2.0)
+    stage = Stage()
+    stage.waits(phase="Pending")
+    first = await stage.picture()
+    assert await stage.picture() is first, "a second later"
+    assert await stage.picture() is not first, "two seconds later"

@@ -94,7 +94,8 @@ def find(picture: Picture, visible: Visible, ref: Ref) -> JobRow | None:
     """One workload; None: there is none, or the reader may not see it."""
     if not visible.sees(ref.namespace):
         return None
-    return picture.works_by_ref.get(ref)
+    there = picture.works_in.get(ref.namespace, ())
+    return next((row for _, row in there if row.ref == ref), None)
 
 
 def one(picture: Picture, visible: Visible, asked: Asked) -> Job | None:

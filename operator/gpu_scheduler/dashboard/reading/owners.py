@@ -67,7 +67,8 @@ class OwnerRows:
         for key, work in works.items():
             if work.name.kind != GPUJOB:
                 owner = owners[of_name(work.namespace, work.name)]
-                owner.work, owner.advice = work, headlines.get(key, "")
+                owner.work = work
+                owner.advice = headlines.get(key, "")
         verdicts, records = self._plan.verdicts(), self._state.groups.records
         async for part in in_parts(self._state.waiting.keys(), 10 * _A_TURN):
             for key in part:

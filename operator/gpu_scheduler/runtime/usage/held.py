@@ -86,7 +86,8 @@ class HeldGpus:
         """All nodes, by name, and those that are gone; ``now``: monotonic seconds. In pieces."""
         state, charges = self._state, defaultdict[str, _Charges](list)
         if self._owners is not state.projects.owners:
-            self._owners, self._known = state.projects.owners, {}
+            self._owners = state.projects.owners
+            self._known = {}
         for uid, charge in state.ledger.charges.items():
             if charge.grants:
                 charges[charge.node].append((uid, charge))

@@ -41,7 +41,8 @@ class GpuStates:
     async def of(self, nodes: Iterable[NodeHeld], piece_milli: int) -> WhereGpusAre:
         """In pieces; ``piece_milli``: smaller free parts are pieces."""
         if piece_milli != self._piece_milli:
-            self._piece_milli, self._known = piece_milli, {}
+            self._piece_milli = piece_milli
+            self._known = {}
         known: dict[NodeHeld, _Milli] = {}
         whole: _Milli = Counter()
         async for part in in_parts(nodes, _A_TURN):

@@ -8,6 +8,7 @@ memory, and is the first to go where the pod has none left. One of a user at a t
 import asyncio
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
@@ -26,7 +27,8 @@ from gpu_scheduler.web.dashboard.identities import Identity
 PROGRAM = "gpu_scheduler.simulate.asked"
 AT_ONCE, WAITING = 2, 30
 SECONDS = 30.0  # in all; of a CPU it gets less, which the process itself sees to
-_OLD_SECONDS = 5.0  # that a copy may be
+_OLD_SECONDS, _OLDEST_SECONDS = 5.0, 30.0  # that a copy may be, by what it cost
+_CORE = 0.05  # that copies may take of one for long
 _MOST_ANSWER_BYTES = 1 << 20
 _ONE_AT_A_TIME = Refusal(429, "one what-if at a time: your last one is still planned", 5)
 _BUSY = Refusal(503, "too many what-ifs wait; try again", 10)
@@ -67,7 +69,7 @@ class WhatIfProcesses:
         self._environment = environment if environment is not None else _bare()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._asking: set[Identity] = set()
-        self._copied: tuple[float, bytes] | None = None
+        self._copied: tuple[float, bytes] | None = None  # until when it is good, monotonic seconds
         self._copying = asyncio.Lock()
         self._running: set[asyncio.subprocess.Process] = set()
 
@@ -113,9 +115,12 @@ class WhatIfProcesses:
     async def _copy(self, leader: Planner) -> bytes:
         async with self._copying:
             now = asyncio.get_running_loop().time()
-            if self._copied is None or now - self._copied[0] > _OLD_SECONDS:
+            if self._copied is None or now > self._copied[0]:
+                began = time.thread_time()
                 dump = leader.planning.dump()
-                self._copied = now, await asyncio.to_thread(lambda: b"".join(written(dump)))
+                took = time.thread_time() - began
+                text, more = await asyncio.to_thread(_text, dump)
+                self._copied = now + _good_for(took + more), text
             return self._copied[1]
 
     async def _run(self, given: bytes) -> tuple[int, bytes]:
@@ -146,6 +151,17 @@ class WhatIfProcesses:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+def _text(dump: Dump) -> tuple[bytes, float]:
+    """And the seconds of a CPU that writing it took."""
+    began = time.thread_time()
+    return b"".join(written(dump)), time.thread_time() - began
+
+
+def _good_for(cpu_seconds: float) -> float:
+    """Seconds that a copy is used which cost so much."""
+    return min(max(_OLD_SECONDS, cpu_seconds / _CORE), _OLDEST_SECONDS)
 
 
 def _task(question: WhatIf, visible: Visible, state: ClusterState) -> WhatIfTask:

@@ -55,6 +55,11 @@ async def test_an_answer_comes_from_another_process(monkeypatch: pytest.MonkeyPa
     assert leader.copies == 1, "a copy is shared for seconds"
 
 
+@pytest.mark.parametrize(("cpu_seconds", "seconds"), [(0.01, 5.0), (0.9, 18.0), (60.0, 30.0)])
+def test_a_copy_that_costs_more_is_used_longer(cpu_seconds: float, seconds: float) -> None:
+    assert module._good_for(cpu_seconds) == pytest.approx(seconds)
+
+
 async def test_who_may_not_see_the_nodes_is_told_of_none() -> None:
     leader = Leader()
     processes = WhatIfProcesses(lambda: leader)
