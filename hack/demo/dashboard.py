@@ -7,7 +7,6 @@ way to it stays open behind the demo: a port that is forwarded belongs to who lo
 Ctrl-C.
 """
 
-import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -19,22 +18,19 @@ from cluster.ports import BLOCK
 from demo import front_end, install
 from demo.terminal import step
 
-# Short spans, so that a demo of minutes shows what a cluster shows in hours.
+# A short span, so that a demo of minutes shows what a cluster shows in hours.
 IDLE_SECONDS = 120
-USAGE_SECONDS = 10
 
 
 def options(running: Running) -> tuple[str, ...]:
     """What helm is told: the dashboard, and a history that goes with the cluster."""
     history = f"enabled=true,megabytes=8,idleSeconds={IDLE_SECONDS}".split(",")
     folder = running.folder / "history"
-    often = [{"name": "GPUSCHED_USAGE_SECONDS", "value": str(USAGE_SECONDS)}]
     return (
         "--set=dashboard.enabled=true,dashboard.actions=true",
         # The library for pods comes from the one image that the node has.
         f"--set=isolation.image={install.dashboard_image()}",
         "--set=" + ",".join(f"agent.history.{each}" for each in (*history, f"folder={folder}")),
-        f"--set-json=extraEnv={json.dumps(often)}",
     )
 
 

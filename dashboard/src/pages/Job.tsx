@@ -67,7 +67,7 @@ function Parts({ job, of }: { job: Job; of: Ref }) {
           ))}
         </div>
       )}
-      {job.placed.length > 0 && <PlacedCard placed={job.placed} />}
+      {job.placed.length > 0 && <PlacedCard placed={job.placed} together={!job.row.sweep} />}
       {job.placed.length > 0 && <LogCard namespace={of.namespace} placed={job.placed} />}
       <Card title="By kubectl" about="the same, and what this page cannot do">
         {Object.entries(job.commands).map(([what, line]) => (

@@ -1,7 +1,7 @@
 import { useView } from '../api/useView.ts';
 import type { JobRow, Project, QueueRow } from '../api/views.ts';
 import { projectPath, refWord } from '../format/job.ts';
-import { counted, gpus, percent } from '../format/number.ts';
+import { counted, gpus, gpuWords, percent } from '../format/number.ts';
 import { Card } from '../parts/Card.tsx';
 import { ChartCard } from '../parts/ChartCard.tsx';
 import { JOB_COLUMNS } from '../parts/jobColumns.tsx';
@@ -106,7 +106,7 @@ function Parts({ view }: { view: Project }) {
       {row.waiting > 0 && (
         <Card
           title="Who waits"
-          about={`${counted(row.waiting, 'workload')} for ${gpus(row.pending)} GPUs`}
+          about={`${counted(row.waiting, 'workload')} for ${gpuWords(row.pending)}`}
           more={<Link to={`/queue?project=${of}`}>Queue</Link>}
         >
           {view.waiting.length > 0 ? (

@@ -11,11 +11,17 @@ import { Known, NO_USE } from './Unknown.tsx';
 
 const keyOf = (row: Placed) => row.pod;
 
-/** The slowest of a gang is what the others wait for. */
+const APART = 0.1;
+
+/** The busiest of a gang may be what the others wait for; null where all are about as busy. */
 export function slowest(placed: readonly Placed[]): Placed | null {
   const known = placed.filter((each) => each.busy !== null);
-  if (known.length < 2) return null;
-  return known.reduce((a, b) => ((b.busy ?? 0) > (a.busy ?? 0) ? b : a));
+  const most = known.reduce<Placed | null>(
+    (a, b) => (a === null || (b.busy ?? 0) > (a.busy ?? 0) ? b : a),
+    null,
+  );
+  const least = Math.min(...known.map((each) => each.busy ?? 0));
+  return most !== null && (most.busy ?? 0) - least >= APART ? most : null;
 }
 
 const COLUMNS: readonly Column<Placed>[] = [
@@ -114,9 +120,9 @@ const COLUMNS: readonly Column<Placed>[] = [
   },
 ];
 
-/** The pods of a job that hold GPUs. */
-export function PlacedCard({ placed }: { placed: readonly Placed[] }) {
-  const slow = slowest(placed);
+/** The pods of a job that hold GPUs; `together`: they may wait for each other, as trials do not. */
+export function PlacedCard({ placed, together }: { placed: readonly Placed[]; together: boolean }) {
+  const slow = together ? slowest(placed) : null;
   return (
     <Card
       title="Its pods"

@@ -1,7 +1,7 @@
 import type { Job } from '../api/views.ts';
 import { duration } from '../format/duration.ts';
 import { gpus, hours, memory, percent } from '../format/number.ts';
-import { stretches } from './life.ts';
+import { type Stretch, stretches } from './life.ts';
 
 /** One quantity of two jobs; null: not known. */
 export interface Compared {
@@ -15,19 +15,23 @@ type Say = (job: Job, now: number) => string | null;
 const maybe = <T>(value: T | null | undefined, say: (value: T) => string) =>
   value === null || value === undefined ? null : say(value);
 
-/** Seconds that a job spent in steps of one kind. */
-export function spent(job: Job, kinds: readonly string[], now: number): number {
-  return stretches(job.steps, job.row.ended ?? now)
-    .filter(({ step }) => kinds.includes(step.kind))
-    .reduce((sum, { seconds }) => sum + seconds, 0);
+/**
+ * Seconds that a job spent in a state; null: not known. Of a search each trial has its own life, and
+ * of what has ended its start is known only while its pods are there.
+ */
+export function spent(job: Job, state: Stretch['state'], now: number): number | null {
+  const all = stretches(job.steps, job.row.ended ?? now);
+  const lost = job.row.ended !== null && all.every((each) => each.state !== 'busy');
+  if (job.row.sweep || lost) return null;
+  return all.filter((each) => each.state === state).reduce((sum, { seconds }) => sum + seconds, 0);
 }
 
 const QUANTITIES: readonly (readonly [string, Say])[] = [
   ['phase', (job) => job.row.phase],
   ['GPUs asked for', (job) => gpus(job.row.asked)],
   ['type', (job) => job.row.type || 'any'],
-  ['waited', (job, now) => duration(spent(job, ['submitted', 'waits'], now))],
-  ['ran', (job, now) => duration(spent(job, ['runs'], now))],
+  ['waited', (job, now) => maybe(spent(job, 'free-in-pieces', now), duration)],
+  ['ran', (job, now) => maybe(spent(job, 'busy', now), duration)],
   ['GPU-hours held', (job) => maybe(job.used?.gpuHours, hours)],
   ['GPU-hours used', (job) => maybe(job.used?.usedGpuHours, hours)],
   ['GPU-hours idle', (job) => maybe(job.used?.idleGpuHours, hours)],

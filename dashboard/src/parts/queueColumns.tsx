@@ -86,7 +86,7 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
   {
     key: 'mends',
     head: 'then',
-    width: '158px',
+    width: '178px',
     end: true,
     narrow: 'more',
     about: 'whether waiting alone can help',

@@ -223,7 +223,7 @@ USED = Used(
         (
             rows.job(busy=0.0, idle_since=NOW - 2 * HOUR, held=1.0),
             {"placed": (rows.placed(gpus=1.0),)},
-            "train runs on GPU 3 of a for 1 h; it has done nothing on them for 2 h. | ",
+            "train runs on GPU 3 of a for 1 h; it has done nothing there for 2 h. | ",
         ),
         (
             rows.job(busy=None, held=8.0),
@@ -235,7 +235,7 @@ USED = Used(
             rows.job(phase="Pending", held=0.0, reason="WaitingForQuota", message="its quota is 0"),
             {},
             "train has waited 10 min for 0.5 GPUs, as number 1 of vision. | "
-            "WaitingForQuota: its quota is 0",
+            "WaitingForQuota: its quota is 0.",
         ),
         (rows.job(phase="Suspended", held=0.0), {}, "train is suspended. | "),
         (

@@ -32,8 +32,13 @@ def lead(row: JobRow, detail: JobDetail, queued: QueueRow | None, now: float) ->
     place = f", as number {number:,} of {row.project}" if number else ""
     return Lead(
         first=sentence(f"{name} has waited {duration(now - since)}{what}{place}."),
-        then=sentence(f"{row.reason}: {row.message}" if row.reason else row.message),
+        then=sentence(_ended(f"{row.reason}: {row.message}" if row.reason else row.message)),
     )
+
+
+def _ended(text: str) -> str:
+    """With a full stop: the planner's sentences have none."""
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _runs(row: JobRow, detail: JobDetail, now: float) -> Sentence:
@@ -43,7 +48,7 @@ def _runs(row: JobRow, detail: JobDetail, now: float) -> Sentence:
     if row.busy is None:
         use = "; how busy is not known"
     elif row.idle_since is not None:
-        use = f"; it has done nothing on them for {duration(now - row.idle_since)}"
+        use = f"; it has done nothing there for {duration(now - row.idle_since)}"
     else:
         use = f", and is {percent(row.busy)} busy"
     return sentence(f"{row.ref.name} runs on ", *where, f"{for_so_long}{use}.")

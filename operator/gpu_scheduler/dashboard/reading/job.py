@@ -67,7 +67,8 @@ def _facts(job: GPUJobRecord) -> tuple[str, ...]:
         each = sum(d.count * d.milli for d in role.devices) / DEVICE_MILLI
         pods = f"{role.at_once} × " if role.at_once > 1 else ""
         if each:
-            found.append(f"{f'{name}: ' if name else ''}{pods}{amount(each)} GPU")
+            many = f"{amount(each)} GPU{'s' if each > 1 else ''}"
+            found.append(f"{f'{name}: ' if name else ''}{pods}{many}")
     if spec.image:
         found.append(f"image {spec.image}")
     return tuple(found)
