@@ -149,7 +149,7 @@ docs-look: docs ## Every page of it in Chromium, light and dark, wide and narrow
 	@$(PYTHON) -m docs_site.look $(OPTIONS)
 
 # Node.js 20.19 or later is enough for these; the folders are in dashboard/README.md.
-.PHONY: dashboard dashboard-test dashboard-real dashboard-look dashboard-cost dashboard-run dashboard-types
+.PHONY: dashboard dashboard-test dashboard-real dashboard-look dashboard-cost dashboard-cost-real dashboard-run dashboard-types
 dashboard: ## Build the dashboard's front end into dashboard/dist; nothing when nothing of it changed
 	@hack/dashboard.sh build
 
@@ -164,6 +164,9 @@ dashboard-look: ## A picture of each page and state into docs/pictures/dashboard
 
 dashboard-cost: ## What 1,000 GPUs and 10,000 jobs that change cost the reader's browser
 	@hack/dashboard.sh cost
+
+dashboard-cost-real: setup ## The same on a real operator with agents (OPTIONS='--part 0.1 --seconds 60', --help)
+	@$(PYTHON) -m tests.dashboard.cost $(OPTIONS)
 
 dashboard-run: ## The dashboard on made-up clusters, anew at each change of its sources
 	@hack/dashboard.sh run

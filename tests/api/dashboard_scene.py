@@ -96,9 +96,7 @@ def _runs(scene: Scene, agent: UsageAgent) -> None:
         "what asks by itself runs",
     )
     search(vision, "search", 0.25)
-    evil = template({"example.com/note": EVIL, "gpu-scheduler.io/note": EVIL})
-    evil["spec"]["containers"][0] |= {"image": EVIL, "args": [EVIL]}
-    guests.submit("mischief", gpu=0.2, template=evil)
+    guests.submit("mischief", gpu=0.2, image=EVIL, args=[EVIL])
     guests.wait_placed("mischief")
     for tenant, job in ((vision, "ddp"), (speech, "tts"), (speech, "asr"), (guests, "mischief")):
         tenant.wait_phase(job, "Running")

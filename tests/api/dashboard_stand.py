@@ -30,11 +30,13 @@ def make_roles(running: Running) -> None:
 
 
 @contextmanager
-def dashboard_on(running: Running, port: int, **settings: str) -> Iterator[Site]:
+def dashboard_on(
+    running: Running, port: int, program: Path = PROGRAM, **settings: str
+) -> Iterator[Site]:
     """One that leads on a cluster; ``settings``: beside ``ON``."""
     make_roles(running)
     chosen = {**ON, "dashboard_port": str(port), **settings}
-    replica = Replica(running, "replica", chosen, PROGRAM).start()
+    replica = Replica(running, "replica", chosen, program).start()
     try:
         replica.wait_leading()
         yield Site(running, administrator(running), replica)

@@ -6,6 +6,7 @@ test: it says where the pages are until Ctrl-C, for who wants to look.
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.dashboard", description=__doc__)
     parser.add_argument("--stay", action="store_true", help="no tests; until Ctrl-C")
     chosen, more = parser.parse_known_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up as after Ctrl-C
     subprocess.run(["hack/dashboard.sh", "ready"], cwd=ROOT, check=True)
     with stand() as handed:
         if chosen.stay:

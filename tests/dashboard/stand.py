@@ -24,6 +24,7 @@ from tests.dashboard.control import control_of
 from tests.dashboard.expiring import expiring
 from tests.dashboard.kubelet import kubelet_with
 
+PROGRAM = Path(__file__).with_name("operator.py")
 PAGES = ROOT / "dashboard" / "dist"
 LOG = f"first line\n{EVIL}\nlast line\n"
 
@@ -98,7 +99,9 @@ def stand() -> Iterator[Path]:
     port, agent_port = free_port(), free_port()
     with (
         own_cluster("dashboard") as running,
-        dashboard_on(running, port, dashboard_folder=str(PAGES), **settings(agent_port)) as site,
+        dashboard_on(
+            running, port, PROGRAM, dashboard_folder=str(PAGES), **settings(agent_port)
+        ) as site,
         kubelet_with(running, site.admin, LOG),
         usage_agent(site.admin, agent_port) as agent,
         scene_on(site.admin, agent) as scene,

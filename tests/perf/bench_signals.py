@@ -96,7 +96,7 @@ async def _measure(running: Running, size: Size, made: Bounds, result: dict[str,
                 operators = OperatorStand(running, size, made, port)
                 turnover = Turnover(client, pods, size)
                 bench = Bench(running, size, operators, agents, turnover, pods, usages, began)
-                await _fill(bench, client)
+                await fill(bench, client)
                 for number, letter in enumerate(size.order, 1):
                     found = await phase(bench, letter, number)
                     say(f"  {json.dumps(found)}")
@@ -111,7 +111,7 @@ async def _measure(running: Running, size: Size, made: Bounds, result: dict[str,
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _fill(bench: Bench, client: Client) -> None:
+async def fill(bench: Bench, client: Client) -> None:
     """Apply all jobs, those that find room no faster than they begin to run."""
     size = bench.size
     await bench.operators.start("fill", signals=False)

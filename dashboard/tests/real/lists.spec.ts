@@ -57,7 +57,7 @@ test('those that hold GPUs idle are the notebook, by the link of the first page'
   page,
 }) => {
   await openAs(page, '/');
-  await page.locator('.lead').getByRole('link', { name: '0.5' }).first().click();
+  await page.locator('.lead a[href="/jobs?idle=1"]').click();
   await expect(page).toHaveURL(/\/jobs\?idle=1$/);
   await expect(page.locator(rows)).toHaveCount(1);
   await expect(page.locator(rows)).toContainText('notebook');

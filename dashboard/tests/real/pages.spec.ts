@@ -24,11 +24,11 @@ const PATHS: readonly (readonly [path: string, sentence: RegExp, says: string])[
   ['/jobs/vision/GPUJob/huge', /^huge has waited /, 'Unsatisfiable'],
   ['/jobs/speech/Deployment/api', /^api runs on /, 'kubectl gpu why deployment/api'],
   ['/jobs/speech/Pod/shell', /^shell runs on 0\.1 of GPU /, 'kubectl gpu why pod/shell'],
-  [`/jobs/compare?${compared}`, /train and notebook/, 'What tells them apart'],
+  [`/jobs/compare?${compared}`, /^train beside notebook\./, 'What tells them apart'],
   ['/projects', /^Three projects hold [\d.]+ GPUs of 6\.5 guaranteed\./, 'guests'],
   ['/projects/speech', /^speech holds [\d.]+ of its quota of 1, and may hold 2\./, 'asr'],
   ['/sweeps', /^One sweep runs, with two trials on GPUs\./, 'search'],
-  ['/sweeps/vision/search', /^search has so far ended two of four trials\./, 'What failed last'],
+  ['/sweeps/vision/search', /^search has so far ended 2 of four trials\./, 'What failed last'],
 ];
 
 for (const [path, sentence, says] of PATHS) {

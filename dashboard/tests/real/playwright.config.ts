@@ -12,8 +12,15 @@ export default defineConfig({
   expect: { timeout: 30_000 }, // the machine is busy with a cluster of its own
   reporter: 'list',
   projects: [
-    { name: 'pages', testIgnore: 'restart.spec.ts' },
+    { name: 'pages', testIgnore: ['restart.spec.ts', 'cost.spec.ts'] },
     // It takes the operator away from under all the others.
-    { name: 'restart', testMatch: 'restart.spec.ts', dependencies: ['pages'] },
+    {
+      name: 'restart',
+      testMatch: 'restart.spec.ts',
+      dependencies: ['pages'],
+      fullyParallel: false,
+    },
+    // On a stand of its own: see tests/dashboard/cost.py.
+    { name: 'cost', testMatch: 'cost.spec.ts', workers: 1 },
   ],
 });

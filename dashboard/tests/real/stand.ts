@@ -26,7 +26,7 @@ export async function happen<T>(what: string, asked: object = {}): Promise<T> {
     headers: { Authorization: `Bearer ${stand.secret}` },
     body: JSON.stringify(asked),
   });
-  const said = await response.json();
+  const said: unknown = await response.json();
   if (!response.ok) throw new Error(`${what}: ${JSON.stringify(said)}`);
   return said as T;
 }

@@ -8,7 +8,7 @@ runs has bounds on its memory: the operator that of the chart.
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -102,12 +102,20 @@ def chart_environment(running: Running, signals: bool) -> dict[str, str]:
 class OperatorStand:
     """Starts and stops operators on one cluster."""
 
-    def __init__(self, running: Running, size: Size, bounds: Bounds, agent_port: int) -> None:
-        """``agent_port``: of all agents."""
+    def __init__(
+        self,
+        running: Running,
+        size: Size,
+        bounds: Bounds,
+        agent_port: int,
+        also: Mapping[str, str] | None = None,
+    ) -> None:
+        """``agent_port``: of all agents; ``also``: variables beside those of the chart."""
         self._running = running
         self._size = size
         self._bounds = bounds
         self._agent_port = agent_port
+        self._also = dict(also or {})
         self.admin_port = 0
         self.notes = Path()
 
@@ -133,6 +141,7 @@ class OperatorStand:
             "GPUSCHED_REPORT_HOST": "127.0.0.1",
             "GPUSCHED_REPORT_PORT": str(free_port()),
             "GPUSCHED_SCRAPE_TOKEN_FILE": str(token),
+            **self._also,
         }
         if ("GPUSCHED_AGENT_PORT" in environment) != signals:
             raise RuntimeError(f"agent.history.enabled={signals}, and the chart says {environment}")
