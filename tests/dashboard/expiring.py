@@ -11,14 +11,11 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from cluster import Running
 
-LEEWAY_SECONDS = 60  # that the API server grants every token
-
-
 def expiring(running: Running, token: str, seconds: float) -> str:
     """The same account's, for so long."""
     head, claims, _ = token.split(".")
     body = json.loads(urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
-    body["exp"] = int(time.time() + seconds) - LEEWAY_SECONDS
+    body["exp"] = int(time.time() + seconds)
     signed = f"{head}.{_encoded(json.dumps(body).encode())}"
     key = str(running.folder / "service-account.key")
     sign = ("openssl", "dgst", "-sha256", "-sign", key)  # RS256, as the header says

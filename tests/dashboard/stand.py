@@ -24,7 +24,7 @@ from tests.dashboard.control import control_of
 from tests.dashboard.expiring import expiring
 from tests.dashboard.kubelet import kubelet_with
 
-PROGRAM = Path(__file__).with_name("operator.py")
+PROGRAM = Path(__file__).with_name("asking_operator.py")
 PAGES = ROOT / "dashboard" / "dist"
 LOG = f"first line\n{EVIL}\nlast line\n"
 

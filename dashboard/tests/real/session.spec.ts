@@ -8,11 +8,11 @@ const field = (page: Page) => page.getByLabel('Token of the cluster');
 test('a token that expires under an open page says so, and another goes on where it was', async ({
   page,
 }) => {
-  const token = await happen<string>('expiring', { seconds: 30 });
+  const token = await happen<string>('expiring', { seconds: 20 });
   await open(page, '/jobs?phase=Failed', token);
   await live(page);
   await expect(page.getByText('broken', { exact: true })).toBeVisible();
-  await expect(page.getByRole('alert')).toContainText('log in again', { timeout: 80_000 });
+  await expect(page.getByRole('alert')).toContainText('log in again', { timeout: 90_000 });
   expect(await page.content()).not.toContain('broken');
   await field(page).fill(stand.tokens.all);
   await field(page).press('Enter');
