@@ -66,7 +66,7 @@ class Known:
         self.used = gpu("top", "projects")["used"]
         self.idle = {
             (each["namespace"], each["kind"], each["name"]): each
-            for each in gpu("idle", "-A")["idle"]
+            for each in gpu("idle", "-A")["idleNow"]
         }
 
     def _kind(self, row: Json) -> str:

@@ -5,6 +5,7 @@ kubectl and the API server say, and of the objects around the number, the innerm
 without one fails the test, as does a rule without a field.
 """
 
+import re
 import time
 import types
 from collections.abc import Callable, Iterator
@@ -42,6 +43,13 @@ class About:
 
     value: float
     within: float
+
+
+@dataclass(frozen=True, slots=True)
+class Grows:
+    """A curve that was read a little later: it goes on, and its last point is not whole before."""
+
+    points: tuple[float | None, ...]
 
 
 BESIDE = About(0, float("inf"))
@@ -109,6 +117,9 @@ def differs(found: Any, expected: Any) -> bool:
     """Whether a number is not what a rule says; numbers are rounded to a thousandth."""
     if isinstance(expected, About):
         return not isinstance(found, int | float) or abs(found - expected.value) > expected.within
+    if isinstance(expected, Grows):
+        whole = found[:-1]
+        return tuple(whole) != expected.points[: len(whole)]
     if isinstance(expected, float | int) and isinstance(found, float | int):
         return abs(found - expected) > 0.00051
     return bool(found != expected)
@@ -366,6 +377,11 @@ def _pod(known: Known, c: Chain) -> Json:
     return dict(known.pods[_job_ref(c).namespace, c[-1].pod])
 
 
+def _bound(pod: Json) -> float:
+    """When it got its place, by the API server's clock; startTime is by the node's."""
+    return seconds(condition(pod, "PodScheduled")["lastTransitionTime"])
+
+
 def _only(known: Known, c: Chain, *names: str) -> Any:
     """A figure of the whole workload, which is that of its only pod."""
     if len(known.top_jobs[key(_job_ref(c))]["pods"]) != 1:
@@ -384,12 +400,28 @@ def _placed_use(*names: str) -> Rule:
     return lambda known, c: _only(known, c, *names)
 
 
+def _report(known: Known, c: Chain) -> Json:
+    """Its use, as ``kubectl gpu report`` has it: also of what has ended."""
+    ref = _job_ref(c)
+    what = ref.name if _is_job(ref) else f"{ref.kind.lower()}/{ref.name}"
+    found: Json = known.gpu("report", what, "-n", ref.namespace)["use"]
+    return found
+
+
 def _used(*names: str) -> Rule:
     def rule(known: Known, c: Chain) -> Any:
-        found: Any = known.use(key(_job_ref(c)))
+        found: Any = _report(known, c)
         for name in names:
             found = found[name]
         return _percent(found) if names[0] == "busyPercent" else found
+
+    return rule
+
+
+def _points(name: str, unit: float = 1) -> Rule:
+    def rule(known: Known, c: Chain) -> Grows:
+        points = _report(known, c)["curve"][name]
+        return Grows(tuple(None if each is None else each / unit for each in points))
 
     return rule
 
@@ -406,7 +438,7 @@ def _step(known: Known, c: Chain) -> Any:
             seconds(each["metadata"]["creationTimestamp"]) for each in ([job] if job else pods)
         )
     if step.kind == "runs":
-        return min(seconds(pod["status"]["startTime"]) for pod in pods)
+        return min(map(_bound, pods))
     told = (job or {}).get("status", {}).get("conditions", ())
     times = [seconds(e["lastTransitionTime"]) for e in told if e.get("reason") == step.words]
     if not times:  # what it waits for now, since its last step
@@ -551,7 +583,7 @@ RULES: dict[str, Rule] = {
     "Placed.gpus": lambda known, c: (
         sum(holder["milliGPU"] for _, holder in _holders(known, c[-1].pod)) / 1000
     ),
-    "Placed.started": lambda known, c: seconds(_pod(known, c)["status"]["startTime"]),
+    "Placed.started": lambda known, c: _bound(_pod(known, c)),
     "Placed.busy": lambda known, c: _percent(_only(known, c, "busyPercent", "now")),
     "Placed.memory_mib": _placed_use("memoryMiB", "now"),
     "Placed.cap_mib": lambda known, c: sum(
@@ -561,12 +593,10 @@ RULES: dict[str, Rule] = {
     "Placed.cpu_limit": lambda known, c: _cores(_only(known, c, "host", "cpuLimitMilli")),
     "Placed.ram_mib": _placed_use("host", "ramMiB"),
     "Placed.ram_limit_mib": _placed_use("host", "ramLimitMiB"),
-    "Curve.start": _used("startedAt"),
-    "Curve.step_seconds": lambda known, c: _report(known, c)["stepSeconds"],
-    "Curve.busy": lambda known, c: tuple(
-        None if each is None else each / 100 for each in _report(known, c)["busyPercent"]
-    ),
-    "Curve.memory_mib": lambda known, c: tuple(_report(known, c)["memoryMiB"]),
+    "Curve.start": lambda known, c: seconds(_report(known, c)["startedAt"]),
+    "Curve.step_seconds": lambda known, c: _report(known, c)["curve"]["stepSeconds"],
+    "Curve.busy": _points("busyPercent", 100),
+    "Curve.memory_mib": _points("memoryMiB"),
     "Used.gpu_hours": _used("gpuHoursHeld"),
     "Used.used_gpu_hours": _used("gpuHoursUsed"),
     "Used.idle_gpu_hours": lambda known, c: None,  # of what runs it is not recorded
@@ -584,13 +614,6 @@ RULES: dict[str, Rule] = {
     **{f"Chart.{name}": lambda known, c: BESIDE for name in _OF_CHART},
     "WhatIfAnswer.omitted": lambda known, c: 0,
     "WhatIfRow.pods": lambda known, c: next(
-        each.pods for each in known.waiting if each.key[2] == c[-1].name.rpartition("/")[2]
+        each.pods for each in known.waiting if each.key[2] == re.split("[/ ]", c[-1].name)[-1]
     ),
 }
-
-
-def _report(known: Known, c: Chain) -> Json:
-    """The curve, as ``kubectl gpu report`` has it."""
-    ref = _job_ref(c)
-    found: Json = known.gpu("report", ref.name, "-n", ref.namespace)["curve"]
-    return found

@@ -61,6 +61,9 @@ test('one more node, another quota and a job that is not there yet are planned o
   await page.getByLabel('of the project').selectOption('speech');
   await page.getByLabel('of so many GPUs').fill('3');
   await page.getByRole('button', { name: 'Plan' }).click();
+  await expect(answer).toHaveText('quota: the limit of speech is 2 GPUs, which is less');
+  await page.getByLabel('of so many GPUs').fill('2');
+  await page.getByRole('button', { name: 'Plan' }).click();
   await expect(answer.locator('.answer')).toBeVisible();
   await openAs(page, '/queue?whatif=job');
   const manifest = [
