@@ -43,11 +43,11 @@ down: setup ## Stop the demo's cluster and clean up after it
 	@$(PYTHON) -m demo down
 
 .PHONY: test
-test: setup ## All tiers: unit, long, native, chart, api, e2e (the last one needs root)
+test: setup ## All tiers: unit, long, native, chart, dashboard, api, e2e (the last one needs root)
 	@hack/test.sh
 
-.PHONY: test-unit test-long test-native test-chart test-api test-e2e
-test-unit test-long test-native test-chart test-api test-e2e: setup ## One tier, for example make test-unit
+.PHONY: test-unit test-long test-native test-chart test-dashboard test-api test-e2e
+test-unit test-long test-native test-chart test-dashboard test-api test-e2e: setup ## One tier, for example make test-unit
 	@hack/test.sh $(patsubst test-%,%,$@)
 
 SINCE ?= main
@@ -153,18 +153,24 @@ docs-look: docs ## Every page of it in Chromium, light and dark, wide and narrow
 	@$(PYTHON) -m docs_site.look $(OPTIONS)
 
 # Node.js 20.19 or later is enough for these; the folders are in dashboard/README.md.
-.PHONY: dashboard dashboard-test dashboard-look dashboard-cost dashboard-run dashboard-types
+.PHONY: dashboard dashboard-test dashboard-real dashboard-look dashboard-cost dashboard-cost-real dashboard-run dashboard-types
 dashboard: ## Build the dashboard's front end into dashboard/dist; nothing when nothing of it changed
 	@hack/dashboard.sh build
 
 dashboard-test: ## Its functions, and all its pages in Chromium on a server of made-up clusters
 	@hack/dashboard.sh test
 
+dashboard-real: setup ## Its pages in Chromium, on a real operator and control plane (OPTIONS=: to Playwright, --stay)
+	@$(PYTHON) -m tests.dashboard $(OPTIONS)
+
 dashboard-look: ## A picture of each page and state into docs/pictures/dashboard (PICTURES=folder)
 	@hack/dashboard.sh look
 
 dashboard-cost: ## What 1,000 GPUs and 10,000 jobs that change cost the reader's browser
 	@hack/dashboard.sh cost
+
+dashboard-cost-real: setup ## The same on a real operator with agents (OPTIONS='--part 0.1 --seconds 60', --help)
+	@$(PYTHON) -m tests.dashboard.cost $(OPTIONS)
 
 dashboard-run: ## The dashboard on made-up clusters, anew at each change of its sources
 	@hack/dashboard.sh run

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # The front end in dashboard/: what it needs, and what is done with it.
 #
-#   hack/dashboard.sh build|lint|test|look|cost|run
+#   hack/dashboard.sh build|lint|test|ready|digest|look|cost|run
 #
 # build and lint are skipped when nothing of dashboard/ has changed, by digest. What npm installs is
 # kept beside the other programs, a folder for each lock file, and outlives the checkout. Browsers are
 # Debian's: as root they are installed where they are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-what=${1:?usage: hack/dashboard.sh build|lint|test|look|cost|run}
+what=${1:?usage: hack/dashboard.sh build|lint|test|ready|digest|look|cost|run}
 cache=${GPU_SCHEDULER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpu-scheduler}/dashboard
 
 die() {
@@ -112,20 +112,36 @@ lint() {
   find "$cache/linted" -type f -mtime +30 -delete
 }
 
+# All that a test in a browser needs.
+ready() {
+  build
+  install_modules
+  chromium
+}
+
+# REPORTS: a folder that gets what Vitest and Playwright say for programs.
+test_it() {
+  local vitest=() playwright=()
+  if [ -n "${REPORTS:-}" ]; then
+    vitest=(-- --reporter=default --reporter=json "--outputFile.json=$REPORTS/vitest.json")
+    playwright=(-- --reporter=list,json)
+    export PLAYWRIGHT_JSON_OUTPUT_FILE=$REPORTS/playwright.json
+  fi
+  npm_run unit "${vitest[@]}"
+  npm_run browser "${playwright[@]}"
+}
+
 case $what in
   build) build ;;
   lint) lint ;;
+  digest) digest ;;
+  ready) ready ;;
   test)
-    build
-    install_modules
-    chromium
-    npm_run unit
-    npm_run browser
+    ready
+    test_it
     ;;
   look)
-    build
-    install_modules
-    chromium
+    ready
     debian pngquant pngquant fonts-inter
     npm_run look
     # Sixty-four colours are enough for a page, and a third of the bytes.
@@ -133,14 +149,12 @@ case $what in
       pngquant --force --ext .png --strip 64 {} +
     ;;
   cost)
-    build
-    install_modules
-    chromium
+    ready
     npm_run cost
     ;;
   run)
     install_modules
     npm_run dev
     ;;
-  *) die "$what is none of build, lint, test, look, cost, run" ;;
+  *) die "$what is none of build, lint, test, ready, digest, look, cost, run" ;;
 esac

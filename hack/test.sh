@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs the tiers of the tests and stops at the first that fails; the last lines say what took how long.
 #
-#   hack/test.sh [unit|long|native|chart|api|e2e]…
+#   hack/test.sh [unit|long|native|chart|dashboard|api|e2e]…
 #   hack/test.sh quick [SINCE]      the unit tests that what differs from SINCE (main) can affect
 #
-# `unit` is tests/unit without, `long` with the tests marked `long` alone. The e2e tier waits for most
+# `unit` is tests/unit without, `long` with the tests marked `long` alone, `dashboard` the front end's own
+# (dashboard/tests), skipped with what decides about them unchanged. The e2e tier waits for most
 # of its time: it runs beside the others, which make way for it (nice), and is shown after them.
 #
 # Exit code: that of the pytest run that failed; 3 when CI=true and a tier cannot run here.
@@ -26,19 +27,30 @@ if [ "${1:-}" = quick ]; then
 fi
 
 tiers=("$@")
-[ ${#tiers[@]} -gt 0 ] || tiers=(unit long native chart api e2e)
+[ ${#tiers[@]} -gt 0 ] || tiers=(unit long native chart dashboard api e2e)
 
 # e2e needs a real node: containerd and the kubelet run as root, on Linux.
 can_run_e2e() { [ "$(id -u)" = 0 ] && [ "$(uname -s)" = Linux ]; }
 
+# The front end's tools run in Node.js, which nothing else of the tests needs.
+can_run_dashboard() { command -v node >/dev/null && command -v npm >/dev/null; }
+
+cannot_run() { # cannot_run TIER WHY
+  echo "test: the $1 tier is SKIPPED: $2"
+  if [ "${CI:-}" = true ]; then
+    echo "test: with CI=true a tier that is skipped is a failure" >&2
+    exit 3
+  fi
+}
+
 runnable=()
 for tier in "${tiers[@]}"; do
   if [ "$tier" = e2e ] && ! can_run_e2e; then
-    echo "test: the e2e tier is SKIPPED: its real node needs root on Linux (sudo make test)"
-    if [ "${CI:-}" = true ]; then
-      echo "test: with CI=true a tier that is skipped is a failure" >&2
-      exit 3
-    fi
+    cannot_run e2e "its real node needs root on Linux (sudo make test)"
+    continue
+  fi
+  if [ "$tier" = dashboard ] && ! can_run_dashboard; then
+    cannot_run dashboard "it needs Node.js 20.19 or later, with npm"
     continue
   fi
   [ "$tier" = long ] || [ -d "tests/$tier" ] || { echo "test: there is no tier $tier in tests/" >&2; exit 2; }
@@ -63,19 +75,20 @@ clean_up() {
 trap clean_up EXIT
 
 run_tier() { # run_tier TIER [COMMAND…]: in place of the shell, by a command such as nice
-  local arguments=("tests/$1")
+  local arguments=("tests/$1") program=pytest
   case $1 in
     unit) arguments+=("${spread[@]}" -m "not long") ;;
     long)
       mapfile -t arguments < <(grep -rl --include='test_*.py' 'mark\.long' tests/unit | sort)
       arguments+=("${spread[@]}" -m long)
       ;;
+    dashboard) program=tests.dashboard.tier arguments=() ;;
     native | chart) arguments+=("${spread[@]}") ;;
     # Half of it is waiting, so one more than there are cores; each has a cluster of its own.
     # What goes to whom, and in which order: tests/api/by_length.py.
     api) arguments+=(-n $(($(nproc) < 5 ? $(nproc) + 1 : 5))) ;;
   esac
-  TEST_TIMES=$results/$1.json exec "${@:2}" "$python" -m pytest "${arguments[@]}"
+  TEST_TIMES=$results/$1.json exec "${@:2}" "$python" -m "$program" "${arguments[@]}"
 }
 
 failed() { # failed TIER CODE

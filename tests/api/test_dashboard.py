@@ -5,15 +5,14 @@ One operator for all, which asks for rights every few seconds in place of every 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.api.caller import Caller
-from tests.api.conftest import administrator
+from tests.api.dashboard_stand import ALL, EDITOR, ON, PROGRAM, VIEWER, dashboard_on
 from tests.api.dashboard_user import DashboardUser, account, bind, token
 from tests.api.free_port import free_port
-from tests.api.replica import CALM_LEASE, Replica
+from tests.api.replica import Replica
 from tests.api.site import Site, Team
 from tests.api.tenant import Tenant, until
 
@@ -21,30 +20,13 @@ from cluster import Running
 from gpu_scheduler.api.names import REPORT_AUDIENCE
 from gpu_scheduler.dashboard.pages import PAGES
 
-CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
-PROGRAM = Path(__file__).with_name("hasty_dashboard_operator.py")
 PORT, OTHER_PORT = free_port(), free_port()
-ON = {**CALM_LEASE, "dashboard_actions": "true"}
-VIEWER, EDITOR = "gpu-scheduler-viewer", "gpu-scheduler-editor"
 
 
 @pytest.fixture(scope="module")
 def site(control_plane: Running) -> Iterator[Site]:
-    roles = control_plane.helm(
-        *("template", "gpu-scheduler", str(CHART), "-n", "gpu-scheduler"),
-        *("--set", "dashboard.enabled=true"),
-        *("--show-only", "templates/rbac-users.yaml"),
-        *("--show-only", "templates/rbac-dashboard.yaml"),
-    ).stdout
-    control_plane.kubectl("apply", "-f", "-", input=roles)
-    settings = {**ON, "dashboard_port": str(PORT)}
-    replica = Replica(control_plane, "replica", settings, PROGRAM).start()
-    try:
-        replica.wait_leading()
-        yield Site(control_plane, administrator(control_plane), replica)
-    finally:
-        if replica.alive():
-            replica.stop()
+    with dashboard_on(control_plane, PORT) as made:
+        yield made
 
 
 @dataclass
@@ -69,7 +51,7 @@ def scene(site: Site, team: Team) -> Scene:
     of = (one.name, "reader")
     shown = account(site.admin, *of)
     binding = bind(site.admin, one.name, of, VIEWER)
-    root = token(site.admin, "gpu-scheduler", "gpu-scheduler-dashboard-viewer")
+    root = token(site.admin, "gpu-scheduler", ALL)
     return Scene(
         site.admin,
         one,

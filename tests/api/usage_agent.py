@@ -13,7 +13,7 @@ from tests.api.replica import LEASE_NAMESPACE
 from tests.api.tenant import Json, until
 
 from gpu_scheduler.api.orders import Orders, parse
-from gpu_scheduler.usage.answer import AgentUsage, EndedUse, ShareUse, Totals, dumps
+from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, EndedUse, ShareUse, Totals, dumps
 from gpu_scheduler.usage.key import may_ask
 
 PODS = f"/api/v1/namespaces/{LEASE_NAMESPACE}/pods"
@@ -27,6 +27,7 @@ class UsageAgent:
     admin: Caller
     look: int = 0
     shares: dict[str, ShareUse] = field(default_factory=dict)  # by pod
+    devices: dict[str, DeviceNow] = field(default_factory=dict)  # by UUID
     ended: dict[str, Totals] = field(default_factory=dict)  # by work
     asked: list[int] = field(default_factory=list)  # since which look
     refused: list[str] = field(default_factory=list)  # what they showed
@@ -41,7 +42,14 @@ class UsageAgent:
         self.look += 1
         self.asked.append(since)
         ended = tuple(EndedUse(work=work, totals=sums) for work, sums in self.ended.items())
-        return dumps(AgentUsage(look=self.look, shares=tuple(self.shares.values()), ended=ended))
+        return dumps(
+            AgentUsage(
+                look=self.look,
+                devices=tuple(self.devices.values()),
+                shares=tuple(self.shares.values()),
+                ended=ended,
+            )
+        )
 
     def runs(self, pod: Json, work: str, busy: float, seconds: int, mib: int = 1000) -> None:
         """A pod of ours has done so for so long."""

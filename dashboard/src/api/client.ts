@@ -73,5 +73,5 @@ export async function askText(path: string, asked: Asked = {}): Promise<string> 
 
 /** Have something done. Throws a Refusal. */
 export async function act(path: string): Promise<void> {
-  await send(path, { method: 'POST' });
+  await send(path, { method: 'POST', body: {} }); // JSON, which no form of another site can send
 }

@@ -41,7 +41,7 @@ function Banner({ state }: { state: Extract<LinkState, { retryAt: number }> }) {
   const left = useNow(() => Math.max(0, Math.ceil((state.retryAt - Date.now()) / 1000)));
   const since = useNow(() => clock(state.since / 1000, Date.now() / 1000));
   return (
-    <div className="banner">
+    <div className="banner" role="region" aria-label="connection">
       <span role="alert">
         {state.kind === 'waiting'
           ? `Not served just now, since ${since}: ${state.words.replace(/\.$/, '')}. `

@@ -1,3 +1,4 @@
+import { violations } from '../axe.ts';
 import { control, expect, live, openLive, test } from '../browse.ts';
 
 test('a lost connection says since when, keeps what it had, and comes back by itself', async ({
@@ -9,6 +10,7 @@ test('a lost connection says since when, keeps what it had, and comes back by it
     /^Connection lost since \d\d:\d\d\. What you see is from then\.$/,
   );
   await expect(page.getByText('16.1 of 12')).toBeVisible();
+  expect(await violations(page)).toEqual([]);
   await control(page, token, 'mode=well');
   await live(page);
   await expect(page.getByRole('alert')).toHaveCount(0);
