@@ -4,10 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from gpu_scheduler.web.dashboard.rights import IN_ALL
+
 Phase = Mapping[str, Any]
 WORSE_AT_MOST = 0.05
-REVIEWS_A_MINUTE = {"tokenreviews": 100, "subjectaccessreviews": 10_500}
-"""A review of a token each 50 to 60 s, of 50; of access what ``rights.py`` lets through at most."""
+REVIEWS_A_MINUTE = {
+    "tokenreviews": 100.0,
+    "subjectaccessreviews": 60 * sum(rate for rate, _ in IN_ALL.values()),
+}
+"""A review of a token each 50 to 60 s, of 50; of access what is let through for long at most."""
 _SLOWER: Mapping[str, Callable[[Phase], float]] = {
     "planning cycle that places, wall, p50": lambda each: each["planning"]["wall"]["p50Ms"],
     "planning cycle that places, wall, p99": lambda each: each["planning"]["wall"]["p99Ms"],
