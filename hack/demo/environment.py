@@ -66,7 +66,8 @@ def _with_operator(beside: Executor, dashboard: Dashboard) -> Running:
     with step("cluster: control plane, kubelet, containerd, NVIDIA's runtime"):
         for part in parts:
             part.result()
-        ready, _ = wait([dashboard.images], timeout=1)  # since the last run
+        # Made since the last run? The front end's sources are looked at for that, too.
+        ready, _ = wait([dashboard.images], timeout=3)
         archives = dashboard.images.result() if ready else ()
         running = up(Settings(name=NAME, real_node=True, gpus=GPUS), archives=archives)
     names.start(running)
