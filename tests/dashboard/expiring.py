@@ -11,6 +11,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from cluster import Running
 
+
 def expiring(running: Running, token: str, seconds: float) -> str:
     """The same account's, for so long."""
     head, claims, _ = token.split(".")
