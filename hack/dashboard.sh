@@ -124,7 +124,7 @@ test_it() {
   local vitest=() playwright=()
   if [ -n "${REPORTS:-}" ]; then
     vitest=(-- --reporter=default --reporter=json "--outputFile.json=$REPORTS/vitest.json")
-    playwright=(-- --reporter=list,json)
+    playwright=(-- "--reporter=list,json")
     export PLAYWRIGHT_JSON_OUTPUT_FILE=$REPORTS/playwright.json
   fi
   npm_run unit "${vitest[@]}"

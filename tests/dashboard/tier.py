@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,32 +76,42 @@ class Passed:
 
 def of_vitest(report: dict[str, Any]) -> tuple[Times, int]:
     """Seconds of each test that passed, and how many did not."""
-    results = [
-        (f"tests/dashboard/{Path(file['name']).name}::{each['fullName']}", each)
+    return _judged(
+        (
+            f"{Path(file['name']).name}::{each['fullName']}",
+            (each.get("duration") or 0) / 1000,
+            each["status"] == "passed",
+        )
         for file in report["testResults"]
         for each in file["assertionResults"]
-    ]
-    passed = {
-        name: (each.get("duration") or 0) / 1000
-        for name, each in results
-        if each["status"] == "passed"
-    }
-    return passed, len(results) - len(passed)
+    )
 
 
 def of_playwright(report: dict[str, Any]) -> tuple[Times, int]:
     """The same; a test that was skipped or had to be tried again did not pass."""
-    specs = [
-        (f"tests/dashboard/{spec['file']}::{spec['title']}", spec)
+    return _judged(
+        (
+            f"{spec['file']}::{spec['title']}",
+            sum(result["duration"] for test in spec["tests"] for result in test["results"]) / 1000,
+            all(test["status"] == "expected" for test in spec["tests"]),
+        )
         for suite in report["suites"]
         for spec in _specs(suite)
-    ]
-    passed = {
-        name: sum(result["duration"] for test in spec["tests"] for result in test["results"]) / 1000
-        for name, spec in specs
-        if all(test["status"] == "expected" for test in spec["tests"])
-    }
-    return passed, len(specs) - len(passed)
+    )
+
+
+def _judged(results: Iterable[tuple[str, float, bool]]) -> tuple[Times, int]:
+    """Of name, seconds and whether it passed; several may have one name."""
+    passed: Times = {}
+    named, failed = Counter[str](), 0
+    for name, seconds, well in results:
+        named[name] += 1
+        again = f" ({named[name]})" if named[name] > 1 else ""
+        if well:
+            passed[f"tests/dashboard/{name}{again}"] = seconds
+        else:
+            failed += 1
+    return passed, failed
 
 
 def _specs(suite: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -47,7 +47,9 @@ test('who may not is told so in the words of the API server, and nothing is chan
   await expect(page.locator('.lead').first()).toHaveText(/^train runs on /);
 });
 
-test('one more node, another quota and a job that is not there yet are planned on what there is', async ({ page }) => {
+test('one more node, another quota and a job that is not there yet are planned on what there is', async ({
+  page,
+}) => {
   await openAs(page, '/queue');
   await page.getByLabel('each like').selectOption('r7525-1');
   await page.getByLabel('more nodes').fill('1');

@@ -69,6 +69,13 @@ def test_a_report_of_vitest_is_read() -> None:
     assert of_vitest(report) == ({"tests/dashboard/a.test.ts::adds": 1.5}, 2)
 
 
+def test_two_tests_of_one_name_are_two() -> None:
+    results = [{"fullName": "adds", "status": "passed", "duration": each} for each in (1000, 2000)]
+    report = {"testResults": [{"name": "a.test.ts", "assertionResults": results}]}
+    passed, failed = of_vitest(report)
+    assert (sorted(passed.values()), failed) == ([1.0, 2.0], 0)
+
+
 def test_a_report_of_playwright_is_read_and_what_came_out_twice_did_not_pass() -> None:
     def spec(title: str, status: str, *durations: int) -> dict[str, Any]:
         results = [{"duration": each} for each in durations]
