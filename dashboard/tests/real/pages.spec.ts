@@ -28,7 +28,7 @@ const PATHS: readonly (readonly [path: string, sentence: RegExp, says: string])[
   ['/projects', /^Three projects hold [\d.]+ GPUs of 6\.5 guaranteed\./, 'guests'],
   ['/projects/speech', /^speech holds [\d.]+ of its quota of 1, and may hold 2\./, 'asr'],
   ['/sweeps', /^One sweep runs, with two trials on GPUs\./, 'search'],
-  ['/sweeps/vision/search', /^search has so far ended 2 of four trials\./, 'What failed last'],
+  ['/sweeps/vision/search', /^search has so far ended 2 of 4 trials\./, 'What failed last'],
 ];
 
 for (const [path, sentence, says] of PATHS) {

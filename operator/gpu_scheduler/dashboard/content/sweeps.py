@@ -64,7 +64,8 @@ def lead_of(row: SweepRow) -> Lead:
     done = sum(row.counts.get(each, 0) for each in ("succeeded", "pruned", "failed"))
     best = row.best
     so_far = "so far " if row.phase in ("Running", "Pending", "Suspended") else ""
-    first = f"{row.ref.name} has {so_far}ended {done:,} of {many(row.trials, 'trial')}."
+    trials = f"{row.trials:,} trial{'s' if row.trials != 1 else ''}"
+    first = f"{row.ref.name} has {so_far}ended {done:,} of {trials}."
     if best is None:
         return Lead(first=sentence(first), then=sentence("None has a result yet."))
     return Lead(
