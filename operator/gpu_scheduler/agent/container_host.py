@@ -4,14 +4,14 @@ Read from the node's cgroups, version 2 or 1; of version 1 there is no word of s
 is missing or odd makes one figure unknown.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpu_scheduler.agent.cgroup_tree import is_v2, leaf_of_container
 from gpu_scheduler.core.model.units import MIB
 
-_CPU_V1 = ("cpuacct", "cpu,cpuacct", "cpuacct,cpu")
+_TOGETHER_V1 = ("cpu,cpuacct", "cpuacct,cpu")  # usage and quota in one hierarchy; or in two
 _LOOK_AGAIN_SECONDS = 30.0  # for the cgroup of a container that was not found: a walk is dear
 _LIMITS_SECONDS = 30.0  # limits change only when a pod is resized in place
 _MOST_CPU_MILLI = 1e7  # ten thousand cores
@@ -39,6 +39,7 @@ UNKNOWN = HostUse()
 @dataclass(slots=True)
 class _Folders:
     cpu: Path | None
+    quota: Path | None
     memory: Path | None
     found_at: float
     seconds: float | None = None  # of CPU, at the last look
@@ -78,7 +79,8 @@ class ContainerHost:
         if seconds is not None and before is not None and seconds >= before and now > then:
             cpu = 1000 * (seconds - before) / (now - then)
         if now - folders.limits_at >= _LIMITS_SECONDS:
-            folders.cpu_limit_milli = self._cpu_limit_milli(folders.cpu)
+            quota = folders.quota
+            folders.cpu_limit_milli = None if quota is None else self._cpu_limit_milli(quota)
             folders.memory_limit_mib = self._memory_limit_mib(folders.memory)
             folders.limits_at = now
         return HostUse(
@@ -93,10 +95,17 @@ class ContainerHost:
     def _find(self, container_id: str, now: float) -> _Folders:
         if self._v2:
             leaf = leaf_of_container(container_id, self._root)
-            return _Folders(leaf, leaf, now)
-        tree = next((self._root / n for n in _CPU_V1 if (self._root / n).is_dir()), None)
-        cpu = leaf_of_container(container_id, tree) if tree is not None else None
-        return _Folders(cpu, leaf_of_container(container_id, self._root / "memory"), now)
+            return _Folders(leaf, leaf, leaf, now)
+        cpu, quota, memory = (
+            self._leaf_v1(container_id, names)
+            for names in (("cpuacct", *_TOGETHER_V1), ("cpu", *_TOGETHER_V1), ("memory",))
+        )
+        return _Folders(cpu, quota, memory, now)
+
+    def _leaf_v1(self, container_id: str, names: Iterable[str]) -> Path | None:
+        """Its folder in the hierarchy that has one of these names."""
+        tree = next((self._root / name for name in names if (self._root / name).is_dir()), None)
+        return leaf_of_container(container_id, tree) if tree is not None else None
 
     def _cpu_seconds(self, folder: Path) -> float | None:
         if self._v2:

@@ -125,6 +125,21 @@ def test_limits_are_quota_over_period_and_what_is_none_is_unknown(
     assert (found.cpu_limit_milli, found.memory_limit_mib) == (cpu_milli, memory_mib)
 
 
+def test_a_quota_of_version_1_is_found_where_cpu_and_cpuacct_are_two_hierarchies(
+    tmp_path: Path,
+) -> None:
+    v1(tmp_path, 1.0, 10)
+    (tmp_path / "cpu,cpuacct").rename(tmp_path / "cpuacct")
+    folder = tmp_path / "cpu" / POD / CONTAINER
+    folder.mkdir(parents=True)
+    for name, text in (("quota", "150000"), ("period", "100000")):
+        (folder / f"cpu.cfs_{name}_us").write_text(f"{text}\n")
+    host = ContainerHost(tmp_path)
+    assert host.read([CONTAINER], 0.0)[CONTAINER].cpu_limit_milli == 1500.0
+    (tmp_path / "cpuacct" / POD / CONTAINER / "cpuacct.usage").write_text(f"{3 * 10**9}\n")
+    assert host.read([CONTAINER], 10.0)[CONTAINER].cpu_milli == 200.0
+
+
 def test_limits_are_read_again_after_half_a_minute(tmp_path: Path) -> None:
     v2(tmp_path, 1.0, 10)
     limits(tmp_path, "100000 100000", f"{MIB}")
