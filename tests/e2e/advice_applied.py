@@ -111,7 +111,7 @@ def test_a_job_changed_as_advised_makes_room_and_is_not_advised_again(
 
     command = command_of(operated, tenant, "wasteful")
     say(f"$ {command}")
-    say(run(operated, tenant, command.replace("NEW", "trimmed", 1)))
+    say(run(operated, tenant, command.replace("wasteful-2", "trimmed", 1)))
     advised = tenant.job("trimmed")["spec"]["gpu"]
     assert advised < SHARE
     assert advised * USABLE_MIB >= PEAK_MIB, "it is not advised below its peak"

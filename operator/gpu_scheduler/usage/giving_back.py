@@ -1,6 +1,6 @@
 """The line that gives the GPUs of a workload back. Pure."""
 
-_SCALED = ("Deployment", "StatefulSet", "ReplicaSet")
+SCALED = ("Deployment", "StatefulSet", "ReplicaSet")
 _SUSPENDED = ("Job", "CronJob")
 
 
@@ -12,7 +12,7 @@ def give_back(kind: str, namespace: str, name: str) -> str:
     if kind == "Gang":
         return f"kubectl delete pods {there} -l gpu-scheduler.io/gang={name}"
     word = f"{kind.lower()}/{name}"
-    if kind in _SCALED:
+    if kind in SCALED:
         return f"kubectl scale {there} {word} --replicas=0"
     if kind in _SUSPENDED:
         patch = '{"spec":{"suspend":true}}'

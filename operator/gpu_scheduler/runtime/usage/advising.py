@@ -99,6 +99,7 @@ def judged(
     busiest = max(shares, key=lambda share: p95_of(share.totals.buckets) or 0.0)
     idle = work.idle_seconds()
     return Work(
+        namespace=work.namespace,
         name=work.shown,
         type=work.type,
         share=fullest.share,

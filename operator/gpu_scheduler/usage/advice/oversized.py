@@ -86,4 +86,5 @@ def _command(work: Work, share: str) -> str:
     if not work.is_job:
         return ""
     devices = f" --gpu-devices {work.devices}" if work.devices > 1 else ""
-    return f"kubectl gpu submit NEW --from {work.name} -g {share}{devices}"
+    new = f"{work.name}-2"
+    return f"kubectl gpu submit {new} --from {work.name} -n {work.namespace} -g {share}{devices}"

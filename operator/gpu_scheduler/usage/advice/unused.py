@@ -5,8 +5,9 @@ from gpu_scheduler.usage.advice.evidence import loads
 from gpu_scheduler.usage.advice.finding import Finding, RuleName
 from gpu_scheduler.usage.advice.thresholds import Thresholds
 from gpu_scheduler.usage.advice.work import Work
+from gpu_scheduler.usage.giving_back import SCALED, give_back
 
-_SCALED = ("deployment/", "statefulset/", "replicaset/")
+_SCALED = {kind.lower(): kind for kind in SCALED}
 
 
 def never_used(work: Work, thresholds: Thresholds) -> Finding | None:
@@ -46,7 +47,6 @@ def _a_day(work: Work) -> float:
 
 def _release(work: Work) -> str:
     if work.is_job:
-        return f"kubectl gpu suspend {work.name}"
-    if work.name.startswith(_SCALED):
-        return f"kubectl scale {work.name} --replicas=0"
-    return ""
+        return give_back("GPUJob", work.namespace, work.name)
+    kind, _, name = work.name.partition("/")
+    return give_back(_SCALED[kind], work.namespace, name) if kind in _SCALED else ""

@@ -51,6 +51,7 @@ class Work:
     """What is judged. Of work with several shares, figures are of the fullest or typical one.
 
     Attributes:
+        namespace: where it is.
         name: of the GPUJob; of other work kind/name in lower case, such as deployment/api.
         type: what it is for.
         share: of each of its devices; 1 is the whole.
@@ -79,6 +80,7 @@ class Work:
         price: of a GPU for an hour.
     """
 
+    namespace: str
     name: str
     type: WorkType = WorkType.TRAINING
     share: float = 1.0

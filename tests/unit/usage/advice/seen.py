@@ -45,6 +45,7 @@ def work_of(
     last = max((at for at, look in enumerate(looks) if look.busy), default=-1)
     memory = [look.memory_mib for look in looks if look.memory_mib is not None]
     base = Work(
+        namespace="team-a",
         name="train",
         share=share,
         gpus=share,

@@ -50,7 +50,9 @@ def test_what_is_unknown_may_be_either(one: Condition, other: Condition) -> None
 )
 def test_the_last_two_equal_neighbours_decide(results: tuple[Condition, ...], at: int) -> None:
     windows = [Window(swings=number) for number in range(len(results))]
-    found = held(Work(name="train", windows=windows), lambda each: results[each.swings])
+    found = held(
+        Work(namespace="team-a", name="train", windows=windows), lambda each: results[each.swings]
+    )
     assert (None if found is None else found.swings) == at
 
 

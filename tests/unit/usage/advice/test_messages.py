@@ -74,6 +74,9 @@ SENTENCES = {
 }
 
 
+SMALLER = "kubectl gpu submit train-2 --from train -n team-a -g 0.8"
+
+
 def first(rule: RuleName, **fields: Any) -> Finding:
     return advise(replace(TRACES[rule](), **fields))[0]
 
@@ -92,23 +95,23 @@ def test_every_sentence_fits_into_the_object(rule: RuleName) -> None:
 
 def test_what_is_idle_is_released_by_a_command_of_its_kind() -> None:
     for name, command in {
-        "train": "kubectl gpu suspend train",
-        "deployment/api": "kubectl scale deployment/api --replicas=0",
-        "statefulset/lab": "kubectl scale statefulset/lab --replicas=0",
+        "train": "kubectl gpu suspend -n team-a train",
+        "deployment/api": "kubectl scale -n team-a deployment/api --replicas=0",
+        "statefulset/lab": "kubectl scale -n team-a statefulset/lab --replicas=0",
         "pod/lone": "",
     }.items():
         assert first(RuleName.GPU_IDLE, name=name).command == command
 
 
 def test_a_smaller_share_is_asked_for_by_a_command_where_it_is_a_job() -> None:
-    assert first(RuleName.OVERSIZED).command == "kubectl gpu submit NEW --from train -g 0.8"
+    assert first(RuleName.OVERSIZED).command == SMALLER
     assert first(RuleName.OVERSIZED, name="deployment/api").command == ""
 
 
 def test_of_several_gpus_each_gets_the_smaller_share() -> None:
     found = first(RuleName.OVERSIZED, gpus=4.0, pods=2)
     assert "ask for 0.8 instead of 1 on each GPU" in found.message
-    assert found.command == "kubectl gpu submit NEW --from train -g 0.8 --gpu-devices 4"
+    assert found.command == f"{SMALLER} --gpu-devices 4"
     assert found.saved == pytest.approx(0.2 * 4 * 2 * 24)
 
 

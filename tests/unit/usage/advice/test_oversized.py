@@ -22,6 +22,7 @@ DEFAULTS = Thresholds()
 def work(share: float, busy_p95: float, peak: float, **fields: object) -> Work:
     """``peak``: of the device's memory."""
     base = Work(
+        namespace="team-a",
         name="train",
         share=share,
         gpus=share,

@@ -76,6 +76,7 @@ def test_work_that_follows_the_advice_stops_getting_it(rule: RuleName) -> None:
 def test_where_nothing_is_known_nothing_is_said(rule: RuleName) -> None:
     work = TRACES[rule]()
     unknown = Work(
+        namespace="team-a",
         name=work.name,
         type=work.type,
         share=work.share,
