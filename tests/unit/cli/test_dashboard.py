@@ -1,6 +1,8 @@
 """``dashboard``: where it leads, who logs in, and that no other user gets the token."""
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -169,6 +171,27 @@ def test_where_there_is_no_dashboard_it_says_why(
     server.answers |= answers
     result = call()
     assert result.exit_code == 1 and words in result.stderr
+
+
+def test_whoever_ends_it_ends_its_way_to_the_leader_too(server: Server, tmp_path: Path) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(f"#!/bin/sh\n{FORWARDING}\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    kubectl.chmod(0o755)
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(server.kubeconfig(tmp_path)),
+        "PATH": f"{tmp_path}:/bin:/usr/bin",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    line = [sys.executable, "-m", "gpu_scheduler.main", "dashboard", "--no-browser"]
+    with subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None and "leads to" in process.stderr.readline()
+        while not (tmp_path / "pid").exists():
+            pass
+        process.terminate()
+        assert process.wait(30) == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 def test_what_kubectl_says_ends_the_command(call: Any) -> None:

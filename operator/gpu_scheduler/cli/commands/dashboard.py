@@ -1,6 +1,7 @@
 """``kubectl gpu dashboard``: the cluster in a browser, logged in as the kubeconfig's user."""
 
 import os
+import signal
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -39,12 +40,15 @@ def command(
             click.echo(login_token(cluster, operator_namespace)[0])
         return
     opened = no_browser
+    ended = signal.signal(signal.SIGTERM, signal.default_int_handler)  # kubectl has to end too
     try:
         while True:
             port = _forward(where, operator_namespace, port, opened=opened)
             opened = True
     except KeyboardInterrupt:
         say("", err=True)
+    finally:
+        signal.signal(signal.SIGTERM, ended)
 
 
 def _forward(where: ClusterOptions, namespace: str, port: int, *, opened: bool) -> int:
