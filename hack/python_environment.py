@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cluster.cache import cache_folder
+from cache_folder import cache_folder
 from cluster.locks import exclusive
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements"

@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from cache_folder import cache_folder
 from cluster import build, fetch_pins, mirror, pin
-from cluster.cache import cache_folder
 from cluster.errors import ClusterError
 from cluster.lifecycle import connect, down, names, up
 from cluster.programs import GROUPS

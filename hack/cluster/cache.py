@@ -6,17 +6,9 @@ machine can be kept apart. Nothing is written outside this folder.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-
-def cache_folder() -> Path:
-    """The root of everything that the local cluster writes."""
-    own = os.environ.get("GPU_SCHEDULER_CACHE")
-    if own:
-        return Path(own).absolute()
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "gpu-scheduler"
+from cache_folder import cache_folder
 
 
 def programs_folder() -> Path:

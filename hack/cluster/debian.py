@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from cluster.cache import cache_folder
+from cache_folder import cache_folder
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
 from cluster.progress import say

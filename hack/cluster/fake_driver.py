@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cluster.cache import cache_folder
+from cache_folder import cache_folder
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
 from cluster.progress import say

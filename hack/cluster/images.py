@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cluster.cache import cache_folder
+from cache_folder import cache_folder
 from cluster.debian import unpacked
 from cluster.digest import sha256_of
 

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from cache_folder import cache_folder
 from cluster import images_pip, node_packages
-from cluster.cache import cache_folder
 from cluster.errors import ClusterError
 from cluster.images import Image, native_architecture, pack_layer
 from cluster.locks import exclusive

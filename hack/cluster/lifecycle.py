@@ -14,8 +14,9 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from cache_folder import cache_folder
 from cluster import build, control_plane, ports, process, service_address, store
-from cluster.cache import cache_folder, cluster_folder, clusters_folder, lock_file
+from cluster.cache import cluster_folder, clusters_folder, lock_file
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
 from cluster.mounts import mounts_below

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from cluster.cache import cache_folder
+from cache_folder import cache_folder
 from cluster.errors import ClusterError
 from cluster.progress import say
 

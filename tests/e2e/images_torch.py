@@ -8,8 +8,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from cache_folder import cache_folder
 from cluster import images, images_operator, node_packages
-from cluster.cache import cache_folder
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
 from cluster.progress import say

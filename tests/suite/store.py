@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from cluster.cache import cache_folder
+from cache_folder import cache_folder
 
 
 def folder() -> Path:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.suite.imports import ROOT
+from tests.suite.imports import ROOT, Imports
 from tests.suite.reads import Read
 from tests.suite.unchanged import Unchanged
 
@@ -162,3 +162,12 @@ def test_what_has_been_of_no_use_for_a_month_is_forgotten(tree: Path) -> None:
     later = Unchanged(tree)
     assert later.passed("used", "1")
     assert not later.passed("unused", "1")
+
+
+def test_the_local_cluster_decides_about_none_of_the_planners_long_tests() -> None:
+    """A change of it would have them run anew, which is half an hour."""
+    files = sorted((ROOT / "tests/unit/core/properties").glob("test_*.py"))
+    assert files
+    for file in files:
+        code = Imports(ROOT).of_tests(file.relative_to(ROOT))
+        assert not [path for path in code if path.is_relative_to("hack/cluster")], file.name
