@@ -93,7 +93,6 @@ look() {
   command -v pngquant >/dev/null || die "pngquant is missing: apt-get install pngquant"
   install
   npm_run storybook-build
-  hack/dashboard.sh modules
   npm_run look
   find "${PICTURES:-docs/pictures/headlamp}" -name '*.png' -exec \
     pngquant --force --ext .png --strip 64 {} +

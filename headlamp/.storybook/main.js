@@ -7,16 +7,30 @@ const headlamp = require('@kinvolk/headlamp-plugin/config/.storybook/main.js');
 module.exports = {
   ...headlamp,
   stories: ['../stories/*.stories.tsx'],
-  addons: ['@storybook/addon-webpack5-compiler-swc'],
+  addons: [],
   staticDirs: [],
   webpackFinal: async config => {
     const made = await headlamp.webpackFinal(config);
     // Packages are kept for all checkouts, and what the dashboard shares is beside this folder.
-    made.resolve.modules = [path.resolve(__dirname, '../node_modules'), 'node_modules'];
+    made.resolve.modules = ['node_modules', path.resolve(__dirname, '../node_modules')];
     made.resolveLoader = {
       ...made.resolveLoader,
-      modules: [path.resolve(__dirname, '../node_modules'), 'node_modules'],
+      modules: ['node_modules', path.resolve(__dirname, '../node_modules')],
     };
+    made.module.rules.push({
+      test: /\.tsx?$/,
+      include: [path.resolve(__dirname, '..'), path.resolve(__dirname, '../../dashboard/src')],
+      exclude: /node_modules/,
+      use: {
+        loader: require.resolve('swc-loader'),
+        options: {
+          jsc: {
+            parser: { syntax: 'typescript', tsx: true },
+            transform: { react: { runtime: 'automatic' } },
+          },
+        },
+      },
+    });
     return made;
   },
 };

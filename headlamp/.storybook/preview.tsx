@@ -1,8 +1,6 @@
 import '../src/index.tsx';
+import CssBaseline from '@mui/material/CssBaseline';
 import { InHeadlamp } from '../samples/InHeadlamp.tsx';
-
-// Links lead to pages of a cluster, which Headlamp reads off the address.
-history.replaceState({}, '', `/c/main/${location.search}`);
 
 export const globalTypes = {
   scheme: { toolbar: { title: 'Scheme', items: ['light', 'dark'] } },
@@ -13,6 +11,7 @@ export const initialGlobals = { scheme: 'light' };
 export const decorators = [
   (Story: () => JSX.Element, { globals }: { globals: { scheme?: string } }) => (
     <InHeadlamp dark={globals.scheme === 'dark'}>
+      <CssBaseline />
       <Story />
     </InHeadlamp>
   ),

@@ -2,6 +2,7 @@ import {
   darkTheme,
   lightTheme,
 } from '@kinvolk/headlamp-plugin/lib/components/App/defaultAppThemes';
+import { setStore } from '@kinvolk/headlamp-plugin/lib/lib/router/createRouteURL';
 import { createMuiTheme } from '@kinvolk/headlamp-plugin/lib/lib/themes';
 import store from '@kinvolk/headlamp-plugin/lib/redux/stores/store';
 import { ThemeProvider } from '@mui/material/styles';
@@ -14,6 +15,9 @@ interface Props {
   readonly dark?: boolean;
   readonly children: ReactNode;
 }
+
+// As Headlamp does when it starts: links find pages by it.
+setStore(store);
 
 const client = new QueryClient({ defaultOptions: { queries: { retry: false } } });
 
