@@ -30,9 +30,7 @@ import type { Metadata } from './metadata.ts';
 def text() -> str:
     """The module."""
     found = [
-        line
-        for kind, only in READ.items()
-        for line in interfaces(kind, _schema(kind), lambda path, only=only: only.get(path))
+        line for kind, only in READ.items() for line in interfaces(kind, _schema(kind), only.get)
     ]
     return "\n".join([_HEAD, *found])
 

@@ -17,6 +17,13 @@ module.exports = {
       ...made.resolveLoader,
       modules: ['node_modules', path.resolve(__dirname, '../node_modules')],
     };
+    // What is asked for as text is no style sheet.
+    for (const rule of made.module.rules) {
+      if (rule?.test instanceof RegExp && rule.test.test('a.css')) {
+        rule.resourceQuery = { not: [/raw/] };
+      }
+    }
+    made.module.rules.push({ resourceQuery: /raw/, type: 'asset/source' });
     made.module.rules.push({
       test: /\.tsx?$/,
       include: [path.resolve(__dirname, '..'), path.resolve(__dirname, '../../dashboard/src')],

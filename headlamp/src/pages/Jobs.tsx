@@ -53,14 +53,14 @@ const COLUMNS: readonly Column<JobLine>[] = [
   },
   {
     key: 'gpu',
-    head: 'GPU (held / asked for)',
+    head: 'GPU held/asked',
     width: '0.8fr',
     value: row => row.gpu,
     cell: row => (
       <Known value={row.gpu} why="the operator has not looked at it yet" children={words} />
     ),
   },
-  { key: 'pods', head: 'Pods (run / done / all)', width: '0.8fr', value: row => row.pods },
+  { key: 'pods', head: 'Pods run/done/all', width: '0.8fr', value: row => row.pods },
   { key: 'node', head: 'Node', width: '0.8fr', value: row => row.node },
   {
     key: 'age',

@@ -8,7 +8,7 @@ import { Rows } from '../parts/Rows.tsx';
 import { Known } from '../parts/Unknown.tsx';
 import type { Listing } from '../read/listing.ts';
 import { type ProjectLine, projectLine } from '../read/project.ts';
-import { count, gpus, mostOf } from '../shared.ts';
+import { counted, gpus, mostOf } from '../shared.ts';
 
 /** What each project holds of its quota, borrows above it, and waits for. */
 export function Projects({ projects }: { projects: Listing<GPUProject> }) {
@@ -35,8 +35,8 @@ function Bars({ lines }: { lines: readonly ProjectLine[] }) {
   return (
     <>
       <p className="sub">
-        Dark: held up to the quota; pale: borrowed above it; grey: up to the limit; the mark is the
-        quota. All in GPUs.
+        Strong green: held up to the quota; faint: borrowed above it; grey: up to the limit; the
+        mark is the quota. All in GPUs.
       </p>
       <Rows columns={columns} rows={lines} />
     </>
@@ -112,7 +112,7 @@ function columnsOf(most: number): readonly Column<ProjectLine>[] {
       cell: row => (
         <>
           {number(row.pending)}
-          {row.waiting ? <div className="sub">of {count(row.waiting)} jobs</div> : null}
+          {row.waiting ? <div className="sub">{counted(row.waiting, 'job')}</div> : null}
         </>
       ),
     },

@@ -48,7 +48,7 @@ function Parts({ job }: { job: GPUJob }) {
         <TrialStrip counts={line.counts} />
         {job.status?.sweep?.lostResults && <p className="bad">{job.status.sweep.lostResults}</p>}
         <p>
-          Why it waits, and what it holds: <JobLink of={line} />
+          Why it is so, and what it holds: <JobLink of={line} />
         </p>
       </SectionBox>
       <SectionBox

@@ -93,14 +93,14 @@ const COLUMNS: readonly Column<UseLine>[] = [
   },
   {
     key: 'memory',
-    head: 'Most memory of its cap',
+    head: 'Memory, most of cap',
     width: '1fr',
     value: row => row.memoryPeak ?? -1,
     cell: row => <Memory of={row} />,
   },
   {
     key: 'hours',
-    head: 'GPU-hours, used',
+    head: 'Hours used of held',
     width: '0.9fr',
     value: row => row.gpuHours ?? -1,
     cell: row => <Hours of={row} />,
@@ -125,9 +125,14 @@ function Memory({ of: { memoryPeak, memoryCap } }: { of: UseLine }) {
 }
 
 function Hours({ of: { gpuHours, usedGpuHours } }: { of: UseLine }) {
-  return (
-    <Known value={gpuHours} why={UNKNOWN}>
-      {all => (usedGpuHours === null ? hours(all) : `${hours(all)}, ${hours(usedGpuHours)}`)}
+  const known = (value: number | null) => (
+    <Known value={value} why={UNKNOWN}>
+      {hours}
     </Known>
+  );
+  return (
+    <>
+      {known(usedGpuHours)} of {known(gpuHours)}
+    </>
   );
 }

@@ -7,17 +7,20 @@ interface Props<Row> {
   readonly rows: readonly Row[];
 }
 
-/** Headlamp's own table: it sorts, filters, searches and turns pages. */
+/**
+ * Headlamp's own table: it sorts, filters, searches and turns pages. Its cells put what they hold
+ * side by side, so each holds one thing.
+ */
 export function Rows<Row extends object>({ columns, rows }: Props<Row>) {
   const shown = useMemo(
     () =>
       columns.map(({ key, head, width, value, cell }) => ({
         id: key,
         header: head,
-        gridTemplate: width ?? 'auto',
+        gridTemplate: width ?? '1fr',
         accessorFn: value,
         Cell: ({ row }: { row: { original: Row } }) => (
-          <>{cell ? cell(row.original) : value(row.original)}</>
+          <div className="cell">{cell ? cell(row.original) : value(row.original)}</div>
         ),
       })),
     [columns]
