@@ -178,6 +178,17 @@ dashboard-run: ## The dashboard on made-up clusters, anew at each change of its 
 dashboard-types: setup ## Write its types from the operator's schema
 	@$(PYTHON) -m dashboard_types
 
+# Some 900 MB of npm packages, so it stands beside the landing; the folders are in headlamp/README.md.
+.PHONY: headlamp headlamp-look headlamp-types
+headlamp: ## Check, test and build the plugin for Headlamp into headlamp/dist; nothing when nothing changed
+	@hack/headlamp.sh check
+
+headlamp-look: ## A picture of each of its pages by its Storybook into docs/pictures/headlamp
+	@hack/headlamp.sh look
+
+headlamp-types: setup ## Write its types from crds/
+	@$(PYTHON) -m headlamp_types
+
 .PHONY: bench
 bench: setup ## Throughput and latency against the stock scheduler; writes docs/benchmarks.md
 	@$(PYTHON) -m tests.perf

@@ -51,12 +51,31 @@ def type_of(schema: Schema) -> str:
     raise ValueError(f"no TypeScript for {dict(schema)}")
 
 
+def comment(words: str, indent: str = "") -> Iterator[str]:
+    """The lines of a comment that says this; none where it says nothing."""
+    if not words:
+        return
+    words = words.replace("*/", "* /").replace("``", "`")
+    if len(line := f"{indent}/** {words} */") <= _WIDTH:
+        yield line
+        return
+    yield f"{indent}/**"
+    line = ""
+    for word in words.split():
+        if line and len(indent) + 3 + len(line) + 1 + len(word) > _WIDTH:
+            yield f"{indent} * {line}"
+            line = ""
+        line = f"{line} {word}".lstrip()
+    yield f"{indent} * {line}"
+    yield f"{indent} */"
+
+
 def _interface(name: str, schema: Schema) -> Iterator[str]:
     about, fields = _documented(schema.get("description", ""))
-    yield from _comment(about)
+    yield from comment(about)
     yield f"export interface {name} {{"
     for field, kind in schema["properties"].items():
-        yield from _comment(fields.get(field, ""), "  ")
+        yield from comment(fields.get(field, ""), "  ")
         yield f"  readonly {field}: {type_of(kind)};"
     yield "}"
     yield ""
@@ -75,21 +94,3 @@ def _documented(docstring: str) -> tuple[str, dict[str, str]]:
 def _camel(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(each.capitalize() for each in others)
-
-
-def _comment(words: str, indent: str = "") -> Iterator[str]:
-    if not words:
-        return
-    words = words.replace("*/", "* /").replace("``", "`")
-    if len(line := f"{indent}/** {words} */") <= _WIDTH:
-        yield line
-        return
-    yield f"{indent}/**"
-    line = ""
-    for word in words.split():
-        if line and len(indent) + 3 + len(line) + 1 + len(word) > _WIDTH:
-            yield f"{indent} * {line}"
-            line = ""
-        line = f"{line} {word}".lstrip()
-    yield f"{indent} * {line}"
-    yield f"{indent} */"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 SOURCE = Path("operator/gpu_scheduler/__init__.py")
 _IMAGE = re.compile(r"example\.com/gpu-scheduler:(\d\S*)")
+_PLUGIN = re.compile(r'"name": "gpu-scheduler-headlamp",\n +"version": "([^"]+)"')
 _STATED = re.compile(r'^__version__ = "([^"]+)"$', re.M)
 
 
@@ -29,6 +30,8 @@ PLACES = (
     Place(Path("docs/bring-your-own-workload.md"), _IMAGE),
     Place(Path("docs/owners.md"), _IMAGE),
     Place(Path("docs/start.md"), _IMAGE),
+    Place(Path("headlamp/package.json"), _PLUGIN),
+    Place(Path("headlamp/package-lock.json"), _PLUGIN),
 )
 
 

@@ -1,12 +1,12 @@
 import { useView } from '../api/useView.ts';
 import type { ProjectRow, Projects } from '../api/views.ts';
+import { mostOf } from '../format/quota.ts';
 import { Card } from '../parts/Card.tsx';
 import { Csv } from '../parts/Csv.tsx';
 import { List } from '../parts/List.tsx';
 import { sorted } from '../parts/order.ts';
 import { Page } from '../parts/Page.tsx';
 import { projectColumns } from '../parts/projectColumns.tsx';
-import { mostOf } from '../parts/QuotaBar.tsx';
 import { Search } from '../parts/Search.tsx';
 import { State } from '../parts/State.tsx';
 import { useQuery } from '../router/query.ts';

@@ -1,11 +1,12 @@
 import type { ProjectRow } from '../api/views.ts';
 import { projectPath } from '../format/job.ts';
 import { count, gpus } from '../format/number.ts';
+import { mostOf } from '../format/quota.ts';
 import { Link } from '../router/Link.tsx';
 import type { Column } from './column.ts';
 import { List } from './List.tsx';
 import { Mark } from './Mark.tsx';
-import { mostOf, QuotaBar } from './QuotaBar.tsx';
+import { QuotaBar } from './QuotaBar.tsx';
 import { Moment } from './Time.tsx';
 import { None } from './Unknown.tsx';
 
