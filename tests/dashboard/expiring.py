@@ -19,9 +19,19 @@ def expiring(running: Running, token: str, seconds: float) -> str:
     body["exp"] = int(time.time() + seconds)
     signed = f"{head}.{_encoded(json.dumps(body).encode())}"
     key = str(running.folder / "service-account.key")
-    sign = ("openssl", "dgst", "-sha256", "-sign", key)  # RS256, as the header says
+    sign = ("openssl", "dgst", "-sha256", "-sign", key)  # ES256, as the header says
     made = subprocess.run(sign, input=signed.encode(), capture_output=True, check=True)
-    return f"{signed}.{_encoded(made.stdout)}"
+    return f"{signed}.{_encoded(_raw(made.stdout))}"
+
+
+def _raw(signature: bytes) -> bytes:
+    """Two numbers of 32 bytes, of the DER that openssl writes: a sequence of two integers."""
+    found, at = b"", 2
+    for _ in range(2):
+        size = signature[at + 1]
+        found += signature[at + 2 : at + 2 + size].lstrip(b"\0").rjust(32, b"\0")
+        at += 2 + size
+    return found
 
 
 def _encoded(data: bytes) -> str:
