@@ -43,13 +43,13 @@ def namespace_of(cluster: "ClusterAccess", project: str, said: str | None) -> st
         said: -n.
 
     Raises:
-        ValueError: it has several, or not the one that was said.
-        Failed: there is no such project, or it has no namespace.
+        ValueError: it has several, and none was said.
+        Failed: there is no such project, or it has not the namespace that was said, or none.
         errors.ApiError: it may not be read.
     """
     names = namespaces_of(cluster, project)
     if said and said not in names:
-        raise ValueError(
+        raise Failed(
             f"namespace {said} is none of project {project}, which has {', '.join(names)}"
         )
     if cluster.namespace in names:
