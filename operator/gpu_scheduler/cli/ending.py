@@ -25,13 +25,13 @@ def one_line() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        _end(str(error), 2)
+        end(str(error), 2)
     except (Failed, ConfigError) as error:
-        _end(str(error), 1)
+        end(str(error), 1)
     except ModuleNotFoundError as error:
         if (error.name or __name__).startswith("gpu_scheduler"):
             raise
-        _end(missing(error), 1)
+        end(missing(error), 1)
 
 
 def missing(error: ModuleNotFoundError) -> str:
@@ -41,7 +41,8 @@ def missing(error: ModuleNotFoundError) -> str:
     return f"{error.name} is missing: pipx install --force '.[{wanted}]' where the sources are"
 
 
-def _end(text: str, code: int) -> NoReturn:
+def end(text: str, code: int) -> NoReturn:
+    """Say it behind the program's name, and end with this code."""
     name = click.get_current_context().find_root().info_name or "kubectl gpu"
     say(f"{name}: {text.strip()}", err=True)
     raise click.exceptions.Exit(code) from None

@@ -7,10 +7,11 @@ commands can be installed without the libraries of the others.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpu_scheduler.cli.ending import end
 from gpu_scheduler.cli.habits import InsteadError, nearest
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class CommandGroup(click.Group):
             meant = nearest(name, self.list_commands(ctx))
             path = ctx.command_path
             found = f"did you mean {path} {meant}?" if meant else f"{path} --help lists them"
-            _end(ctx, f"there is no command {path} {name}; {found}")
+            end(f"there is no command {path} {name}; {found}", 2)
         return super().resolve_command(ctx, args)
 
 
@@ -82,7 +83,7 @@ class LazyGroup(CommandGroup):
             try:
                 args = self._translated(args)
             except InsteadError as error:
-                _end(ctx, str(error))
+                end(str(error), 2)
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -114,8 +115,3 @@ class LazyGroup(CommandGroup):
         for section, lines in sections.items():
             with formatter.section(section):
                 formatter.write_dl(lines)
-
-
-def _end(ctx: click.Context, text: str) -> NoReturn:
-    click.echo(f"{ctx.find_root().info_name or 'kubectl gpu'}: {text}", err=True)
-    raise click.exceptions.Exit(2)

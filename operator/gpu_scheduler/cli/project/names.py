@@ -49,9 +49,7 @@ def namespace_of(cluster: "ClusterAccess", project: str, said: str | None) -> st
     """
     names = namespaces_of(cluster, project)
     if said and said not in names:
-        raise Failed(
-            f"namespace {said} is none of project {project}, which has {', '.join(names)}"
-        )
+        raise Failed(f"namespace {said} is none of project {project}, which has {', '.join(names)}")
     if cluster.namespace in names:
         return cluster.namespace
     if len(names) > 1:

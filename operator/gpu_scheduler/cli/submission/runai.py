@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from gpu_scheduler.cli.shown import say
+from gpu_scheduler.cli.ending import end
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -99,9 +99,7 @@ def refused_options(command: F) -> F:
 def _option(name: str, instead: str, *, is_flag: bool) -> Callable[[F], F]:
     def refuse(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         if value and not context.resilient_parsing:
-            program = context.find_root().info_name or "kubectl gpu"
-            say(f"{program}: {name}: {instead}", err=True)
-            raise click.exceptions.Exit(2)
+            end(f"{name}: {instead}", 2)
 
     return click.option(
         name,
