@@ -3,64 +3,14 @@
 #
 #   hack/dashboard.sh build|lint|test|ready|digest|look|cost|run
 #
-# build and lint are skipped when nothing of dashboard/ has changed, by digest. What npm installs is
-# kept beside the other programs, a folder for each lock file, and outlives the checkout. Browsers are
-# Debian's: as root they are installed where they are missing.
+# build and lint are skipped when nothing of dashboard/ has changed, by digest. Browsers are Debian's: as
+# root they are installed where they are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=${1:?usage: hack/dashboard.sh build|lint|test|ready|digest|look|cost|run}
-cache=${GPU_SCHEDULER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/gpu-scheduler}/dashboard
-
-die() {
-  printf 'dashboard: %s\n' "$@" >&2
-  exit 1
-}
-
-node -e 'const [a, b] = process.versions.node.split(".").map(Number);
-  process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null ||
-  die "Node.js 20.19 or later is needed, with npm, and was not found on the PATH."
-
-# Of all files of dashboard/, tracked or not, and of the Node.js that works on them.
-digest() {
-  {
-    node --version
-    git ls-files -z --cached --others --exclude-standard -- dashboard | sort -zu |
-      while IFS= read -r -d '' file; do
-        if [ -f "$file" ]; then sha256sum "$file"; fi
-      done
-  } | sha256sum | cut -c 1-32
-}
-
-# npm ci, into a folder of its own for this lock file; dashboard/node_modules leads there.
-install_modules() {
-  local key folder
-  key=$({
-    node --version
-    uname -m
-    cat dashboard/package-lock.json dashboard/.npmrc
-  } | sha256sum | cut -c 1-16)
-  folder=$cache/modules/$key
-  mkdir -p "$cache/modules"
-  (
-    flock 9
-    if ! [ -e "$folder/.done" ]; then
-      echo "dashboard: npm ci"
-      rm -rf "$folder"
-      mkdir -p "$folder"
-      cp dashboard/package.json dashboard/package-lock.json dashboard/.npmrc "$folder"
-      PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm --prefix "$folder" ci --silent --ignore-scripts ||
-        die "npm could not install what package-lock.json names; its words are above."
-      touch "$folder/.done"
-    fi
-    touch "$folder"
-    # Of lock files that nobody has worked with for a month.
-    find "$cache/modules" -mindepth 1 -maxdepth 1 -type d -mtime +30 -exec rm -rf {} +
-  ) 9>"$cache/modules/.lock"
-  if [ "$(readlink dashboard/node_modules || true)" != "$folder/node_modules" ]; then
-    rm -rf dashboard/node_modules
-    ln -s "$folder/node_modules" dashboard/node_modules
-  fi
-}
+folder=dashboard
+# shellcheck source=hack/npm.sh
+source hack/npm.sh
 
 # debian PROGRAM PACKAGE...: install what is missing, or say what is.
 debian() {
@@ -82,13 +32,9 @@ chromium() {
   debian chromium-headless-shell chromium-headless-shell
 }
 
-npm_run() {
-  npm --prefix dashboard run --silent "$@"
-}
-
 build() {
   local now
-  now=$(digest)
+  now=$(digest_of dashboard)
   if [ -f dashboard/dist/index.html ] && [ "$(cat build/dashboard.built 2>/dev/null)" = "$now" ]; then
     return
   fi
@@ -102,7 +48,7 @@ build() {
 
 lint() {
   local now
-  now=$(digest)
+  now=$(digest_of dashboard)
   if [ -e "$cache/linted/$now" ]; then return; fi
   install_modules
   npm_run types
@@ -134,7 +80,7 @@ test_it() {
 case $what in
   build) build ;;
   lint) lint ;;
-  digest) digest ;;
+  digest) digest_of dashboard ;;
   ready) ready ;;
   test)
     ready
@@ -144,9 +90,7 @@ case $what in
     ready
     debian pngquant pngquant fonts-inter
     npm_run look
-    # Sixty-four colours are enough for a page, and a third of the bytes.
-    find "${PICTURES:-docs/pictures/dashboard}" -name '*.png' -exec \
-      pngquant --force --ext .png --strip 64 {} +
+    fewer_colours
     ;;
   cost)
     ready

@@ -58,7 +58,7 @@ check "import directions" "$bin/lint-imports"
 check "module sizes" "$bin/python" hack/structure.py --check --only "modules above|median"
 check "CUDA headers" "$bin/python" hack/driver_headers.py
 check "clang-format" env "PATH=$PWD/$bin:$PATH" make --directory native format-check
-check "shellcheck" env "PATH=$PWD/$bin:$PATH" shellcheck "${scripts[@]}"
+check "shellcheck" env "PATH=$PWD/$bin:$PATH" shellcheck -x "${scripts[@]}"
 check "helm lint" helm_lint
 check "dashboard" hack/dashboard.sh lint
 tell

@@ -25,6 +25,7 @@ from tests.suite.imports import ROOT
 SCRIPT = "hack/dashboard.sh"
 MADE_OF = (
     SCRIPT,
+    "hack/npm.sh",
     "hack/dashboard_types",
     "operator/gpu_scheduler/dashboard/rows.py",
     "operator/gpu_scheduler/dashboard/views.py",
