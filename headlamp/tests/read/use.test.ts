@@ -96,7 +96,7 @@ describe('use of one job', () => {
       ['Half of the time at most', '30 %'],
       ['95 % of the time at most', '44 %'],
       ['Most memory of its cap', '9 GiB of 19.7 GiB'],
-      ['GPU-hours used of those held', '0.3 of 1'],
+      ['GPU-hours used of those held', '0.31 of 1'],
     ]);
   });
 
