@@ -14,11 +14,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import uvloop
 from tests.api.conftest import administrator
@@ -30,7 +28,7 @@ from tests.perf.install import RELEASE, cluster, say
 from tests.perf.queue_watch import Placed
 from tests.perf.settings import RAISED_QPS, ROOT
 from tests.perf.signals.load import PodEyes, Turnover
-from tests.perf.signals.phases import Bench
+from tests.perf.signals.phases import Bench, beside
 from tests.perf.signals.size import FULL, Size
 from tests.perf.signals.stand import Bounds, OperatorStand, agents_program, bounds, prepare
 from tests.perf.signals.stored import UsageEyes
@@ -77,7 +75,7 @@ async def _measure(running: Running, size: Size, made: Bounds) -> int:
         await prepare(running, client, size)
         pods = PodEyes()
         async with (
-            _beside(Reflector(client, core("pods"), Placed, pods).run()),
+            beside(Reflector(client, core("pods"), Placed, pods).run()),
             agents_program(running, size, agent_port, began) as agents,
         ):
             operators = OperatorStand(running, size, made, agent_port, also)
@@ -86,7 +84,7 @@ async def _measure(running: Running, size: Size, made: Bounds) -> int:
             await fill(bench, client)
             await operators.start("dashboard", signals=True)
             await bench.rest(size.settle_seconds)
-            async with _beside(turnover.run()):
+            async with beside(turnover.run()):
                 return await _open(running, port, bench)
 
 
@@ -121,18 +119,6 @@ def _hand_over(running: Running, port: int, handed: Path) -> None:
     told = {"base": f"http://127.0.0.1:{port}", "tokens": {"all": reader}}
     handed.touch(mode=0o600)
     handed.write_text(json.dumps(told))
-
-
-@asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
-    task = asyncio.ensure_future(work)
-    try:
-        yield
-        if task.done():
-            task.result()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 if __name__ == "__main__":

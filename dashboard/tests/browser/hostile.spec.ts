@@ -1,7 +1,6 @@
-import type { Page } from '@playwright/test';
-
 import { EVIL } from '../../mock/worlds/others.ts';
 import { expect, openLive, test } from '../browse.ts';
+import { harmed, UNHARMED } from '../harm.ts';
 
 const script = '"><script>window.hit=1</script>';
 const job = `/jobs/${encodeURIComponent(EVIL)}/GPUJob/${encodeURIComponent(script)}`;
@@ -21,22 +20,11 @@ const PAGES = [
   `/sweeps/${encodeURIComponent(EVIL)}/${encodeURIComponent(script)}`,
 ];
 
-async function harmed(page: Page): Promise<unknown> {
-  return page.evaluate(() => ({
-    hit: (window as unknown as { hit?: unknown }).hit,
-    images: document.querySelectorAll('main img, header img').length,
-    scripts: document.querySelectorAll('body script').length,
-    links: [...document.querySelectorAll('a')].filter(
-      (link) => !link.href.startsWith(location.origin),
-    ).length,
-  }));
-}
-
 for (const path of PAGES) {
   test(`${path.slice(0, 24)} shows names of people who mean harm as text`, async ({ page }) => {
     await openLive(page, path, 'hostile');
     await page.locator('main section').first().waitFor();
-    expect(await harmed(page)).toEqual({ hit: undefined, images: 0, scripts: 0, links: 0 });
+    expect(await harmed(page)).toEqual(UNHARMED);
     await page.setViewportSize({ width: 390, height: 844 });
     await expect
       .poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth))

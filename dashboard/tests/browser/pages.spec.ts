@@ -1,4 +1,4 @@
-import { violations } from '../axe.ts';
+import { violations, withoutBarriers } from '../axe.ts';
 import { expect, openLive, test } from '../browse.ts';
 import { PATHS } from '../paths.ts';
 import { POLICY } from '../../mock/plugin.ts';
@@ -9,15 +9,7 @@ for (const [path, says] of PATHS) {
     if (says === 'There is no such page') await page.goto(`${path}#token=cluster`);
     else await openLive(page, path);
     await expect(page.getByText(says).first()).toBeVisible();
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      expect(await violations(page), colorScheme).toEqual([]);
-    }
-    await page.setViewportSize({ width: 390, height: 844 });
-    expect(await violations(page), 'narrow').toEqual([]);
-    await expect
-      .poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth))
-      .toBeLessThanOrEqual(0);
+    await withoutBarriers(page);
   });
 }
 

@@ -1,21 +1,9 @@
 import type { Page } from '@playwright/test';
 
 import { control, expect, live, open, openLive, test, tokenFor } from '../browse.ts';
+import { kept } from '../kept.ts';
 
 const field = (page: Page) => page.getByLabel('Token of the cluster');
-
-async function kept(page: Page): Promise<string> {
-  const stored = await page.evaluate(() =>
-    JSON.stringify([
-      Object.entries(localStorage),
-      Object.entries(sessionStorage),
-      document.cookie,
-      location.href,
-      history.state,
-    ]),
-  );
-  return stored + JSON.stringify(await page.context().cookies());
-}
 
 test('a token after the # is taken off the address at once, and kept nowhere', async ({ page }) => {
   const token = await openLive(page, '/queue?project=vision');

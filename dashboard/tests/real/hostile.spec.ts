@@ -1,20 +1,6 @@
-import type { Page } from '@playwright/test';
-
 import { expect, test } from '../browse.ts';
+import { harmed, UNHARMED } from '../harm.ts';
 import { openAs, stand } from './stand.ts';
-
-async function harmed(page: Page): Promise<unknown> {
-  return page.evaluate(() => ({
-    hit: (window as unknown as { hit?: unknown }).hit,
-    images: document.querySelectorAll('main img, header img').length,
-    scripts: document.querySelectorAll('body script').length,
-    links: [...document.querySelectorAll('a')].filter(
-      (link) => !link.href.startsWith(location.origin),
-    ).length,
-  }));
-}
-
-const UNHARMED = { hit: undefined, images: 0, scripts: 0, links: 0 };
 
 test('an image and arguments of somebody who means harm are text', async ({ page }) => {
   await openAs(page, '/jobs/guests/GPUJob/mischief');

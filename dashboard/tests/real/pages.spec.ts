@@ -1,4 +1,4 @@
-import { violations } from '../axe.ts';
+import { violations, withoutBarriers } from '../axe.ts';
 import { expect, open, test } from '../browse.ts';
 import type { Gpus, Jobs, Projects, Queue, Sweeps } from '../../src/api/views.ts';
 import { ask, openAs, stand } from './stand.ts';
@@ -37,15 +37,7 @@ for (const [path, sentence, says] of PATHS) {
     await openAs(page, path);
     await expect(page.locator('.lead').first()).toHaveText(sentence);
     await expect(page.getByText(new RegExp(says)).first()).toBeVisible();
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      expect(await violations(page), colorScheme).toEqual([]);
-    }
-    await page.setViewportSize({ width: 390, height: 844 });
-    expect(await violations(page), 'narrow').toEqual([]);
-    await expect
-      .poll(() => page.evaluate(() => document.documentElement.scrollWidth - innerWidth))
-      .toBeLessThanOrEqual(0);
+    await withoutBarriers(page);
   });
 }
 

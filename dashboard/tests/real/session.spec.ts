@@ -1,6 +1,7 @@
 import type { Page } from '@playwright/test';
 
 import { expect, live, open, test } from '../browse.ts';
+import { kept } from '../kept.ts';
 import { happen, openAs, stand } from './stand.ts';
 
 const field = (page: Page) => page.getByLabel('Token of the cluster');
@@ -43,16 +44,7 @@ test('a token that is none is refused, and one that is pasted is kept nowhere', 
   await field(page).fill(` ${stand.tokens.all}\n`);
   await field(page).press('Enter');
   await live(page);
-  const kept = await page.evaluate(() =>
-    JSON.stringify([
-      Object.entries(localStorage),
-      Object.entries(sessionStorage),
-      document.cookie,
-      location.href,
-      history.state,
-    ]),
-  );
-  expect(kept).not.toContain(stand.tokens.all);
+  expect(await kept(page)).not.toContain(stand.tokens.all);
   expect(await page.context().cookies()).toEqual([]);
 });
 

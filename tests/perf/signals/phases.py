@@ -99,12 +99,12 @@ async def phase(bench: Bench, letter: str, number: int) -> dict[str, Any]:
     say(f"phase {number}: {letter}")
     await bench.agents.command("faults" if letter == "C" else "honest")
     await bench.operators.start(f"phase-{number}", signals=letter != "A")
-    async with _beside(bench.turnover.run()):
+    async with beside(bench.turnover.run()):
         await bench.rest(bench.size.settle_seconds)
         told = await bench.agents.command("faults" if letter == "C" else "honest")
         if int(str(told["shares"])) < _TOLD * len(bench.pods.running):
             raise RuntimeError(f"agents were not told all that runs: {told}")
-        async with _beside(_prometheus(bench)):
+        async with beside(_prometheus(bench)):
             before = await _look(bench)
             await bench.rest(bench.size.seconds)
             after = await _look(bench)
@@ -200,7 +200,7 @@ async def _prometheus(bench: Bench) -> None:
 
 
 @asynccontextmanager
-async def _beside(work: Any) -> AsyncIterator[None]:
+async def beside(work: Any) -> AsyncIterator[None]:
     """Runs meanwhile; what it raises is raised at the end."""
     task = asyncio.create_task(work)
     try:
