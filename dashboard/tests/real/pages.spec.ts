@@ -18,7 +18,7 @@ const PATHS: readonly (readonly [path: string, sentence: RegExp, says: string])[
   ['/queue', /^\w+ jobs wait, half of them for no longer than /, 'What if'],
   ['/jobs', /^\d+ run, \d+ wait, 1 is suspended\./, 'bert|train'],
   ['/jobs/vision/GPUJob/train', /^train runs on 0\.5 of GPU \d of r7525-0 for /, 'By kubectl'],
-  ['/jobs/vision/GPUJob/notebook', /it has done nothing on them for 3 h/, 'Beside another'],
+  ['/jobs/vision/GPUJob/notebook', /it has done nothing there for 3 h/, 'Beside another'],
   ['/jobs/vision/GPUJob/ddp', /^ddp runs on 2 GPUs of r7525-/, 'ddp-1'],
   ['/jobs/vision/GPUJob/done', /^done succeeded .* ago\./, 'From submission to its end'],
   ['/jobs/vision/GPUJob/huge', /^huge has waited /, 'Unsatisfiable'],
