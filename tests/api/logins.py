@@ -76,25 +76,6 @@ class Login:
 
 
 @contextmanager
-def with_roles(running: Running, admin: Caller) -> Iterator[None]:
-    """As the chart has it: who may view a namespace may view what of ours is in it."""
-    chart = ("template", "gpu-scheduler", str(CHART), "-n", "gpu-scheduler")
-    roles = running.helm(*chart, "--show-only", "templates/rbac-users.yaml").stdout
-    running.kubectl("apply", "-f", "-", input=roles)
-    until(lambda: _view_has_ours(admin), "the role view has what of ours it may view")
-    try:
-        yield
-    finally:
-        running.kubectl("delete", "-f", "-", input=roles)
-        until(lambda: not _view_has_ours(admin), "the role view is as it was")
-
-
-def _view_has_ours(admin: Caller) -> bool:
-    rules = admin.get(f"/apis/{_RBAC}/v1/clusterroles/view").body["rules"]
-    return any("gpu-scheduler.io" in rule.get("apiGroups", ()) for rule in rules)
-
-
-@contextmanager
 def logins(running: Running, admin: Caller, namespace: str, folder: Path) -> Iterator[list[Login]]:
     """One by each of ``WAYS``, in their order; each may view a namespace, and nothing else."""
     person = f"certified-{namespace}"

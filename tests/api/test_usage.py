@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.api.agent import NODE
 from tests.api.caller import Caller
+from tests.api.chart_roles import with_roles
 from tests.api.conftest import administrator
 from tests.api.free_port import free_port
-from tests.api.logins import with_roles
 from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE
 from tests.api.site import Site, Team, site_on
 from tests.api.tenant import GROUP, Json, Tenant, template, until

@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.api.chart_roles import with_roles
 from tests.api.conftest import administrator
 from tests.api.fake_nodes import node, with_nodes
 from tests.api.free_port import free_port
-from tests.api.logins import WAYS, Login, logins, with_roles
+from tests.api.logins import WAYS, Login, logins
 from tests.api.site import site_on, team_on
 from tests.api.tenant import GROUP, Json, Tenant, template, until
 from tests.api.test_shares import SETTINGS as SHARES

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.api import pod_tokens
+from tests.api.chart_roles import with_roles
 from tests.api.conftest import administrator
 from tests.api.everywhere import (
     Resource,
@@ -24,7 +25,7 @@ from tests.api.everywhere import (
     routes,
 )
 from tests.api.free_port import free_port
-from tests.api.logins import WAYS, Login, logins, with_roles
+from tests.api.logins import WAYS, Login, logins
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, site_on, team_on
 from tests.api.tenant import Json, Tenant, until
