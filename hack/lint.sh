@@ -54,6 +54,9 @@ check "ruff check" "$bin/ruff" check .
 check "merge markers" no_merge_markers
 check "ruff format" "$bin/ruff" format --check .
 check "mypy --strict" flock "$MYPY_CACHE_DIR.lock" "$bin/mypy" operator hack tools
+# No test runs a benchmark: what it calls must be there all the same.
+check "mypy --strict, benchmarks" flock "$MYPY_CACHE_DIR.lock" \
+  "$bin/mypy" --follow-imports=silent tests/perf
 check "import directions" "$bin/lint-imports"
 check "module sizes" "$bin/python" hack/structure.py --check --only "modules above|median"
 check "CUDA headers" "$bin/python" hack/driver_headers.py

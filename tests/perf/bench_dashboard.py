@@ -14,6 +14,7 @@ import json
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -157,8 +158,8 @@ class _Watched:
         took = [second for each in seen for second in each.seconds]
         answered = sum(each.answers["200"] for each in seen)
         refused = sum(each.answers.total() for each in seen) - answered
-        ended = sum((each.ended for each in seen), readers.Counter())
-        answers = sum((each.answers for each in seen), readers.Counter())
+        ended = sum((each.ended for each in seen), Counter[str]())
+        answers = sum((each.answers for each in seen), Counter[str]())
         return {
             "readers": {
                 "wanted": self._wanted,

@@ -325,7 +325,7 @@ async def _logs() -> dict[str, dict[str, float]]:
         ticker = asyncio.create_task(_tick(late))
         await asyncio.sleep(0.05)
         began = time.monotonic()
-        reading = await thread(log, DEAR, Objective("val"))
+        (reading, _) = await thread(log, DEAR, Objective("val"))
         seconds = time.monotonic() - began
         ticker.cancel()
         with suppress(asyncio.CancelledError):

@@ -14,13 +14,15 @@ import json
 import time
 from collections.abc import Sequence
 from random import Random
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import orjson
 from tests.perf.machine import machine
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.state.builders import USABLE_MIB, half, make_job, make_node, make_pod
 
+from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.runtime.common import build as common
 from gpu_scheduler.runtime.common.settings import OperatorSettings
@@ -43,12 +45,12 @@ class Cluster:
         """Every container is a GPUJob of its own, with a quarter of a GPU."""
         self.random = Random(seed)
         self.seconds = 1000.0
-        self.client: Any = FakeClient(_answer)
+        self.client = FakeClient(_answer)
         clock = Clock(lambda: self.seconds, lambda: 1_700_000_000 + self.seconds)
-        self.common = common.build(
-            self.client, OperatorSettings(agent_port=1), clock, lambda job: None
-        )
-        self.parts = usage.build(self.common, OperatorMetrics(self.client, clock))
+        settings = OperatorSettings.model_validate({"agent_port": 1})
+        client = cast(Client, self.client)
+        self.common = common.build(client, settings, clock, lambda job: None)
+        self.parts = usage.build(self.common, OperatorMetrics(client, clock))
         self._resources = CustomResources(self.common.state, changed=lambda key: None)
         self.shares: dict[str, list[ShareUse]] = {f"node-{n}": [] for n in range(nodes)}
         for node in self.shares:
@@ -139,11 +141,10 @@ class Cluster:
 
 
 _DEVICES = tuple(DeviceNow(uuid=str(n), busy=0.5, memory_mib=20_000.0) for n in range(_GPUS))
-_WINDOW = Window(
-    **{
-        name: 0.5 for name in Window.__struct_fields__ if name not in ("looks", "swings", "refused")
-    },
-    looks=90,
+_COUNTED = ("looks", "swings", "refused")
+_WINDOW = msgspec.structs.replace(
+    Window(looks=90),
+    **{name: 0.5 for name in Window.__struct_fields__ if name not in _COUNTED},
 )
 _WINDOWS = (_WINDOW,) * 4
 

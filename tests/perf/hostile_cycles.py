@@ -106,7 +106,7 @@ async def search_for(stage: Stage, culprit: str) -> list[float]:
         return found
 
     planning._rules = replace(rules, decide=broken)
-    planning._raises = timed  # type: ignore[method-assign]
+    planning._raises = timed  # type: ignore[method-assign, assignment]
     stage.server.put("/api/v1/nodes/n-0", node("n-0", 8, step="search"))
     await asyncio.sleep(2)
     assert planning._quarantine.job(JobKey(culprit)), "it was not found"

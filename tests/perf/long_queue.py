@@ -120,9 +120,9 @@ class LongQueue:
         """What was decided happens, a few pods end and as many jobs join as have started."""
         self.now += CYCLE_SECONDS
         gone = {evict.pod for evict in self.last.evicts}
-        for pod in [pod for pod in self.running if pod.uid in gone]:
-            self._charge(pod, 1)
-        self.running = [pod for pod in self.running if pod.uid not in gone]
+        for left in [one for one in self.running if one.uid in gone]:
+            self._charge(left, 1)
+        self.running = [one for one in self.running if one.uid not in gone]
         for place in self.last.assignments:
             one = self.waiting.pop(place.job)
             pod = next(pod for pod in one.pods if pod.uid == place.pod)

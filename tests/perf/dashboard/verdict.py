@@ -31,7 +31,7 @@ _TOLD: Mapping[str, Callable[[Phase], float]] = {
 def ratios(phases: Sequence[Phase]) -> dict[str, dict[str, float]]:
     """Open pages (S) and what-ifs (W) against the mean of neither (N)."""
     found: dict[str, dict[str, float]] = {}
-    for name, figure in (_SLOWER | _FEWER | _TOLD).items():
+    for name, figure in {**_SLOWER, **_FEWER, **_TOLD}.items():
         means = {
             letter: fmean(figure(each) for each in phases if each["phase"] == letter)
             for letter in {each["phase"] for each in phases}

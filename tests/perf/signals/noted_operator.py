@@ -29,8 +29,8 @@ def note_into(notes: TextIO) -> None:
         ring(metrics, seconds)
         notes.write(f"ring {time.monotonic():.4f} {seconds:.6f}\n")
 
-    Planning.cycle = noted_cycle  # type: ignore[method-assign]
-    OperatorMetrics.stall_seconds = noted_ring  # type: ignore[method-assign]
+    Planning.cycle = noted_cycle  # type: ignore[method-assign, assignment]
+    OperatorMetrics.stall_seconds = noted_ring  # type: ignore[method-assign, assignment]
 
 
 if __name__ == "__main__":
