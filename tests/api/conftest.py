@@ -102,7 +102,8 @@ def left_as_it_was(request: pytest.FixtureRequest) -> Iterator[None]:
 
     Which file is the next one is by how long they take, so another one on every machine.
     """
-    items = (each for each in request.session.items if each.getparent(pytest.Module) is request.node)
+    module = request.node
+    items = (each for each in request.session.items if each.getparent(pytest.Module) is module)
     if not any("control_plane" in getattr(each, "fixturenames", ()) for each in items):
         yield
         return
