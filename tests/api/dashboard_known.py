@@ -3,6 +3,7 @@
 Nothing here shares code with the dashboard. ``versions`` tells whether two looks saw the same.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,11 +64,19 @@ class Known:
             (row["namespace"], self._kind(row), row["name"]): row
             for row in gpu("top", "jobs")["jobs"]
         }
+        advised = {
+            key: [each["rule"] for each in row["use"]["advice"]]
+            for key, row in self.top_jobs.items()
+            if row["use"]
+        }
+        self.versions.append(str(sorted(advised.items())))  # no object's version tells of it
         self.used = gpu("top", "projects")["used"]
         self.idle = {
             (each["namespace"], each["kind"], each["name"]): each
             for each in gpu("idle", "-A")["idleNow"]
         }
+        self.at = time.time()
+        """When it had been read."""
 
     def _kind(self, row: Json) -> str:
         if row["use"]:

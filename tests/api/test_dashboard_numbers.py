@@ -149,7 +149,9 @@ def test_every_number_is_the_one_that_kubectl_tells(
     until(lambda: known_of(site, agent).idle, "GPUUsage tells of it")
 
     def at_rest() -> tuple[Known, dict[str, Any]] | None:
-        before, pages, after = known_of(site, agent), reader.pages(), known_of(site, agent)
+        before = known_of(site, agent)
+        until(lambda: reader.read("overview", views.Overview).at > before.at, "a later picture")
+        pages, after = reader.pages(), known_of(site, agent)
         return (before, pages) if before.versions == after.versions else None
 
     known, pages = until(at_rest, "nothing changes any more")
