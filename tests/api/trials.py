@@ -10,7 +10,7 @@ from gpu_scheduler.api.names import RESULTS_KEY, TRIAL, results_name
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.rows import decode
 
-SETTINGS = {**CALM_LEASE, "results_seconds": "0.5", "guarantee_seconds": "2"}
+SETTINGS = {**CALM_LEASE, "results_seconds": "0.5", "guarantee_seconds": "2", "read_logs": "true"}
 LOSS: Json = {"metric": "loss", "goal": "minimize"}
 RANDOM: Json = {
     "algorithm": "random",

@@ -116,6 +116,13 @@ def test_reports_go_to_the_service_of_the_release(objects: list[Object]) -> None
     assert settings.pod == "from-the-pod"
 
 
+def test_logs_are_read_where_the_right_to_is_given(render: Render) -> None:
+    for value, read in (("true", True), ("false", False)):
+        env = operator_env(render(f"sweeps.readLogs={value}"))
+        settings = load({e["name"]: e.get("value", "from-the-pod") for e in env})
+        assert settings.read_logs is read
+
+
 def test_no_runtime_class_can_be_said(render: Render) -> None:
     env = {e["name"]: e.get("value") for e in operator_env(render("scheduling.runtimeClass="))}
     assert env["GPUSCHED_RUNTIME_CLASS"] == ""

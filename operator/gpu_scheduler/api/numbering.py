@@ -46,6 +46,12 @@ def passing(pod_spec: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(str(container.get("name")) for _, container in ending(pod_spec))
 
 
+def programs(pod_spec: Mapping[str, Any]) -> list[str]:
+    """Names of all containers whose ends are the pod's: sidecars end when the pod does."""
+    containers = (container for _, container in _each(pod_spec.get("containers"), 0))
+    return [str(container.get("name")) for container in containers] + sorted(passing(pod_spec))
+
+
 def _each(containers: object, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, container in enumerate(containers if isinstance(containers, list) else (), first):
         if isinstance(container, dict):

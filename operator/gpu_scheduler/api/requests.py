@@ -6,7 +6,7 @@ template. Called for specs in which ``validate.problems`` found nothing.
 """
 
 from gpu_scheduler.api.gpujob import MAIN_CONTAINER, GPUContainer, GPUJobSpec
-from gpu_scheduler.api.numbering import numbered
+from gpu_scheduler.api.numbering import numbered, programs
 from gpu_scheduler.core.model.quantity import whole
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, milli_from_gpu
@@ -62,3 +62,8 @@ def _request(container: int, ask: GPUJobSpec | GPUContainer) -> DeviceRequest:
     if milli >= DEVICE_MILLI:
         return DeviceRequest(container, milli // DEVICE_MILLI, DEVICE_MILLI)
     return DeviceRequest(container, count, milli)
+
+
+def program_containers(spec: GPUJobSpec) -> list[str]:
+    """Names of the containers whose ends are those of a pod of such a GPUJob."""
+    return [MAIN_CONTAINER] if spec.template is None else programs(spec.template.get("spec") or {})

@@ -7,7 +7,7 @@ that. ``inject`` is called by ``jobs.render``, ``annotations`` at placement.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -37,6 +37,7 @@ ENV_HPARAMS_FILE = "GPUJOB_HPARAMS_FILE"
 
 RESULT_FILE = "/dev/termination-log"  # Kubernetes' default terminationMessagePath
 
+MOST_RULES = 17  # of the 20 that a podFailurePolicy may have; three are ours
 # A user's POD_INDEX wins: the name is not ours.
 _OURS = frozenset({ENV_TRIAL, ENV_RESULT_FILE, ENV_REPORT_URL, ENV_HPARAMS_FILE})
 _COUNTS = {JOB_INDEX: TRIAL, JOB_COMPLETIONS: TRIALS}  # of the sweep, not of one of its Jobs
@@ -93,12 +94,20 @@ def _expand(text: Any) -> Any:
     return replaced(text, lambda name: f"$({env_name(name)})")
 
 
-def fail_fast_rules(codes: Iterable[int]) -> list[dict[str, Any]]:
-    """Rules of a Job's podFailurePolicy: no retry after these exit codes."""
+def fail_fast_rules(codes: Iterable[int], containers: Sequence[str]) -> list[dict[str, Any]]:
+    """Rules of a Job's podFailurePolicy: no retry after these exit codes.
+
+    ``containers``: whose; not those of sidecars, which somebody else may have put there and which
+    end by a signal. Where there are too many for a policy, all count.
+    """
     values = sorted(codes)
     if not values:
         return []
-    return [{"action": "FailIndex", "onExitCodes": {"operator": "In", "values": values}}]
+    whose = [{"containerName": name} for name in containers]
+    return [
+        {"action": "FailIndex", "onExitCodes": each | {"operator": "In", "values": [*values]}}
+        for each in (whose if len(whose) <= MOST_RULES else [{}])
+    ]
 
 
 def segment_annotations(segment: Segment) -> dict[str, str]:

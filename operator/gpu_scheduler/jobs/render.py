@@ -24,7 +24,7 @@ from gpu_scheduler.api.names import (
 from gpu_scheduler.api.numbering import FIRST_INIT
 from gpu_scheduler.api.parts import PodSet, is_distributed, is_gang, parts
 from gpu_scheduler.api.pod_env import Env
-from gpu_scheduler.api.requests import device_requests
+from gpu_scheduler.api.requests import device_requests, program_containers
 from gpu_scheduler.api.roles import Framework
 from gpu_scheduler.api.segments import SEGMENT_TRIALS, Segment
 from gpu_scheduler.jobs import cap, checkpoint, equip, report_token
@@ -110,7 +110,10 @@ def _failure_rules(spec: GPUJobSpec) -> list[dict[str, Any]]:
     sweep = spec.sweep
     first = [_PRUNED] if sweep and sweep.early_stopping else []
     codes = (sweep.fail_fast_exit_codes if sweep else None) or ()
-    return [*(_rule(*each) for each in (*first, *_FAILURE_POLICY)), *fail_fast_rules(codes)]
+    return [
+        *(_rule(*each) for each in (*first, *_FAILURE_POLICY)),
+        *fail_fast_rules(codes, program_containers(spec)),
+    ]
 
 
 def _rule(action: str, condition: str) -> dict[str, Any]:

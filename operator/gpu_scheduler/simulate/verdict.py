@@ -4,6 +4,7 @@ Reason and message are theirs, word for word; nothing is judged here. Bodies are
 which any field may be missing. Pure.
 """
 
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ _PLANNED = (Group.WAITS, Group.MAKING, Group.GAVE_BACK)
 _UNTOLD = (
     "nothing has been said of it yet: it is new, or no operator runs; kubectl gpu check tells which"
 )
+_TOLD = 128 + signal.SIGTERM  # the exit code of who ends when told to
 _NOT_OURS = "it asks for no share of a GPU, and is not placed by the GPU scheduler"
 
 
@@ -206,12 +208,18 @@ def _stuck(status: Body) -> tuple[str, str]:
 def _end(status: Body) -> tuple[str, str]:
     if status.get("phase") == "Succeeded" or status.get("reason"):
         return text(status, "reason"), text(status, "message")
-    for container in status.get("containerStatuses") or ():
-        ended = part(container, "state", "terminated")
-        if ended.get("exitCode"):
-            said = f"container {container.get('name')} ended with exit code {ended['exitCode']}"
-            return str(ended.get("reason") or ""), said
-    return "", ""
+    all_ended = (
+        (part(each, "state", "terminated"), each) for each in status.get("containerStatuses") or ()
+    )
+    bad = [(ended, each) for ended, each in all_ended if ended.get("exitCode")]
+    if not bad:
+        return "", ""
+    # Who is told to end does so after the first that failed, maybe in the same second.
+    ended, container = min(
+        bad, key=lambda e: (str(e[0].get("finishedAt") or ""), e[0]["exitCode"] == _TOLD)
+    )
+    said = f"container {container.get('name')} ended with exit code {ended['exitCode']}"
+    return str(ended.get("reason") or ""), said
 
 
 def _helps(phase: str, reason: str, name: str) -> str:

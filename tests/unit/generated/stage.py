@@ -35,6 +35,7 @@ SETTINGS = OperatorSettings(
     avoid_seconds=5,
     resync_seconds=20,
     cap_image=CAP_IMAGE,
+    read_logs=True,
 )
 ROOT = f"/apis/{GROUP}/{VERSION}"
 # Where an object that no API server hands out may be met with an exception, which is counted and

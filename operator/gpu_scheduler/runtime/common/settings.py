@@ -54,6 +54,9 @@ class OperatorSettings(BaseModel):
         8443, ge=1, le=65535, description="The dashboard on all addresses, with that certificate."
     )
     dashboard_folder: str = Field("", description="The dashboard's built front end; empty = none.")
+    read_logs: bool = Field(
+        False, description="Results of sweeps are read from logs; the right to is not given here."
+    )
     dashboard_actions: bool = Field(
         False, description="Users may suspend and resume GPUJobs there, by their own rights."
     )

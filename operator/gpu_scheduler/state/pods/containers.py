@@ -78,9 +78,16 @@ def finished_at(pod: Pod) -> str:
 
 
 def initializing(pod: Pod) -> str:
-    """Name of the init container that runs; empty: none does."""
-    found = statuses(pod.status.init_container_statuses)
+    """Name of the init container that runs; empty: none does, but for sidecars."""
+    sidecars = _sidecars(pod)
+    found = (s for s in statuses(pod.status.init_container_statuses) if s.name not in sidecars)
     return next((s.name for s in found if s.state.running is not None), "")
+
+
+def _sidecars(pod: Pod) -> frozenset[str]:
+    """Init containers that run as long as the others do: the kubelet ends them after these."""
+    inits = pod.spec.init_containers
+    return frozenset(each.name for each in inits if each.restart_policy == "Always")
 
 
 def _trouble(pod: Pod, status: ContainerStatus, waiting: ContainerStateWaiting) -> Trouble:
@@ -107,7 +114,8 @@ def failure(pod: Pod) -> Trouble | None:
     """Why a pod failed, the first container that did before the others; None if it has not."""
     if pod.status.phase != "Failed":
         return None
-    inits = [*statuses(pod.status.init_container_statuses)]
+    sidecars = _sidecars(pod)
+    inits = [s for s in statuses(pod.status.init_container_statuses) if s.name not in sidecars]
     ended = [
         (status.name, status.state.terminated)
         for status in (*inits, *statuses(pod.status.container_statuses))
@@ -123,13 +131,18 @@ def failure(pod: Pod) -> Trouble | None:
         why = ": ".join(filter(None, (limit if late else "", *said)))
         reason = Reason.TIME_LIMIT_EXCEEDED if late else Reason.POD_FAILED
         return Trouble(reason, why or "the pod failed, and no container says why", at)
-    name, first = min(bad, key=lambda each: each[1].finished_at or "")
+    name, first = min(bad, key=lambda each: (each[1].finished_at or "", _was_told(each[1])))
     return Trouble(_kind(first), f"container {clip(name, 63)} {_ending(first)}", at)
 
 
 def time_limit(*, requests: bool) -> str:
     """What limits how long a pod runs: a GPUJob's field, its own if it ``requests`` by itself."""
     return "spec.activeDeadlineSeconds" if requests else "spec.timeLimitSeconds"
+
+
+def _was_told(ended: Terminated) -> bool:
+    """Whether it ended as one that is told to: others in the same second have done so before."""
+    return ended.exit_code == 128 + signal.SIGTERM or ended.signal == signal.SIGTERM
 
 
 def _kind(ended: Terminated) -> Reason:

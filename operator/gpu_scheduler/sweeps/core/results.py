@@ -7,6 +7,7 @@ a log, of images that cannot be changed. Neither raises, whatever is in there.
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -23,6 +24,9 @@ TOO_DEAR = (
 )
 
 _REPLACED = "\ufffd".encode()
+_NUMBER = re.compile(
+    r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|nan|inf|infinity)", re.IGNORECASE
+)
 _MARK = "\ufeff"  # of a byte order, which some programs begin a file with
 
 Found = Mapping[str, str]
@@ -130,10 +134,8 @@ def _finite(value: object) -> float | None:
 
 
 def _number(text: str) -> object:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    """As JSON writes them, or with a point at an end; or no finite one. Else the text."""
+    return float(text) if _NUMBER.fullmatch(text.strip()) else text
 
 
 def _type_name(value: object) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpu_scheduler.api.search import SweepReason
-from gpu_scheduler.sweeps.core.outcome import TrialState
+from gpu_scheduler.sweeps.core.outcome import FAILURES, TrialState
 from gpu_scheduler.sweeps.core.table import Summary
 
 
@@ -64,7 +64,7 @@ def judge(
         message = f"trial {fatal.trial} ended with exit code {fatal.code} (failFastExitCodes)"
         return SweepVerdict(SweepPhase.FAILED, SweepReason.FAIL_FAST, message)
     if max_failed is not None and failed > max_failed:
-        message = f"{failed} trials failed, maxFailedTrials is {max_failed}"
+        message = f"{failed} trials failed, maxFailedTrials is {max_failed}{_most_often(summary)}"
         return SweepVerdict(SweepPhase.FAILED, SweepReason.TOO_MANY_FAILED, message)
     if summary.target_reached and summary.best is not None:
         phase = SweepPhase.RUNNING if running else SweepPhase.SUCCEEDED
@@ -73,8 +73,18 @@ def judge(
     if ended < completions:
         return SweepVerdict(SweepPhase.RUNNING)
     if not summary.counts.get(TrialState.SUCCEEDED):
-        return SweepVerdict(
-            SweepPhase.FAILED, SweepReason.NONE_SUCCEEDED, f"none of {ended} trials succeeded"
-        )
+        message = f"none of {ended} trials succeeded{_most_often(summary)}"
+        return SweepVerdict(SweepPhase.FAILED, SweepReason.NONE_SUCCEEDED, message)
     message = f"{ended} trials ended, {failed} failed"
     return SweepVerdict(SweepPhase.SUCCEEDED, SweepReason.ALL_TRIALS_ENDED, message)
+
+
+def _most_often(summary: Summary) -> str:
+    """What most trials failed of, and what the last of these says."""
+    counts = {state: n for state, n in summary.counts.items() if state in FAILURES}
+    if not counts:
+        return ""
+    state = max(counts, key=lambda each: (counts[each], each))
+    said = next((e.message for e in summary.errors if e.state is state and e.message), "")
+    how = "most often" if [*counts.values()].count(counts[state]) == 1 else "such as"
+    return f"; {how} {state} ({counts[state]})" + (f": {said}" if said else "")

@@ -23,7 +23,7 @@ class Ending:
 
     messages: Mapping[str, str]  # by container, where there is one
     failure: str  # one sentence; empty if the pod succeeded
-    codes: tuple[int, ...]  # exit codes other than 0
+    codes: Mapping[str, int]  # exit codes other than 0, by container
 
 
 def result_container(spec: GPUJobSpec) -> str:
@@ -39,17 +39,17 @@ def result_container(spec: GPUJobSpec) -> str:
 def ending(pod: Pod) -> Ending:
     """What is left of an ended pod."""
     found: dict[str, Terminated] = {}
-    # The Job's rules for exit codes look at init containers as well.
     for status in statuses((*pod.status.container_statuses, *pod.status.init_container_statuses)):
         if status.state.terminated is not None:
             found[status.name] = status.state.terminated
     messages = {name: each.message for name, each in found.items() if each.message}
-    codes = tuple(each.exit_code for each in found.values() if each.exit_code)
+    codes = {name: each.exit_code for name, each in found.items() if each.exit_code}
     why = failure(pod)
     failed = "" if pod.status.phase == "Succeeded" else why.message if why else "the pod failed"
     return Ending(messages, clip(failed, _FAILURE_CHARS), codes)
 
 
-def fatal_code(ended: Ending, fatal: Container[int]) -> int | None:
-    """The first exit code that is one of ``fatal``."""
-    return next((code for code in ended.codes if code in fatal), None)
+def fatal_code(ended: Ending, fatal: Container[int], containers: Container[str]) -> int | None:
+    """The first exit code that is one of ``fatal``; ``containers``: whose count."""
+    found = (code for name, code in ended.codes.items() if name in containers)
+    return next((code for code in found if code in fatal), None)

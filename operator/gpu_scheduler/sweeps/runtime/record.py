@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.requests import program_containers
 from gpu_scheduler.api.search import Objective, Parameters, values_of
 from gpu_scheduler.api.segments import Segment
 from gpu_scheduler.api.sweep import EarlyStoppingSpec, StoppingType, SweepSpec
@@ -114,6 +115,7 @@ class Sweep:
             self.stopping = stopping_rule(said.early_stopping, self.objective)
         self.completions = spec.total_pods
         self.container = result_container(spec)  # that says the result
+        self.programs = frozenset(program_containers(spec))  # whose exit codes count
         self.table = Table(self.objective)
         self.loaded = False
         self.segments = KnownSegments(self.final)

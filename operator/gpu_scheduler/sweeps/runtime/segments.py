@@ -22,9 +22,9 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.verdict import SweepPhase
 from gpu_scheduler.sweeps.runtime.loading import Loading
+from gpu_scheduler.sweeps.runtime.prerequisites import Prerequisites
 from gpu_scheduler.sweeps.runtime.record import Sweep
 from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs, sizes
-from gpu_scheduler.sweeps.search.studies import Studies
 
 
 class Segments:
@@ -36,14 +36,14 @@ class Segments:
         jobs: SegmentJobs,
         accepting: Accepting,
         loading: Loading,
-        studies: Studies,
+        prerequisites: Prerequisites,
     ) -> None:
-        """``jobs`` makes and writes them, ``studies`` knows whether adaptive searches can be."""
+        """``jobs`` makes and writes them, ``prerequisites`` knows which sweeps can be run here."""
         self._state = state
         self._jobs = jobs
         self._accepting = accepting
         self._loading = loading
-        self._studies = studies
+        self._prerequisites = prerequisites
 
     async def ended(self, job: GPUJobRecord) -> bool:
         """See ``Jobs``."""
@@ -62,7 +62,8 @@ class Segments:
         sweep = await self._loading.loaded(job)
         if sweep is None or job.spec is None:
             return ""
-        if refused := await self._cannot_search(sweep):
+        begun = bool(sweep.table) or bool(self._jobs.of(job))
+        if refused := await self._prerequisites.unmet(sweep, begun=begun):
             return refused
         self._state.decisions.withhold(job.key, STAYS, self._jobs.stay(job))
         if refused := await self._accepting.refused(job, project):
@@ -100,12 +101,6 @@ class Segments:
 
     def _verdict_ended(self, sweep: Sweep) -> bool:
         return sweep.verdict(running(self._state, sweep)).phase is not SweepPhase.RUNNING
-
-    async def _cannot_search(self, sweep: Sweep) -> str:
-        if sweep.adaptive.unsearchable:
-            return sweep.adaptive.unsearchable
-        missing = await self._studies.missing() if sweep.search.adaptive else ""
-        return f"spec.sweep.algorithm: {missing}" if missing else ""
 
 
 def is_over(job: GPUJobRecord, sweep: Sweep) -> bool:

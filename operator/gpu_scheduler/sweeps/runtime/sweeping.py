@@ -15,6 +15,7 @@ from gpu_scheduler.sweeps.runtime.loading import Loading
 from gpu_scheduler.sweeps.runtime.log_search import SearchThread
 from gpu_scheduler.sweeps.runtime.logs import Logs
 from gpu_scheduler.sweeps.runtime.lookup import Lookup
+from gpu_scheduler.sweeps.runtime.prerequisites import Prerequisites
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 from gpu_scheduler.sweeps.runtime.record import Sweeps
 from gpu_scheduler.sweeps.runtime.reports import Reports
@@ -50,6 +51,7 @@ class Sweeping:
             clock=clock,
         )
         self._studies = Studies()
+        self._prerequisites = Prerequisites(self._studies, reads_logs=handle.settings.read_logs)
         self.start = Start(state, self.sweeps, self._studies, changed=handle.queue.ask)
         self.results = Results(
             client,
@@ -88,7 +90,7 @@ class Sweeping:
             made=self.trials.job_changed,
         )
         loading = Loading(self._state, self.sweeps, self.trials, self.results)
-        return Segments(self._state, jobs, accepting, loading, self._studies)
+        return Segments(self._state, jobs, accepting, loading, self._prerequisites)
 
     def _results_refused(self, key: JobKey, why: str) -> None:
         job = self._state.gpujobs.get(key)

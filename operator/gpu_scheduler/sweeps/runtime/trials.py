@@ -238,7 +238,7 @@ class Trials:
     def _look_for_fatal(self, sweep: Sweep, trial: int, pod: PodRecord, ended: Ending) -> None:
         if pod.disrupted or pod.pruned or pod.deleting:
             return  # it answered the signal of whoever ended it, which says nothing of the search
-        code = fatal_code(ended, sweep.spec.fail_fast_exit_codes or ())
+        code = fatal_code(ended, sweep.spec.fail_fast_exit_codes or (), sweep.programs)
         if code is not None and sweep.fatal is None:
             could_start = sweep.may_start
             sweep.found_fatal(FatalExit(trial, code))

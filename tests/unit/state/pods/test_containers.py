@@ -92,6 +92,55 @@ def test_the_container_that_failed_first_is_the_cause() -> None:
     assert failure.at == "2026-01-01T00:00:05Z"
 
 
+PROXY = {"name": "proxy", "restartPolicy": "Always"}
+AT = "2026-01-01T00:00:05Z"
+
+
+def ends(code: int, **more: str) -> dict[str, Any]:
+    return {"terminated": {"exitCode": code, "finishedAt": AT, **more}}
+
+
+@pytest.mark.parametrize(
+    ("ended", "reason", "said"),
+    [
+        (ends(1), Reason.PROGRAM_FAILED, "container main ended with exit code 1"),
+        (
+            ends(137, reason="OOMKilled"),
+            Reason.OOM_KILLED,
+            "container main ended with exit code 137",
+        ),
+    ],
+)
+@pytest.mark.parametrize("earlier", [AT, "2026-01-01T00:00:01Z"])
+def test_the_end_of_a_sidecar_is_never_the_programs(
+    ended: dict[str, Any], reason: Reason, said: str, earlier: str
+) -> None:
+    failure = placed(
+        status(ended),
+        init_containers=[PROXY],
+        initContainerStatuses=[status(ends(143, finishedAt=earlier), "proxy")],
+        phase="Failed",
+    ).failure
+    assert failure is not None and failure.reason is reason
+    assert failure.message.startswith(said)
+
+
+def test_who_is_told_to_end_in_the_second_of_a_failure_is_not_its_cause() -> None:
+    """A container that somebody put there beside ours, as a mesh does, comes first in the list."""
+    failure = placed(status(ends(143), "istio-proxy"), status(ends(1)), phase="Failed").failure
+    assert failure is not None and failure.message == "container main ended with exit code 1"
+
+
+def test_a_sidecar_that_runs_is_no_init_container_for_which_others_wait() -> None:
+    runs = status({"running": {"startedAt": AT}}, "proxy")
+    pod = placed(init_containers=[PROXY], initContainerStatuses=[runs], phase="Pending")
+    assert pod.initializing == ""
+    fetch = status({"running": {"startedAt": AT}}, "fetch")
+    both = [PROXY, {"name": "fetch"}]
+    pod = placed(init_containers=both, initContainerStatuses=[runs, fetch], phase="Pending")
+    assert pod.initializing == "fetch"
+
+
 @pytest.mark.parametrize(
     ("log", "said"),
     [

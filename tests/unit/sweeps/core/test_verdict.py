@@ -49,9 +49,28 @@ def test_without_a_rule_any_number_may_fail_but_not_all():
     assert verdict(*(broken(i) for i in range(4))).reason is SweepReason.NONE_SUCCEEDED
 
 
+def test_the_commonest_cause_of_what_failed_is_part_of_the_sentence():
+    missing = [Outcome(i, TrialState.RESULT_MISSING, message=f"no loss ({i})") for i in range(3)]
+    found = verdict(broken(3), *missing)
+    assert found.message == (
+        "none of 4 trials succeeded; most often ResultMissing (3): no loss (2)"
+    )
+    found = verdict(*missing, done(3, 1.0), max_failed=2)
+    assert found.message == (
+        "3 trials failed, maxFailedTrials is 2; most often ResultMissing (3): no loss (2)"
+    )
+    assert " such as ResultMissing (2): no loss (1)" in (
+        verdict(*missing[:2], broken(2), broken(3)).message
+    )
+    assert verdict(*(broken(i) for i in range(4))).message.startswith(
+        "none of 4 trials succeeded; most often Failed (4)"
+    )
+
+
 def test_pruned_trials_alone_are_no_success():
     pruned = [Outcome(i, TrialState.PRUNED) for i in range(4)]
     assert verdict(*pruned).reason is SweepReason.NONE_SUCCEEDED
+    assert verdict(*pruned).message == "none of 4 trials succeeded"
     assert verdict(*pruned[:3], done(3, 1.0), max_failed=0).phase is SweepPhase.SUCCEEDED
 
 

@@ -21,6 +21,7 @@ from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.runtime.loading import Loading
+from gpu_scheduler.sweeps.runtime.prerequisites import Prerequisites
 from gpu_scheduler.sweeps.runtime.results import Results
 from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs
 from gpu_scheduler.sweeps.runtime.segments import Segments, to_open, widths
@@ -73,7 +74,8 @@ class Making(Case):
         )
         loading = Loading(self.state, self.sweeps, self.trials, results)
         accepting = Accepting(self.state, self.acceptance, clock=lambda: 0.0)  # type: ignore[arg-type]
-        self.segments = Segments(self.state, jobs, accepting, loading, Studies())
+        prerequisites = Prerequisites(Studies(), reads_logs=False)
+        self.segments = Segments(self.state, jobs, accepting, loading, prerequisites)
 
     def _reply(self, sent: Sent) -> Any:
         self.version += 1
@@ -261,6 +263,17 @@ async def test_without_optuna_an_adaptive_search_is_refused_with_what_to_do(
     assert problem.startswith("spec.sweep.algorithm: ")
     assert "pip install optuna" in problem and "halton" in problem
     assert case.client.sent == []
+
+
+async def test_results_from_logs_that_nobody_reads_are_refused_before_a_trial_runs() -> None:
+    case = Making(resultFrom={"logRegex": "loss=([0-9.]+)"})
+    problem = await case.follow()
+    assert problem.startswith("spec.sweep.resultFrom: ")
+    assert "$GPUJOB_RESULT_FILE" in problem and "sweeps.readLogs" in problem
+    assert case.client.sent == []
+    case.sweep.table.put(Outcome(0, TrialState.SUCCEEDED, 0.5))  # of before they were not read
+    assert await case.follow() == ""
+    assert case.jobs
 
 
 @virtual
