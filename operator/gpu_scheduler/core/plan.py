@@ -91,7 +91,7 @@ def _attempt(
     releasing = ReleasingResources(snapshot, running_pods if queues else NOBODY)
     active = ActiveReservations(snapshot, releasing, session.affinity, now)
     solver = Solver(placer, releasing)
-    new_reservations = NewReservations(solver, active, nominal, now)
+    new_reservations = NewReservations(solver, active, nominal, session.searches, now)
     held = CarriedReservations(solver, active, new_reservations)
     budgets = {ReservationReason.FREED: borrowing, ReservationReason.RESERVED: nominal}
     started = (

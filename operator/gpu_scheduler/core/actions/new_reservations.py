@@ -12,6 +12,7 @@ import numpy as np
 
 from gpu_scheduler.core.eviction.solver import Scope, Solver
 from gpu_scheduler.core.fairness.budget import Budget
+from gpu_scheduler.core.fit.lone_searches import LoneSearches, Soonest, alone, state_of
 from gpu_scheduler.core.fit.placement import Placement, running_pods_of
 from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.decision import ReservationReason
@@ -32,13 +33,19 @@ class NewReservations:
     """The reservations of one cycle."""
 
     def __init__(
-        self, solver: Solver, active: ActiveReservations, nominal: Budget, now: float
+        self,
+        solver: Solver,
+        active: ActiveReservations,
+        nominal: Budget,
+        searches: LoneSearches,
+        now: float,
     ) -> None:
         """``nominal``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.joined: list[PodGroup] = []
         """Groups that this cycle started before it looked at reservations."""
         self._solver = solver
         self._placer = solver.placer
+        self._searches = searches
         self._releasing = solver.releasing
         self._active = active
         self._nominal = nominal
@@ -52,7 +59,11 @@ class NewReservations:
 
     def keep(self, group: PodGroup, nodes: Mapping[PodUID, int], room_milli: int) -> None:
         """Reserve room on these nodes, one for each member, if it would fit there in the end."""
-        if group.needs.least_milli <= room_milli:
+        if group.needs.least_milli > room_milli:
+            return
+        if len(group.members) == 1 and group.first_uid in nodes:
+            self._reserve(group, self._soonest_on(group, nodes[group.first_uid]))
+        else:
             self._reserve(group, self._soonest(group, Scope(nodes, None), set(nodes.values())))
 
     def make(self, queues: Iterable[Queue], after_seconds: float) -> float | None:
@@ -100,8 +111,7 @@ class NewReservations:
         most = max(MOST_NODES, 4 * len(group.members))
         likely = nlargest(most, nodes, key=lambda n: (free[n], -n))
         if len(group.members) == 1:
-            uid = group.first_uid
-            each = [self._soonest(group, Scope({uid: n}, None), {n}) for n in likely]
+            each = [self._soonest_on(group, n) for n in likely]
             return min(filter(None, each), key=lambda f: (f[0], f[1], f[2][0][1]), default=None)
         barred: Flags = np.zeros(len(snapshot.node_shape), dtype=np.bool_)
         barred[list(taken)] = True
@@ -118,8 +128,47 @@ class NewReservations:
             return None
         used = {self._snapshot.cluster.nodes[node].name for _, node, _ in found[1]}
         ended = [pod for pod in pods[: found[0]] if pod.node in used]
-        start = max([self._now, *map(_end, ended)])
-        return start, sum(pod.milli for pod in ended), found[1]
+        return self._when(ended), sum(pod.milli for pod in ended), found[1]
+
+    def _soonest_on(self, group: PodGroup, node: int) -> Found | None:
+        """The same for a lone pod on one node."""
+        (member,) = group.members
+        scope = Scope({group.first_uid: node}, None)
+        if not self._by_node_alone(group, node):
+            return self._soonest(group, scope, {node})
+
+        def search() -> Soonest | None:
+            pods = self._stayers({node})
+            found = self._solver.fewest(
+                group, scope, [(pod,) for pod in pods], lambda given: UNBOUNDED, None
+            )
+            return found and Soonest(tuple(pods[: found[0]]), found[1][0][2])
+
+        state = state_of(
+            self._snapshot,
+            node,
+            self._releasing.coming_on(node),
+            tuple(self._releasing.staying_on(node)),
+        )
+        found = self._searches.find(member[1], node, state, search)
+        if found is None:
+            return None
+        milli = sum(pod.milli for pod in found.ended)
+        return self._when(found.ended), milli, [(member, node, found.choice)]
+
+    def _by_node_alone(self, group: PodGroup, node: int) -> bool:
+        """Whether when a group fits on a node depends on what is and stays there alone."""
+        name = self._snapshot.cluster.nodes[node].name
+        return (
+            alone(group)
+            and self._placer.affinity is None
+            and self._nominal.model_budget(group.project) is None
+            and not any(name == place.node for each in self.joined for place in each.assignments)
+        )
+
+    def _when(self, ended: Iterable[RunningPod]) -> float:
+        """When these have ended, at the earliest."""
+        return max([self._now, *map(_end, ended)])
 
     def _stayers(self, nodes: Iterable[int]) -> list[RunningPod]:
         """In the order in which they end; who started just now goes last."""

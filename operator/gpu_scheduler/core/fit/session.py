@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 
 from gpu_scheduler.core.affinity.masks import AffinityMasks, masks_of
 from gpu_scheduler.core.affinity.signatures import terms_of
+from gpu_scheduler.core.fit.lone_searches import LoneSearches
 from gpu_scheduler.core.fit.possible import Possible
 from gpu_scheduler.core.model.affinity import AffinityTerm
 from gpu_scheduler.core.model.cluster import Cluster
@@ -43,6 +44,7 @@ class PlannerCache:
         self._table: ScoreTable | None = None
         self._snapshot: Snapshot | None = None
         self.pod_requests = PodRequests(Snapshot(Cluster()))
+        self.searches = LoneSearches()
         self.domains = Domains(())
         self._node_masks = NodeMasks(())
         self.affinity: AffinityMasks | None = None
@@ -76,6 +78,7 @@ class PlannerCache:
         ):
             self._snapshot = Snapshot(cluster)
             self.pod_requests = PodRequests(self._snapshot)
+            self.searches = LoneSearches()
             self.domains = Domains(cluster.nodes)
             self._node_masks = NodeMasks(cluster.nodes)
             self._possible = None

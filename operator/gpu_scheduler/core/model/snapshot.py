@@ -126,8 +126,11 @@ class Snapshot:
             (own.free_milli, cluster.free_milli),
             (own.free_mib, cluster.free_mib),
         ):
-            for device in differences(mine, theirs):
-                stale.add(bisect_right(own.first, device) - 1)
+            stale.update(map(self._node_of, differences(mine, theirs)))
+        milli, mib, healthy = cluster.free_milli, cluster.free_mib, cluster.dev_healthy
+        for device in self.barred:  # 0 is free there as before, but it may be in order by now
+            if healthy[device] and milli[device] >= 0 and mib[device] >= 0:
+                stale.add(self._node_of(device))
         for node in sorted(stale):
             self._take_over(node, cluster)
 
@@ -175,6 +178,9 @@ class Snapshot:
         """Whether the place of a pod that was released is still free."""
         node = self.number_of(pod.node)
         return node is None or (self.has_room(node, pod) and self.has_free(self.held_by(pod)))
+
+    def _node_of(self, device: int) -> int:
+        return bisect_right(self.cluster.first, device) - 1
 
     def _take_over(self, node: int, cluster: Cluster) -> None:
         own = self.cluster

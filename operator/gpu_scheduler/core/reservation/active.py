@@ -9,6 +9,8 @@ except for those who rank before its pod: see ``may_use``.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import count
+from operator import attrgetter
 
 from gpu_scheduler.core.affinity.masks import AffinityMasks
 from gpu_scheduler.core.fit.placement import Placement, milli_of
@@ -21,6 +23,7 @@ from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.core.reservation.releasing import ReleasingResources
 
 Starter = Callable[[PodGroup], bool]  # starts a group where there is room; False = there is none
+_number = attrgetter("number")
 _NOTHING: tuple[NodeResources, Picks] = (NodeResources(), ())
 
 
@@ -39,6 +42,7 @@ class ActiveReservation:
     comes: tuple[NodeResources, Picks] = _NOTHING  # of that, what others leave
     taken: tuple[NodeResources, Picks] = _NOTHING  # … and what is blocked at present
     in_force: bool = False
+    number: int = 0  # in the order in which they were made
 
     @property
     def charge_milli(self) -> int:
@@ -75,6 +79,10 @@ class ActiveReservations:
         self._affinity = affinity
         self._now = now
         self.by_pod: dict[PodUID, ActiveReservation] = {}
+        self._of_project: defaultdict[ProjectName, dict[PodUID, ActiveReservation]]
+        self._of_project = defaultdict(dict)
+        self._borrowed: dict[PodUID, ActiveReservation] = {}
+        self._numbers = count()
         self.charged_milli: Counter[ProjectName] = Counter()
         """What projects are charged for room that is only reserved for their pods."""
         self.charged_by_model: defaultdict[ProjectName, Counter[str]] = defaultdict(Counter)
@@ -116,7 +124,7 @@ class ActiveReservations:
                 pod_shape.cpu_milli, pod_shape.memory_bytes, pod_shape.ephemeral_bytes
             )
             borrowed = held > project.quota_milli
-            self.by_pod.pop(pod.uid, None)
+            self._forget(pod.uid)
             self.reserve(
                 ActiveReservation(reservation, group, pod, node, room, picks, borrowed, new)
             )
@@ -145,7 +153,12 @@ class ActiveReservations:
         )
         reserved.in_force = True
         self._count(reserved, 1)
-        self.by_pod[reserved.reservation.pod] = reserved
+        uid = reserved.reservation.pod
+        if uid not in self.by_pod:
+            reserved.number = next(self._numbers)
+            self.by_pod[uid] = self._of_project[reserved.group.job.project][uid] = reserved
+            if reserved.borrowed:
+                self._borrowed[uid] = reserved
 
     def release(self, reserved: ActiveReservation) -> None:
         """Take a block out of force for a while; it keeps its place among the others."""
@@ -185,7 +198,13 @@ class ActiveReservations:
         """Keep it no longer."""
         if reserved.in_force:
             self.release(reserved)
-        del self.by_pod[reserved.reservation.pod]
+        self._forget(reserved.reservation.pod)
+
+    def _forget(self, uid: PodUID) -> None:
+        reserved = self.by_pod.pop(uid, None)
+        if reserved is not None:
+            del self._of_project[reserved.group.job.project][uid]
+            self._borrowed.pop(uid, None)
 
     def jobs(self) -> set[JobKey]:
         """For whom room is kept."""
@@ -193,8 +212,8 @@ class ActiveReservations:
 
     def last_rank(self, project: ProjectName) -> JobRank:
         """That of the last job of a project for which room is kept; before all others: none."""
-        jobs = (b.group.job for b in self.by_pod.values() if b.group.job.project == project)
-        return max(map(job_rank, jobs), default=FIRST)
+        active = self._of_project[project].values()
+        return max((job_rank(reserved.group.job) for reserved in active), default=FIRST)
 
     def of_group(self, group: PodGroup) -> list[ActiveReservation]:
         """What is kept for a group."""
@@ -210,7 +229,12 @@ class ActiveReservations:
 
     def open_to(self, job: WaitingJob, *, nominal: bool) -> list[ActiveReservation]:
         """Those that pods of a job may use; ``nominal``: they are inside their quota."""
-        return [b for b in self.by_pod.values() if b.in_force and self.may_use(job, b, nominal)]
+        if job.time_limit_seconds is None:
+            likely = {**self._of_project[job.project], **(self._borrowed if nominal else {})}
+        else:
+            likely = self.by_pod
+        found = [b for b in likely.values() if b.in_force and self.may_use(job, b, nominal)]
+        return sorted(found, key=_number)
 
     def reserved_open_to(self, job: WaitingJob) -> list[ActiveReservation]:
         """Those of reservations alone: what comes was freed for somebody, and is waited for."""

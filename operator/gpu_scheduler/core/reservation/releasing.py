@@ -47,6 +47,11 @@ class ReleasingResources:
         coming = self._coming.get(node)
         return sum(milli for milli, _ in coming.devices.values()) if coming else 0
 
+    def coming_on(self, node: int) -> object:
+        """What will be free on a node and is promised to nobody; equal to the same."""
+        coming = self._coming.get(node)
+        return coming and (coming.room, tuple(coming.devices.items()))
+
     def staying_on(self, node: int) -> list[RunningPod]:
         """The pods on a node that are not about to go."""
         on = self._running_pods.on(self._snapshot.cluster.nodes[node].name)

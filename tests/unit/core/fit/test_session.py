@@ -84,6 +84,16 @@ def test_nodes_that_come_are_seen():
     assert plan(PlanInput(small, projects(), jobs), session).assignments == ()
 
 
+def test_a_device_that_was_given_out_twice_takes_again_what_is_given_back():
+    """With a stranger's pod it has less than nothing free; without, nothing: ours has all."""
+    session, state = PlannerCache(), ClusterBuilder().node("a", 1).obj()
+    for free in (-1000, 0):
+        state.free_milli[0], state.free_mib[0] = free, free
+        plan(PlanInput(state, projects(), []), session)
+        assert session.snapshot.cluster.free_milli == [0]
+    assert session.snapshot.barred == set()
+
+
 def test_the_session_learns_what_is_typical_from_what_it_places():
     state = ClusterBuilder().node("a", 64, cpu_milli=1 << 40, pods=1000).obj()
     session = PlannerCache()
