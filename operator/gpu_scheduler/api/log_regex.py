@@ -24,7 +24,7 @@ _MEMORY_BYTES = 512 << 10
 _NOT_IN_RE2 = re.compile(r"invalid perl operator: \(\?(?:[=!]|<[=!])|invalid escape sequence: \\\d")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _GOES_ON = re.compile(r"(?:\w|[.,](?=\w)|(?<=[eE])[-+](?=\d))*")
-_BEGAN = re.compile(r"(?:(?<!\w)[-+])?(?:[\d._]|(?<=\d),)*\Z")
+_BEGAN = re.compile(r"(?:[\d._]|,(?=\d))*(?:[-+](?!\w))?")  # backwards: else it takes squares
 _NONE = r"((?i:[-+]?(?:nan|inf|infinity|none|null|n/a|\pN\S*)?))(?:[^\w.]|$)"
 _SAYS_SOMETHING = re.compile(r"[A-Za-z]{2}")
 _SIMPLER = "write smaller counted repetitions such as {0,30}, and fewer inside each other"
@@ -114,7 +114,7 @@ def _word(line: str, match: Any, group: int) -> str:
     if end == match.end():
         end = _GOES_ON.match(line, end).end()  # type: ignore[union-attr]
     if begin == match.start():
-        begin = _BEGAN.search(line[:begin]).start()  # type: ignore[union-attr]
+        begin -= _BEGAN.match(line[:begin][::-1]).end()  # type: ignore[union-attr]
     return line[begin:end]
 
 

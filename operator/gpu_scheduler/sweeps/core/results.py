@@ -25,7 +25,7 @@ TOO_DEAR = (
 
 _REPLACED = "\ufffd".encode()
 _NUMBER = re.compile(
-    r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|nan|inf|infinity)", re.IGNORECASE
+    r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?|nan|inf|infinity)", re.IGNORECASE
 )
 _MARK = "\ufeff"  # of a byte order, which some programs begin a file with
 
