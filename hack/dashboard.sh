@@ -27,7 +27,7 @@ debian() {
   fi
 }
 
-chromium() {
+install_chromium() { # not called as the program is: command -v finds functions too
   if command -v chromium >/dev/null || command -v google-chrome >/dev/null; then return; fi
   debian chromium-headless-shell chromium-headless-shell
 }
@@ -62,7 +62,7 @@ lint() {
 ready() {
   build
   install_modules
-  chromium
+  install_chromium
 }
 
 # REPORTS: a folder that gets what Vitest and Playwright say for programs.
