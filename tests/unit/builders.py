@@ -14,8 +14,10 @@ from gpu_scheduler.core.model.request import (
     WaitingJob,
     WaitingPod,
 )
+from gpu_scheduler.core.model.resources import scalars_of
 
 GIB = 1 << 30
+
 A100 = "NVIDIA-A100-PCIE-40GB"
 A30 = "NVIDIA-A30"
 USABLE_MIB = {
@@ -59,6 +61,7 @@ class ClusterBuilder:
         cpu_milli: int = 128_000,
         memory_bytes: int = 512 * GIB,
         pods: int = 110,
+        scalars: dict[str, int] | None = None,
         unhealthy: Iterable[int] = (),
     ) -> "ClusterBuilder":
         """A node with ``gpus`` devices of ``model``, or one device per entry of ``models``."""
@@ -72,8 +75,9 @@ class ClusterBuilder:
             memory_bytes=memory_bytes,
             ephemeral_bytes=800 * GIB,
             pods=pods,
+            scalars=scalars_of(scalars or {}),
         )
-        c.nodes.append(info)
+        c.add_empty(info)
         sick = set(unhealthy)
         for i, each in enumerate(models if models is not None else [model] * gpus):
             c.dev_id.append(f"{name}/{i}")
@@ -84,10 +88,6 @@ class ClusterBuilder:
             c.free_milli.append(1000)
             c.free_mib.append(USABLE_MIB[each])
         c.first.append(len(c.dev_id))
-        c.free_cpu_milli.append(info.cpu_milli)
-        c.free_memory_bytes.append(info.memory_bytes)
-        c.free_ephemeral_bytes.append(info.ephemeral_bytes)
-        c.free_pods.append(info.pods)
         return self
 
     def held(self, device: str, milli: int, project: str = "other") -> "ClusterBuilder":
@@ -138,6 +138,7 @@ def pod_shape(
     cpu_milli: int = 0,
     memory_bytes: int = 0,
     where: NodeFilter | None = None,
+    scalars: dict[str, int] | None = None,
 ) -> PodShape:
     """A pod shape; ``milli`` or ``mib`` make one request for container 0, neither makes none."""
     requests = (DeviceRequest(0, count, milli, mib),) if milli or mib else ()
@@ -148,6 +149,7 @@ def pod_shape(
         cpu_milli=cpu_milli,
         memory_bytes=memory_bytes,
         where=where or NodeFilter(),
+        scalars=scalars_of(scalars or {}),
     )
 
 

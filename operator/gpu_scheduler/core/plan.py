@@ -159,7 +159,10 @@ def _attempt(
 
     # 9. Say why each other job waits.
     reservations = active.reservations()
-    explainer = Explainer(placer, flavors, feasibility, running_pods, reservations, given.cluster)
+    missing = active.missing()
+    explainer = Explainer(
+        placer, flavors, feasibility, running_pods, reservations, missing, given.cluster
+    )
     decided = (*started, *(block.group for block in active.by_pod.values()))
     waits = WaitMessages(session.queues, explainer, deadlines, decided).waits(queues, orphans)
     session.note(pod.pod_shape for group in started for pod, _ in group.members)

@@ -139,6 +139,9 @@ class Thinner:
         thin.free_memory_bytes = [c.free_memory_bytes[n] for n in self._nodes]
         thin.free_ephemeral_bytes = [c.free_ephemeral_bytes[n] for n in self._nodes]
         thin.free_pods = [c.free_pods[n] for n in self._nodes]
+        thin.free_scalars = {
+            name: [free[n] for n in self._nodes] for name, free in c.free_scalars.items()
+        }
         thin.allocated_milli = c.allocated_milli
         thin.held_by_model = c.held_by_model
         thin.catalogue = c.catalogue

@@ -272,6 +272,14 @@ class ContainerStatus(_Struct, frozen=True):
     container_id: str = msgspec.field(name="containerID", default="")
 
 
+class ContainerResources(_Struct, frozen=True):
+    """Of status.containerStatuses[]: what its node gave a container."""
+
+    name: str = ""
+    allocated_resources: dict[str, str] = {}
+    resources: ResourceRequirements | None = None
+
+
 class PodStatus(_Struct, frozen=True):
     """status of a pod."""
 
@@ -281,6 +289,8 @@ class PodStatus(_Struct, frozen=True):
     start_time: str = ""
     pod_ip: str = msgspec.field(default="", name="podIP")
     conditions: tuple[Condition, ...] = ()
+    allocated_resources: dict[str, str] = {}  # pod-level
+    resources: ResourceRequirements | None = None  # the same
     container_statuses: tuple[msgspec.Raw, ...] = ()  # ContainerStatus
     init_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
     ephemeral_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same

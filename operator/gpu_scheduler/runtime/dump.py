@@ -22,7 +22,7 @@ from gpu_scheduler.core.plan_input import NOBODY, PlanInput
 from gpu_scheduler.core.vocabulary import Word
 from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore, SeatedPods
 
-VERSION = 1  # a new one with every change of what a plan is made from
+VERSION = 2  # a new one with every change of what a plan is made from
 _SLICE = 200  # objects written at once
 
 
@@ -144,6 +144,7 @@ def _fits(c: Cluster) -> bool:
         c.free_ephemeral_bytes,
         c.free_pods,
         c.first[1:],
+        *c.free_scalars.values(),
     )
     devices: tuple[Sized, ...] = (
         c.dev_model,

@@ -144,7 +144,7 @@ def more_nodes(cluster: Cluster, like: int, count: int) -> Cluster:
     for number in range(1, count + 1):
         called = f"{node.name}-what-if-{number}"
         labels = {**node.labels, _HOSTNAME: called}
-        found.nodes.append(
+        found.add_empty(
             replace(
                 node, name=called, labels=labels, unschedulable="", foreign=False, tainted=False
             )
@@ -158,10 +158,6 @@ def more_nodes(cluster: Cluster, like: int, count: int) -> Cluster:
             found.free_milli.append(DEVICE_MILLI)
             found.free_mib.append(cluster.dev_usable_mib[device])
         found.first.append(len(found.dev_id))
-        found.free_cpu_milli.append(node.cpu_milli)
-        found.free_memory_bytes.append(node.memory_bytes)
-        found.free_ephemeral_bytes.append(node.ephemeral_bytes)
-        found.free_pods.append(node.pods)
     return found
 
 

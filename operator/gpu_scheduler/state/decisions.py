@@ -120,7 +120,7 @@ class Decisions:
             )
         need = self._waiting.resources(place.pod)
         self.assumed[place.pod] = place
-        held = Charge(place.node, entry.namespace, *need, place.grants, entry.name)
+        held = Charge(place.node, entry.namespace, need, place.grants, entry.name)
         self._ledger.charge_pod(place.pod, held)
         asked = self._placed_pods.put(place.pod, entry.affinity, place.node, ending=False)
         self._waiting.drop(place.pod)

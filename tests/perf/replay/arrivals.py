@@ -30,7 +30,7 @@ def cluster_of(nodes: Sequence[TraceNode]) -> Cluster:
             ephemeral_bytes=_NO_LIMIT,
             pods=_NO_LIMIT,
         )
-        cluster.nodes.append(info)
+        cluster.add_empty(info)
         cluster.dev_id += [f"{node.name}/{i}" for i in range(node.gpus)]
         cluster.dev_model += [node.model] * node.gpus
         cluster.dev_usable_mib += [_USABLE_MIB] * node.gpus
@@ -39,10 +39,6 @@ def cluster_of(nodes: Sequence[TraceNode]) -> Cluster:
         cluster.free_milli += [DEVICE_MILLI] * node.gpus
         cluster.free_mib += [_USABLE_MIB] * node.gpus
         cluster.first.append(len(cluster.dev_id))
-        cluster.free_cpu_milli.append(info.cpu_milli)
-        cluster.free_memory_bytes.append(info.memory_bytes)
-        cluster.free_ephemeral_bytes.append(info.ephemeral_bytes)
-        cluster.free_pods.append(info.pods)
     return cluster
 
 

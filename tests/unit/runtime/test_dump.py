@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.preemption_policy import FAIR, STRICT, PreemptionP
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import PlanInput
-from gpu_scheduler.runtime.dump import DumpError, canonical, dump_of, read, written
+from gpu_scheduler.runtime.dump import VERSION, DumpError, canonical, dump_of, read, written
 from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore
 
 HISTORIES, CHUNK, CYCLES = 200, 25, 30
@@ -110,7 +110,7 @@ def empty() -> bytes:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda dump: dump.update(version=2), "version 2 of dumps, by"),
+        (lambda dump: dump.update(version=VERSION + 1), f"version {VERSION + 1} of dumps, by"),
         (lambda dump: dump.pop("given"), "missing required field `given`"),
         (lambda dump: dump["given"].update(now="noon"), r"got `str` - at `\$\.given\.now`"),
         (lambda dump: dump["given"]["cluster"]["free_mib"].append(1), "do not belong together"),

@@ -84,3 +84,14 @@ def test_values_that_are_compared_as_numbers_keep_their_value_and_all_their_orde
     labels = [node.labels["size"] for node in replaced(dump).given.cluster.nodes]
     assert labels[:2] + labels[3:] == ["9", "10", "200"]
     assert "10" < labels[2] < "200"
+
+
+def test_kinds_of_resources_keep_their_names_and_count() -> None:
+    hca = {"rdma/hca": 2}
+    cluster = ClusterBuilder().node("eth", 2).node("ib", 2, scalars=hca).obj()
+    jobs = [job(f"j{n}", pod_shape(500, scalars={"rdma/hca": 1})) for n in range(3)]
+    dump = dump_of(PlanInput(cluster, projects(), jobs), PlannerCache().workload)
+    other = replaced(read(b"".join(written(dump)))).to_input()
+    result = plan(other)
+    assert decisions(result) == decisions(plan(dump.to_input()))
+    assert (len(result.assignments), other.cluster.nodes[1].scalars) == (2, (("rdma/hca", 2),))

@@ -7,6 +7,7 @@ from tests.unit.state.queue.test_prospective import KEY, accepted
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.resources import NOTHING
 from gpu_scheduler.state.nodes.ledger import Charge, Ledger
 
 MOST = 110  # pods of a node of ``builders``
@@ -33,5 +34,5 @@ def test_the_last_pod_of_a_node_has_room_and_the_next_one_has_none() -> None:
     ledger = Ledger()
     ledger.set_node(NodeInfo("a", pods=2), ())
     for i, has_room in enumerate((True, True, False)):
-        assert ledger.has_room("a", (0, 0, 0), ()) == has_room
-        ledger.charge_pod(PodUID(f"pod-{i}"), Charge("a", "team-a", 0, 0, 0))
+        assert ledger.has_room("a", NOTHING, ()) == has_room
+        ledger.charge_pod(PodUID(f"pod-{i}"), Charge("a", "team-a", NOTHING))

@@ -6,7 +6,7 @@ changed. Groups that are alike are asked about once.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gpu_scheduler.core.explain import occupied_by
 from gpu_scheduler.core.explain.affinity_reasons import AffinityExplainer
@@ -21,7 +21,8 @@ from gpu_scheduler.core.fit.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.model import quota, wording
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationReason, Verdict
-from gpu_scheduler.core.model.request import Project, ProjectName
+from gpu_scheduler.core.model.request import PodUID, Project, ProjectName
+from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.running_pods import RunningPods
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.queue.pod_group import GroupRequest, Member, PodGroup
@@ -41,9 +42,10 @@ class Explainer:
         feasibility: Feasibility,
         running_pods: RunningPods,
         reservations: Sequence[Reservation],
+        missing: Mapping[PodUID, NodeResources],
         cluster: Cluster,
     ) -> None:
-        """``cluster``: before the cycle."""
+        """``missing``: of reserved room whose GPUs are free; ``cluster``: before the cycle."""
         self._placer = placer
         self._snapshot = placer.snapshot
         self._flavors = flavors
@@ -52,6 +54,7 @@ class Explainer:
         self._nominal = Budget(placer.snapshot, flavors, borrowing=False)
         self._borrowing = Budget(placer.snapshot, flavors, borrowing=True)
         self._reservations = {reservation.pod: reservation for reservation in reservations}
+        self._missing = missing
         self.kept = {reservation.job for reservation in reservations}
         """Jobs for which room is kept."""
         freed = (each for each in reservations if each.reason is ReservationReason.FREED)
@@ -80,7 +83,7 @@ class Explainer:
                 self._reservations[uid] for uid in group.uids if uid in self._reservations
             ]
             if reservations:
-                return Reason.WAITING_FOR_GPU, _kept(group, reservations)
+                return self._kept_for(group, reservations)
         key = group.needs, group.project.name
         verdict = self._verdicts.get(key) if group.complete else None
         if verdict is None:
@@ -91,6 +94,15 @@ class Explainer:
         if position > MOST_TOLD:
             return verdict
         return reason, message + self._held_by(reason, group)
+
+    def _kept_for(self, group: PodGroup, reservations: list[Reservation]) -> Verdict:
+        """What a group for which room is kept waits for."""
+        text, first = _kept(group, reservations), reservations[0]
+        missing = self._missing.get(first.pod)
+        if missing is None:
+            return Reason.WAITING_FOR_GPU, text
+        text += f"; GPUs are free there, others hold {_amounts(missing)} of what it needs"
+        return Reason.WAITING_FOR_RESOURCES, text
 
     def _for_now(self, group: PodGroup) -> Verdict:
         found = self._waits_for_quota(group)
@@ -232,6 +244,18 @@ class Explainer:
             kept = occupied_by.others(self._open, pod_request, self._snapshot)
             self._shortages[key] = reason, message + kept
         return self._shortages[key]
+
+
+def _amounts(resources: NodeResources) -> str:
+    """'4 CPU and 1 rdma/hca'."""
+    found = [
+        (resources.cpu_milli, wording.cpu, "CPU"),
+        (resources.memory_bytes, wording.memory, "memory"),
+        (resources.ephemeral_bytes, wording.memory, "ephemeral storage"),
+    ]
+    said = [f"{words(amount)} {name}" for amount, words, name in found if amount]
+    said += [f"{wording.scalar(name, amount)} {name}" for name, amount in resources.scalars]
+    return " and ".join(said)
 
 
 def _kept(group: PodGroup, reservations: list[Reservation]) -> str:

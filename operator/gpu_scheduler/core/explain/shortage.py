@@ -167,8 +167,9 @@ def lacks(
 ) -> tuple[tuple[int, int, int], int, tuple[str, ...]]:
     """What a node lacks beside GPUs: how much, as a sort key, the node again, and in words."""
     cluster, pod_shape = snapshot.cluster, pod_request.pod_shape
-    cpu, memory = cluster.free_cpu_milli[node], cluster.free_memory_bytes[node]
-    storage = cluster.free_ephemeral_bytes[node]
+    free_on = snapshot.free_on(node, pod_shape.scalars)
+    cpu, memory, storage = free_on.cpu_milli, free_on.memory_bytes, free_on.ephemeral_bytes
+    there = dict(free_on.scalars)
     found = []
     if cpu < pod_shape.cpu_milli:
         need = wording.cpu(pod_shape.cpu_milli)
@@ -179,6 +180,10 @@ def lacks(
     if storage < pod_shape.ephemeral_bytes:
         need = wording.memory(pod_shape.ephemeral_bytes)
         found.append(f"ephemeral storage (needs {need}, {wording.memory(storage)} free)")
+    for name, amount in pod_shape.scalars:
+        if (free := there.get(name, 0)) < amount:
+            need, said = wording.scalar(name, amount), wording.scalar(name, free)
+            found.append(f"{name} (needs {need}, {said} free)")
     if cluster.free_pods[node] <= 0:
         found.append(f"a pod slot (all {cluster.nodes[node].pods} are taken)")
     gap = max(0, pod_shape.cpu_milli - cpu), max(0, pod_shape.memory_bytes - memory)

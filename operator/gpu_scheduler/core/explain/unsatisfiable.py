@@ -8,6 +8,7 @@ GPUs are of a class that offers certain numbers only.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from gpu_scheduler.core.model import fit, wording
@@ -193,9 +194,19 @@ _RESOURCES = (
 )
 
 
+def _resources(pod_shape: PodShape) -> list[_Resource]:
+    """Those that a pod may lack, in the order in which they are told."""
+    return [*_RESOURCES, *(_scalar(name, amount) for name, amount in pod_shape.scalars)]
+
+
+def _scalar(name: str, amount: int) -> _Resource:
+    said = partial(wording.scalar, name)
+    return _Resource(name, lambda p: amount, lambda n: n.amount(name), said, said)
+
+
 def too_small(pod_shape: PodShape, node: NodeInfo) -> str:
     """What one node has too little of, even when empty; empty: it has enough of each."""
-    for each in _RESOURCES:
+    for each in _resources(pod_shape):
         total = each.total(node)
         if total < each.need(pod_shape):
             has = f"has {each.there(total)} {each.name} in all"
@@ -204,7 +215,7 @@ def too_small(pod_shape: PodShape, node: NodeInfo) -> str:
 
 
 def _missing_resources(pod_shape: PodShape, nodes: Sequence[NodeInfo]) -> str:
-    for each in _RESOURCES:
+    for each in _resources(pod_shape):
         need, most = each.need(pod_shape), max(each.total(node) for node in nodes)
         if need > most:
             return (

@@ -53,6 +53,7 @@ def state_of(
         cluster.free_memory_bytes[node],
         cluster.free_ephemeral_bytes[node],
         cluster.free_pods[node],
+        *(free_on[node] for free_on in cluster.free_scalars.values()),
     )
     off = tuple(d for d in range(first, last) if d in barred) if barred else ()
     return NodeState(free, off, coming, pods)

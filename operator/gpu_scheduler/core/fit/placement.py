@@ -353,4 +353,5 @@ def _running_pod(group: PodGroup, pod: WaitingPod, place: Assignment) -> Running
         since=inf,
         gang=job.gang is not None,
         pod_shape=pod.pod_shape,
+        scalars=pod.pod_shape.scalars,
     )

@@ -3,10 +3,11 @@
 Counts are upper bounds, so a gang that is refused here really cannot start; one that passes may
 still find no place because of a mixture that the counts do not see. Per pod request: how many of
 its pods the nodes hold. For all that want at least so many whole GPUs: as many each. In sum: CPU,
-memory, pod slots. Called before a gang is tried, remembered as long as the nodes stay.
+memory, pod slots, scalars. Called before a gang is tried, remembered as long as the nodes stay.
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -37,6 +38,8 @@ class Possible:
             "memory": np.array([node.memory_bytes for node in nodes], dtype=np.int64),
             "pod slots": np.array([node.pods for node in nodes], dtype=np.int64),
         }
+        for name in {name for node in nodes for name, _ in node.scalars}:
+            self._has[name] = np.array([node.amount(name) for node in nodes], dtype=np.int64)
         self._slots: dict[tuple[PodRequest, bool], Ints] = {}
         self._known: dict[RequestKey, str] = {}
 
@@ -98,6 +101,8 @@ class Possible:
         what = f"{count} {pods} that need{'s' if count == 1 else ''} {wording.needs(pod_shape)}"
         if pod_shape.cpu_milli:
             what += f" and {wording.cpu(pod_shape.cpu_milli)} CPU"
+        for name, amount in pod_shape.scalars:
+            what += f" and {wording.scalar(name, amount)} {name}"
         return f"holds {holds} of the {what}" if holds else f"holds none of the {what}"
 
     def _spelt(self, model: str) -> str:
@@ -139,6 +144,8 @@ class Possible:
             wants["CPU"] += count * pod_request.pod_shape.cpu_milli
             wants["memory"] += count * pod_request.pod_shape.memory_bytes
             wants["pod slots"] += count
+            for name, amount in pod_request.pod_shape.scalars:
+                wants[name] = wants.get(name, 0) + count * amount
         words: dict[str, Callable[[int], str]] = {
             "CPU": wording.cpu,
             "memory": wording.memory,
@@ -147,7 +154,8 @@ class Possible:
         for what, want in wants.items():
             has = int(self._has[what][mask & could].sum())
             if has < want:
-                return f"has {words[what](has)} {what} in all of the {words[what](want)} needed"
+                said = words.get(what, partial(wording.scalar, what))
+                return f"has {said(has)} {what} in all of the {said(want)} needed"
         return ""
 
     def _slots_of(self, pod_request: PodRequest, distinct: bool) -> Ints:
@@ -169,6 +177,8 @@ class Possible:
             slots = np.minimum(slots, self._has["CPU"][at] // pod_shape.cpu_milli)
         if pod_shape.memory_bytes:
             slots = np.minimum(slots, self._has["memory"][at] // pod_shape.memory_bytes)
+        for name, amount in pod_shape.scalars:  # nodes that could hold one have it
+            slots = np.minimum(slots, self._has[name][at] // amount)
         if pod_shape.devices:
             by_shape = [
                 _most_pods(pod_request, shape, distinct)

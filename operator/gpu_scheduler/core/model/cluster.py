@@ -4,7 +4,8 @@ Device ``d`` of node ``n`` lives at index ``first[n] <= d < first[n + 1]`` of ev
 ``free_*`` device array. The state keeps one ``Cluster`` up to date; a snapshot is ``copy()``,
 which shares what a plan never changes and copies what it does. Invariant: free <= capacity, and a
 plan takes nothing that is not free. Free amounts below 0 are a state like others: a pod was bound
-by hand, or what a node has was lowered under running pods. Nothing fits there until they are back.
+by hand, or what a node has was lowered under running pods. Who asks for none of it fits all the
+same, as the kubelet says too, others do not until it is back.
 """
 
 from collections.abc import Mapping
@@ -13,40 +14,8 @@ from dataclasses import dataclass, field
 from gpu_scheduler.core.model.catalogue import NO_CATALOGUE, Catalogue
 from gpu_scheduler.core.model.placed_pods import NOBODY_NEAR, PlacedPods
 from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.core.model.resources import Scalars
 from gpu_scheduler.core.vocabulary import Word
-
-
-@dataclass(frozen=True, slots=True)
-class NodeResources:
-    """What a node has beside GPUs."""
-
-    cpu_milli: int = 0
-    memory_bytes: int = 0
-    ephemeral_bytes: int = 0
-
-    def __add__(self, other: "NodeResources") -> "NodeResources":
-        """Both."""
-        return NodeResources(
-            self.cpu_milli + other.cpu_milli,
-            self.memory_bytes + other.memory_bytes,
-            self.ephemeral_bytes + other.ephemeral_bytes,
-        )
-
-    def __sub__(self, other: "NodeResources") -> "NodeResources":
-        """The rest."""
-        return NodeResources(
-            self.cpu_milli - other.cpu_milli,
-            self.memory_bytes - other.memory_bytes,
-            self.ephemeral_bytes - other.ephemeral_bytes,
-        )
-
-    def at_most(self, other: "NodeResources") -> "NodeResources":
-        """The smaller of each."""
-        return NodeResources(
-            min(self.cpu_milli, other.cpu_milli),
-            min(self.memory_bytes, other.memory_bytes),
-            min(self.ephemeral_bytes, other.ephemeral_bytes),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +47,11 @@ class NodeInfo:
     memory_bytes: int = 0
     ephemeral_bytes: int = 0
     pods: int = 110
+    scalars: Scalars = ()
+
+    def amount(self, scalar: str) -> int:
+        """Of a scalar, allocatable."""
+        return next((amount for name, amount in self.scalars if name == scalar), 0)
 
 
 @dataclass(slots=True)
@@ -97,6 +71,7 @@ class Cluster:
     free_memory_bytes: list[int] = field(default_factory=list)
     free_ephemeral_bytes: list[int] = field(default_factory=list)
     free_pods: list[int] = field(default_factory=list)
+    free_scalars: dict[Word, list[int]] = field(default_factory=dict)  # of those that a node has
     allocated_milli: dict[ProjectName, int] = field(default_factory=dict)  # held by pods not ended
     dev_trouble: dict[int, str] = field(default_factory=dict)  # why a device takes no new pods
     catalogue: Catalogue = NO_CATALOGUE  # what kinds of GPUs there are
@@ -107,6 +82,18 @@ class Cluster:
     def name_of(self, job: JobKey) -> str:
         """What a job is called in sentences; several may be called the same."""
         return self.names.get(job, job)
+
+    def add_empty(self, node: NodeInfo) -> None:
+        """One more node, the last, of which all is free; its devices are the caller's."""
+        self.nodes.append(node)
+        self.free_cpu_milli.append(node.cpu_milli)
+        self.free_memory_bytes.append(node.memory_bytes)
+        self.free_ephemeral_bytes.append(node.ephemeral_bytes)
+        self.free_pods.append(node.pods)
+        for name, _ in node.scalars:
+            self.free_scalars.setdefault(name, [0] * (len(self.nodes) - 1))
+        for name, free in self.free_scalars.items():
+            free.append(node.amount(name))
 
     def copy(self) -> "Cluster":
         """A cluster that shares the fixed arrays and owns what a plan consumes."""
@@ -124,6 +111,7 @@ class Cluster:
             self.free_memory_bytes.copy(),
             self.free_ephemeral_bytes.copy(),
             self.free_pods.copy(),
+            {name: free.copy() for name, free in self.free_scalars.items()},
             self.allocated_milli.copy(),
             self.dev_trouble,
             self.catalogue,

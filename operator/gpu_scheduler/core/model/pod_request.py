@@ -53,12 +53,13 @@ class PodRequest:
 
 
 def holds(pod_shape: PodShape, node: NodeInfo) -> bool:
-    """Whether CPU, memory, storage and pod slots of the empty node are enough."""
+    """Whether what the empty node has beside GPUs, and its pod slots, are enough."""
     return (
         node.pods > 0
         and node.cpu_milli >= pod_shape.cpu_milli
         and node.memory_bytes >= pod_shape.memory_bytes
         and node.ephemeral_bytes >= pod_shape.ephemeral_bytes
+        and all(node.amount(name) >= amount for name, amount in pod_shape.scalars)
     )
 
 

@@ -10,6 +10,7 @@ from typing import NewType
 
 from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.requirement import Requirement
+from gpu_scheduler.core.model.resources import Scalars
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.vocabulary import Word
 
@@ -69,6 +70,7 @@ class PodShape:
     memory_bytes: int = 0
     ephemeral_bytes: int = 0
     where: NodeFilter = field(default_factory=NodeFilter)
+    scalars: Scalars = ()
 
     @property
     def nominal_milli(self) -> int:

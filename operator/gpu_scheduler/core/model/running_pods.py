@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import JobKey, PodShape, PodUID, ProjectName
+from gpu_scheduler.core.model.resources import Scalars
 
 K = TypeVar("K")
 MOST_SKEW_SECONDS = 60.0  # by which the clock of who tells of a checkpoint may be ahead
@@ -41,6 +42,7 @@ class RunningPod:
     pod_shape: PodShape | None = None  # what it asked for; None = not known, it is never moved
     moved: float = 0.0  # epoch seconds of the last time it had to move to another node; 0 = never
     saved: float = 0.0  # epoch seconds of its last checkpoint; 0 = it has none
+    scalars: Scalars = ()
     lost_to: JobKey | None = None  # for whom its index had to give way the last time
 
     @property

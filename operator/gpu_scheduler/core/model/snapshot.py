@@ -8,11 +8,12 @@ their capacity, have nothing free here. Invariant: ``rollback(mark())`` restores
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from gpu_scheduler.core.model.cluster import Cluster, NodeResources
+from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID, ProjectName
+from gpu_scheduler.core.model.resources import NOTHING, Footprint, NodeResources, Scalars
 from gpu_scheduler.core.model.running_pods import RunningPod
 
 Pick = tuple[int, int, int, int]  # container, device (index in the cluster), milli, MiB
@@ -38,23 +39,6 @@ class DeviceType(NamedTuple):
 NodeShape = tuple[DeviceType, ...]
 
 
-class Footprint(Protocol):
-    """What a pod takes of its node beside GPUs."""
-
-    @property
-    def cpu_milli(self) -> int:
-        """Milli-CPU."""
-
-    @property
-    def memory_bytes(self) -> int:
-        """Memory."""
-
-    @property
-    def ephemeral_bytes(self) -> int:
-        """Ephemeral storage."""
-
-
-_NOTHING = NodeResources()
 _NOBODY = ProjectName("")
 
 
@@ -119,6 +103,7 @@ class Snapshot:
                 (own.free_memory_bytes, cluster.free_memory_bytes),
                 (own.free_ephemeral_bytes, cluster.free_ephemeral_bytes),
                 (own.free_pods, cluster.free_pods),
+                *((free, cluster.free_scalars[name]) for name, free in own.free_scalars.items()),
             )
             for node in differences(mine, theirs)
         }
@@ -197,6 +182,8 @@ class Snapshot:
         own.free_memory_bytes[node] = cluster.free_memory_bytes[node]
         own.free_ephemeral_bytes[node] = cluster.free_ephemeral_bytes[node]
         own.free_pods[node] = cluster.free_pods[node]
+        for name, free in own.free_scalars.items():
+            free[node] = cluster.free_scalars[name][node]
         self.changed.append(node)
 
     def _intern_shapes(self) -> list[int]:
@@ -221,13 +208,30 @@ class Snapshot:
         return shape
 
     def has_room(self, node: int, pod_shape: Footprint) -> bool:
-        """Whether CPU, memory, ephemeral storage and a pod slot are free on the node."""
+        """Whether all that it takes beside GPUs, and a pod slot, is free on the node."""
         cluster = self.cluster
         return (
             cluster.free_pods[node] > 0
-            and cluster.free_cpu_milli[node] >= pod_shape.cpu_milli
-            and cluster.free_memory_bytes[node] >= pod_shape.memory_bytes
-            and cluster.free_ephemeral_bytes[node] >= pod_shape.ephemeral_bytes
+            and max(0, cluster.free_cpu_milli[node]) >= pod_shape.cpu_milli
+            and max(0, cluster.free_memory_bytes[node]) >= pod_shape.memory_bytes
+            and max(0, cluster.free_ephemeral_bytes[node]) >= pod_shape.ephemeral_bytes
+            and (not pod_shape.scalars or self.has_scalars(node, pod_shape.scalars))
+        )
+
+    def has_scalars(self, node: int, scalars: Scalars) -> bool:
+        """Whether these are free on the node."""
+        free = self.cluster.free_scalars
+        return all(name in free and free[name][node] >= amount for name, amount in scalars)
+
+    def free_on(self, node: int, scalars: Scalars) -> NodeResources:
+        """What is free of a node beside GPUs, and of these scalars; none of it below 0."""
+        c = self.cluster
+        free = c.free_scalars
+        return NodeResources(
+            max(0, c.free_cpu_milli[node]),
+            max(0, c.free_memory_bytes[node]),
+            max(0, c.free_ephemeral_bytes[node]),
+            tuple((name, max(0, free[name][node])) for name, _ in scalars if name in free),
         )
 
     def has_free(self, picks: Picks) -> bool:
@@ -266,8 +270,8 @@ class Snapshot:
 
     def block(self, node: int, picks: Picks) -> None:
         """Take devices of a node for nobody, without a pod slot; to be rolled back."""
-        self.take(node, _NOTHING, picks, _NOBODY, 0)
-        self.release(node, _NOTHING, (), _NOBODY, 0)
+        self.take(node, NOTHING, picks, _NOBODY, 0)
+        self.release(node, NOTHING, (), _NOBODY, 0)
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -299,6 +303,9 @@ class Snapshot:
         cluster.free_cpu_milli[node] += sign * pod.cpu_milli
         cluster.free_memory_bytes[node] += sign * pod.memory_bytes
         cluster.free_ephemeral_bytes[node] += sign * pod.ephemeral_bytes
+        for name, amount in pod.scalars:
+            if name in cluster.free_scalars:
+                cluster.free_scalars[name][node] += sign * amount
         if self.watcher is not None:
             self.watcher(project, picks, charge, -sign)
         charge = free if charge is None else charge

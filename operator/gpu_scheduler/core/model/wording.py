@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from gpu_scheduler.core.model import quota
 from gpu_scheduler.core.model.request import DeviceRequest, PodShape, Project
+from gpu_scheduler.core.model.resources import HUGEPAGES
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, gpu_from_milli
 
 GIB = MIB * 1024
@@ -55,6 +56,11 @@ def memory(size_bytes: int) -> str:
     if size_bytes % MIB == 0 and size_bytes:
         return f"{size_bytes // MIB}Mi"
     return str(size_bytes)
+
+
+def scalar(name: str, amount: int) -> str:
+    """Of a countable resource: hugepages are memory."""
+    return memory(amount) if name.startswith(HUGEPAGES) else str(amount)
 
 
 def room(size_bytes: int) -> str:

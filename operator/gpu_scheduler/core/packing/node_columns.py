@@ -10,12 +10,15 @@ at hand at once; the arrays for rows, nodes grouped by kind, catch up when a row
 import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints
+from gpu_scheduler.core.model.resources import Scalars
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 
+_NONE: Ints = np.zeros(1, dtype=np.int64)
+
 
 class FreeColumns:
-    """Free milli per device, and CPU, memory, storage and pod slots per node."""
+    """Free milli per device, and what is free beside them per node; what is below 0 is as 0."""
 
     def __init__(self, snapshot: Snapshot, alike: list[bool]) -> None:
         self._snapshot = snapshot
@@ -41,10 +44,13 @@ class FreeColumns:
             size = len(members), len(snapshot.node_shapes[shape])
             self._rows.append(np.array(each, dtype=np.int64).reshape(size))
         cluster = snapshot.cluster
-        self._cpu = np.array(cluster.free_cpu_milli, dtype=np.int64)
-        self._memory = np.array(cluster.free_memory_bytes, dtype=np.int64)
-        self._ephemeral = np.array(cluster.free_ephemeral_bytes, dtype=np.int64)
+        self._cpu = _at_least_0(cluster.free_cpu_milli)
+        self._memory = _at_least_0(cluster.free_memory_bytes)
+        self._ephemeral = _at_least_0(cluster.free_ephemeral_bytes)
         self._pods = np.array(cluster.free_pods, dtype=np.int64)
+        self._scalars = {
+            name: np.array(free, dtype=np.int64) for name, free in cluster.free_scalars.items()
+        }
 
     def renew(self, node: int) -> None:
         """Take over a node that changed."""
@@ -71,7 +77,7 @@ class FreeColumns:
 
     def of(self, node: int) -> tuple[int, tuple[int, ...]]:
         """Free CPU and free milli of the devices: what of a node decides its scores."""
-        return self._snapshot.cluster.free_cpu_milli[node], self._free[node]
+        return max(0, self._snapshot.cluster.free_cpu_milli[node]), self._free[node]
 
     def of_many(self, shape: int, nodes: Ints) -> tuple[Ints, Ints]:
         """[nodes, devices] free milli and [nodes] free CPU of nodes of one kind."""
@@ -84,19 +90,28 @@ class FreeColumns:
         flags[list(self.irregular)] = False
         return flags
 
-    def room(self, memory_bytes: int, ephemeral_bytes: int) -> Flags:
-        """[nodes] Whether so much memory and storage and a pod slot are free."""
+    def room(self, memory_bytes: int, ephemeral_bytes: int, scalars: Scalars) -> Flags:
+        """[nodes] Whether so much memory and storage, these scalars and a pod slot are free."""
         self._catch_up()
         found: Flags = (self._memory >= memory_bytes) & (self._ephemeral >= ephemeral_bytes)
         found &= self._pods > 0
+        for name, amount in scalars:
+            found &= self._scalars.get(name, _NONE) >= amount
         return found
 
     def _catch_up(self) -> None:
         cluster, shapes = self._snapshot.cluster, self._snapshot.node_shape
         for node in self._stale:
             self._rows[shapes[node]][self._place[node]] = self._free[node]
-            self._cpu[node] = cluster.free_cpu_milli[node]
-            self._memory[node] = cluster.free_memory_bytes[node]
-            self._ephemeral[node] = cluster.free_ephemeral_bytes[node]
+            self._cpu[node] = max(0, cluster.free_cpu_milli[node])
+            self._memory[node] = max(0, cluster.free_memory_bytes[node])
+            self._ephemeral[node] = max(0, cluster.free_ephemeral_bytes[node])
             self._pods[node] = cluster.free_pods[node]
+            for name, free in cluster.free_scalars.items():
+                self._scalars[name][node] = free[node]
         self._stale.clear()
+
+
+def _at_least_0(amounts: list[int]) -> Ints:
+    found: Ints = np.maximum(np.array(amounts, dtype=np.int64), 0)
+    return found

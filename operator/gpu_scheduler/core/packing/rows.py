@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.pod_request import PodRequest
+from gpu_scheduler.core.model.resources import Scalars
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.classes import Classes, classify
@@ -53,6 +54,8 @@ class Rows:
         self._memory[at], self._ephemeral[at] = pod_shape.memory_bytes, pod_shape.ephemeral_bytes
         self.usable[at] = False
         self.usable[at, pod_request.usable] = True
+        if pod_shape.scalars:
+            self._scalars[at] = pod_shape.scalars
         self._choosy |= len(pod_request.usable) < self._nodes
         least = self._scarce[pod_request.could].min() if pod_request.could else 0
         self._wants[:, at] = pod_shape.cpu_milli, least
@@ -115,24 +118,31 @@ class Rows:
         return min(keys.MOST_RANKS, choice.rank // devices)
 
     def admit(self, node: int, column: Ints) -> Ints:
-        """The column, blocked where the node is not the pod shape's or its memory is not enough."""
+        """The column, blocked where a node is not the pod shape's or has not enough free."""
         n, cluster = self.count, self._snapshot.cluster
         if cluster.free_pods[node] <= 0:
             return np.full(n, keys.BLOCKED)
-        memory, ephemeral = cluster.free_memory_bytes[node], cluster.free_ephemeral_bytes[node]
+        memory = max(0, cluster.free_memory_bytes[node])
+        ephemeral = max(0, cluster.free_ephemeral_bytes[node])
         little = memory < self._most_memory, ephemeral < self._most_ephemeral
-        if not (self._choosy or any(little)):
+        if not (self._choosy or any(little) or self._scalars):
             return column
         fits = self.usable[:n, node]
         if little[0]:
             fits = fits & (self._memory[:n] <= memory)
         if little[1]:
             fits = fits & (self._ephemeral[:n] <= ephemeral)
+        short = [at for at, s in self._scalars.items() if not self._snapshot.has_scalars(node, s)]
+        if short:
+            fits = fits.copy()
+            fits[short] = False
         return np.where(fits, column, keys.BLOCKED)
 
     def admit_row(self, at: int, mirror: FreeColumns) -> None:
         """The same for one row and all nodes."""
-        room = mirror.room(int(self._memory[at]), int(self._ephemeral[at]))
+        room = mirror.room(
+            int(self._memory[at]), int(self._ephemeral[at]), self._scalars.get(at, ())
+        )
         self.keys[at][~(self.usable[at] & room)] = keys.BLOCKED
 
     def _reset(self, size: int) -> None:
@@ -143,6 +153,7 @@ class Rows:
         self._shape_requests: list[list[ShapeRequest]] = [[] for _ in self._shapes]
         self._alone: list[list[bool]] = [[] for _ in self._shapes]
         self.most_cpu = self._most_memory = self._most_ephemeral = 0
+        self._scalars: dict[int, Scalars] = {}  # of the few rows that ask for any
         self._choosy = False
         self._looks: dict[int, Classes] = {}
         self._irregular: dict[int, Classes] = {}

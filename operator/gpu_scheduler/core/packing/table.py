@@ -226,7 +226,7 @@ class ScoreTable:
             if not isinstance(fit, Picked):
                 return None
             free = tuple(fit.free_milli)
-        cpu = self._snapshot.cluster.free_cpu_milli[node] - pod_request.pod_shape.cpu_milli
+        cpu = self._mirror.of(node)[0] - pod_request.pod_shape.cpu_milli
         return shape, scarce, min(cpu, self._enough_cpu[shape]), free
 
     def _work_out(self, wanted: Mapping[State, int | None]) -> None:
@@ -306,7 +306,7 @@ class ScoreTable:
 
     def _picked(self, pod_request: PodRequest, node: int) -> Picked | None:
         snapshot, pod_shape = self._snapshot, pod_request.pod_shape
-        if not pod_shape.devices or snapshot.cluster.free_cpu_milli[node] < pod_shape.cpu_milli:
+        if not pod_shape.devices or self._mirror.of(node)[0] < pod_shape.cpu_milli:
             return None
         choice = pod_request.chooser.choose(node)
         if choice is None:

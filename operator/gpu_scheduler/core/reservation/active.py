@@ -14,9 +14,9 @@ from operator import attrgetter
 
 from gpu_scheduler.core.affinity.masks import AffinityMasks
 from gpu_scheduler.core.fit.placement import Placement, milli_of
-from gpu_scheduler.core.model.cluster import NodeResources
 from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationReason
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob, WaitingPod
+from gpu_scheduler.core.model.resources import NOTHING, NodeResources, resources_of
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 from gpu_scheduler.core.queue.order import FIRST, JobRank, job_rank
 from gpu_scheduler.core.queue.pod_group import PodGroup
@@ -24,7 +24,7 @@ from gpu_scheduler.core.reservation.releasing import ReleasingResources
 
 Starter = Callable[[PodGroup], bool]  # starts a group where there is room; False = there is none
 _number = attrgetter("number")
-_NOTHING: tuple[NodeResources, Picks] = (NodeResources(), ())
+_NOTHING: tuple[NodeResources, Picks] = (NOTHING, ())
 
 
 @dataclass(slots=True)
@@ -120,13 +120,12 @@ class ActiveReservations:
             reservation = Reservation(
                 pod.uid, group.job.key, cluster.nodes[node].name, reason, start, grants
             )
-            room = NodeResources(
-                pod_shape.cpu_milli, pod_shape.memory_bytes, pod_shape.ephemeral_bytes
-            )
             borrowed = held > project.quota_milli
             self._forget(pod.uid)
             self.reserve(
-                ActiveReservation(reservation, group, pod, node, room, picks, borrowed, new)
+                ActiveReservation(
+                    reservation, group, pod, node, resources_of(pod_shape), picks, borrowed, new
+                )
             )
 
     def reserve(self, reserved: ActiveReservation) -> None:
@@ -134,11 +133,7 @@ class ActiveReservations:
         c, node = self._snapshot.cluster, reserved.node
         reserved.comes = self._releasing.take(node, reserved.room, reserved.picks)
         rest = reserved.room - reserved.comes[0]
-        room = NodeResources(
-            max(0, min(rest.cpu_milli, c.free_cpu_milli[node])),
-            max(0, min(rest.memory_bytes, c.free_memory_bytes[node])),
-            max(0, min(rest.ephemeral_bytes, c.free_ephemeral_bytes[node])),
-        )
+        room = rest.at_most(self._snapshot.free_on(node, rest.scalars)).at_least(NOTHING)
         free: dict[int, tuple[int, int]] = {}
         picks = []
         for wanted, come in zip(reserved.picks, reserved.comes[1], strict=True):
@@ -205,6 +200,24 @@ class ActiveReservations:
         if reserved is not None:
             del self._of_project[reserved.group.job.project][uid]
             self._borrowed.pop(uid, None)
+
+    def missing(self) -> dict[PodUID, NodeResources]:
+        """What others hold beside GPUs of rooms that are reserved for lone pods.
+
+        Of those whose GPUs are free, or as many others on their nodes.
+        """
+        found = {}
+        for reserved in self.of(ReservationReason.RESERVED):
+            missing = reserved.room - reserved.comes[0] - reserved.taken[0]
+            if missing == NOTHING or len(reserved.group.members) > 1:
+                continue
+            (_, pod_request) = reserved.group.members[0]
+            if (
+                reserved.picks == reserved.taken[1]
+                or pod_request.chooser.choose(reserved.node) is not None
+            ):
+                found[reserved.reservation.pod] = missing
+        return found
 
     def jobs(self) -> set[JobKey]:
         """For whom room is kept."""

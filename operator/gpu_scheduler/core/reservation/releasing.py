@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.model.cluster import NodeResources
 from gpu_scheduler.core.model.request import PodUID, ProjectName
+from gpu_scheduler.core.model.resources import NOTHING, NodeResources, resources_of
 from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 
@@ -18,7 +18,7 @@ from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 class _Coming:
     """What will be free on one node."""
 
-    room: NodeResources = field(default_factory=NodeResources)
+    room: NodeResources = NOTHING
     devices: dict[int, tuple[int, int]] = field(default_factory=dict)  # milli, MiB
 
 
@@ -65,7 +65,7 @@ class ReleasingResources:
         if node is None:
             return
         coming = self._coming.setdefault(node, _Coming())
-        coming.room += NodeResources(pod.cpu_milli, pod.memory_bytes, pod.ephemeral_bytes)
+        coming.room += resources_of(pod)
         for _, device, milli, mib in self._snapshot.held_by(pod):
             self.by_model[pod.project, self._snapshot.cluster.dev_model[device]] += milli
             if device not in self._snapshot.barred:
@@ -89,9 +89,7 @@ class ReleasingResources:
         """Promise what comes of this to somebody; what that is, with the devices of all picks."""
         coming = self._coming.get(node)
         if coming is None:
-            return NodeResources(), tuple(
-                [(container, device, 0, 0) for container, device, _, _ in picks]
-            )
+            return NOTHING, tuple([(container, device, 0, 0) for container, device, _, _ in picks])
         got = room.at_most(coming.room)
         coming.room -= got
         parts = []

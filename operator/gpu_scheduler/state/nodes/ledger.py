@@ -14,6 +14,7 @@ from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.nodes.devices import NodeDevice, ids_by_name
@@ -25,16 +26,14 @@ Holding = tuple[str, str, int]  # namespace/name of a pod, device, milli
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a pod holds: on its node in milli-CPU and bytes, on devices by grants.
+    """What a pod holds: of its node, beside GPUs, and of devices by grants.
 
     ``plugin``: resources that it asks of the device plugin; which devices that are is not known.
     """
 
     node: str
     namespace: str
-    cpu_milli: int
-    memory_bytes: int
-    ephemeral_bytes: int
+    resources: NodeResources
     grants: tuple[Grant, ...] = ()
     pod: str = ""  # its name
     plugin: tuple[str, ...] = ()
@@ -121,14 +120,18 @@ class Ledger:
         self._count(charge, -1)
         return True
 
-    def has_room(self, node: str, need: tuple[int, int, int], grants: Iterable[Grant]) -> bool:
-        """Whether that is free; ``need``: milli-CPU, and memory and ephemeral storage in bytes."""
+    def has_room(self, node: str, need: NodeResources, grants: Iterable[Grant]) -> bool:
+        """Whether that is free; ``need``: beside GPUs."""
         c, n = self.cluster, self._node_at.get(node)
         if n is None or c.free_pods[n] < 1:
             return False
         free = c.free_cpu_milli[n], c.free_memory_bytes[n], c.free_ephemeral_bytes[n]
-        if any(wanted > there for wanted, there in zip(need, free, strict=True)):
+        wanted = need.cpu_milli, need.memory_bytes, need.ephemeral_bytes
+        if any(each > max(0, there) for each, there in zip(wanted, free, strict=True)):
             return False
+        for name, amount in need.scalars:
+            if name not in c.free_scalars or amount > c.free_scalars[name][n]:
+                return False
         milli: Counter[int] = Counter()
         mib: Counter[int] = Counter()
         for grant in self.resolved(node, grants):
@@ -176,10 +179,14 @@ class Ledger:
         if n is None:
             return bool(charge.grants)
         c, ids = self._cluster, self._ids[charge.node]
-        c.free_cpu_milli[n] -= sign * charge.cpu_milli
-        c.free_memory_bytes[n] -= sign * charge.memory_bytes
-        c.free_ephemeral_bytes[n] -= sign * charge.ephemeral_bytes
+        held = charge.resources
+        c.free_cpu_milli[n] -= sign * held.cpu_milli
+        c.free_memory_bytes[n] -= sign * held.memory_bytes
+        c.free_ephemeral_bytes[n] -= sign * held.ephemeral_bytes
         c.free_pods[n] -= sign
+        for scalar, amount in held.scalars:
+            if scalar in c.free_scalars:
+                c.free_scalars[scalar][n] -= sign * amount
         beyond = self._holds_of_plugin(charge)
         for grant in charge.grants:
             d = self._device_at.get((charge.node, ids.get(grant.device, "")))
@@ -198,11 +205,7 @@ class Ledger:
         for name in sorted(self._nodes):
             info, devices, _ = self._nodes[name]
             self._node_at[name] = len(c.nodes)
-            c.nodes.append(info)
-            c.free_cpu_milli.append(info.cpu_milli)
-            c.free_memory_bytes.append(info.memory_bytes)
-            c.free_ephemeral_bytes.append(info.ephemeral_bytes)
-            c.free_pods.append(info.pods)
+            c.add_empty(info)
             for device in devices:
                 at = len(c.dev_id)
                 self._device_at[name, device.id] = at
@@ -275,8 +278,7 @@ def charge(ledger: Ledger, new: PodRecord, pod: Pod) -> bool:
     if not new.node:
         return False
     grants = new.allocation.grants if new.allocation else ()
-    need = pod_resources(pod)
-    held = Charge(new.node, new.namespace, *need, grants, new.name, new.plugin)
+    held = Charge(new.node, new.namespace, pod_resources(pod), grants, new.name, new.plugin)
     return ledger.charge_pod(new.uid, held)
 
 

@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 from gpu_scheduler.core.model.cluster import NodeInfo, Taint
 from gpu_scheduler.core.model.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
+from gpu_scheduler.core.model.resources import Scalars, scalars_of
 from gpu_scheduler.kube.objects import Node
+from gpu_scheduler.state.pods.scalars import is_scalar
 
 _MOST_CHARS = 40
 _HARD = {"NoSchedule", "NoExecute"}
@@ -42,18 +44,35 @@ def info(node: Node) -> NodeInfo:
     memory, no_memory = _allocatable(node, "memory", "0", whole, MOST)
     ephemeral, no_ephemeral = _allocatable(node, "ephemeral-storage", "0", whole, MOST)
     pods, no_pods = _allocatable(node, "pods", "110", whole, MOST)
+    scalars, no_scalars = _scalars(node)
     transient = any(_is_transient(t) for t in node.spec.taints)
     return NodeInfo(
         name=node.metadata.name,
         labels=node.metadata.labels,
         taints=tuple(t for t in node.spec.taints if t.effect in _HARD and not _is_transient(t)),
         tainted=transient or node.spec.unschedulable,
-        unschedulable=unschedulable(node) or no_cpu or no_memory or no_ephemeral or no_pods,
+        unschedulable=unschedulable(node)
+        or no_cpu
+        or no_memory
+        or no_ephemeral
+        or no_pods
+        or no_scalars,
         cpu_milli=cpu,
         memory_bytes=memory,
         ephemeral_bytes=ephemeral,
         pods=pods,
+        scalars=scalars,
     )
+
+
+def _scalars(node: Node) -> tuple[Scalars, str]:
+    """Its other countable resources but GPUs, and why one of them cannot be true."""
+    amounts, wrong = dict[str, int](), ""
+    for name in sorted(node.status.allocatable):
+        if is_scalar(name):
+            amounts[name], why = _allocatable(node, name, "0", whole, MOST)
+            wrong = wrong or why
+    return scalars_of(amounts), wrong
 
 
 def _allocatable(

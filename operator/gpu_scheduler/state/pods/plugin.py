@@ -18,7 +18,7 @@ _RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")
 
 def served(node: Node) -> frozenset[str]:
     """Resources that the node advertises, be it with amount 0."""
-    return frozenset(filter(_is_gpu, node.status.allocatable))
+    return frozenset(filter(is_gpu, node.status.allocatable))
 
 
 def asked(pod: Pod) -> tuple[str, ...]:
@@ -30,11 +30,12 @@ def asked(pod: Pod) -> tuple[str, ...]:
                 for container in (*pod.spec.containers, *pod.spec.init_containers)
                 for amounts in (container.resources.requests, container.resources.limits)
                 for resource, amount in amounts.items()
-                if _is_gpu(resource) and quantity.asked(amount) > 0
+                if is_gpu(resource) and quantity.asked(amount) > 0
             }
         )
     )
 
 
-def _is_gpu(resource: str) -> bool:
+def is_gpu(resource: str) -> bool:
+    """Whether the device plugin serves it."""
     return resource.startswith("nvidia.com/") and _RESOURCES.fullmatch(resource) is not None

@@ -6,8 +6,11 @@ pod-level requests win where they are set. Source: k8s.io/component-helpers, res
 Amounts saturate (``core.model.quantity``): a pod that asks for the most there is fits on no node.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+
+import msgspec
 
 from gpu_scheduler.core.model.fit import NODE_NAME
 from gpu_scheduler.core.model.quantity import MOST, MOST_CPU_MILLI, asked, asked_cpu_milli
@@ -18,31 +21,48 @@ from gpu_scheduler.core.model.request import (
     PodShape,
 )
 from gpu_scheduler.core.model.requirement import Requirement
-from gpu_scheduler.kube.objects import Container, Pod
+from gpu_scheduler.core.model.resources import NOTHING, NodeResources, Scalars, scalars_of
+from gpu_scheduler.kube.objects import Container, ContainerResources, Pod, PodStatus
+from gpu_scheduler.state.pods.scalars import INDEXED, is_scalar
 
-Need = tuple[int, int, int]  # milli-CPU, memory in bytes, ephemeral storage in bytes
-_ZERO: Need = (0, 0, 0)
+MOST_SCALARS = 64  # kinds that a pod may ask for
+TOO_MANY = f"kinds of resources beyond {MOST_SCALARS}"
+_STATUS = msgspec.json.Decoder(ContainerResources)
 
 
-def pod_resources(pod: Pod) -> Need:
-    """Milli-CPU, memory and ephemeral storage in bytes that the pod occupies on its node."""
-    spec = pod.spec
-    running = _ZERO  # containers and every sidecar
-    starting = _ZERO  # the most that any init container needs at its turn
-    sidecars = _ZERO
+def pod_resources(pod: Pod) -> NodeResources:
+    """What the pod occupies on its node beside GPUs.
+
+    Where it was resized in place, the largest counts of what it asks for, was allocated, and has:
+    the kubelet goes by the same.
+    """
+    spec, status = pod.spec, pod.status
+    never = any(
+        c.type == "PodResizePending" and c.reason == "Infeasible" for c in status.conditions
+    )
+    there = _there((*status.container_statuses, *status.init_container_statuses))
+
+    def need(container: Container) -> NodeResources:
+        # The API server sets requests to limits where only these are given.
+        asked = container.resources.requests
+        return _larger(asked, there.get(container.name, ()), never) if there else _need(asked)
+
+    running = NOTHING  # containers and every sidecar
+    starting = NOTHING  # the most that any init container needs at its turn
+    sidecars = NOTHING
     for container in spec.init_containers:
-        need = _container(container)
         if container.restart_policy == "Always":
-            sidecars = _sum(sidecars, need)
-            starting = _most(starting, sidecars)
+            sidecars += need(container)
+            starting = starting.at_least(sidecars)
         else:
-            starting = _most(starting, _sum(need, sidecars))
+            starting = starting.at_least(need(container) + sidecars)
     for container in spec.containers:
-        running = _sum(running, _container(container))
-    total = _most(_sum(running, sidecars), starting)
+        running += need(container)
+    total = (running + sidecars).at_least(starting)
     if spec.resources is not None:
-        total = _pod_level(spec.resources.requests, total)
-    return _sum(total, _need(spec.overhead)) if spec.overhead else total
+        asked = spec.resources.requests
+        total = _pod_level(asked, _larger(asked, _told(status), never), total)
+    return _saturated(total + _need(spec.overhead) if spec.overhead else total)
 
 
 def pod_shape_of(
@@ -52,8 +72,17 @@ def pod_shape_of(
     min_compute: tuple[int, int],
 ) -> PodShape:
     """What the planner sees of a waiting pod; requests, models and compute are its job's."""
-    cpu, memory, ephemeral = pod_resources(pod)
-    return PodShape(requests, models, min_compute, cpu, memory, ephemeral, node_filter(pod))
+    need = pod_resources(pod)
+    return PodShape(
+        requests,
+        models,
+        min_compute,
+        need.cpu_milli,
+        need.memory_bytes,
+        need.ephemeral_bytes,
+        node_filter(pod),
+        need.scalars,
+    )
 
 
 def node_filter(pod: Pod) -> NodeFilter:
@@ -85,30 +114,71 @@ def unpinned(where: NodeFilter, node: str) -> NodeFilter:
     return replace(where, terms=None if terms == (NodeSelectorTerm(),) != where.terms else terms)
 
 
-def _container(container: Container) -> Need:
-    # The API server sets requests to limits where only these are given.
-    return _need(container.resources.requests)
+def _there(raw: Iterable[msgspec.Raw]) -> dict[str, list[Mapping[str, str]]]:
+    """Requests of containers as their node says them, by name."""
+    found: dict[str, list[Mapping[str, str]]] = {}
+    for each in raw:
+        with suppress(msgspec.DecodeError):
+            said = _STATUS.decode(each)
+            found[said.name] = _told(said)
+    return found
 
 
-def _need(quantities: Mapping[str, str]) -> Need:
-    return (
+def _told(said: ContainerResources | PodStatus) -> list[Mapping[str, str]]:
+    """Requests that were allocated, and those in force."""
+    in_force = said.resources.requests if said.resources is not None else {}
+    return [each for each in (said.allocated_resources, in_force) if each]
+
+
+def _larger(
+    asked: Mapping[str, str], there: Iterable[Mapping[str, str]], never: bool
+) -> NodeResources:
+    """The most of each; ``never``: it will not get what it asks for.
+
+    Source: determineContainerReqs, k8s.io/component-helpers, resource package.
+    """
+    others = [each for each in there if each != asked]
+    need = NOTHING if others and never else _need(asked)
+    for each in others:
+        need = need.at_least(_need(each))
+    return need
+
+
+def _need(quantities: Mapping[str, str]) -> NodeResources:
+    scalars: Scalars = ()
+    if not quantities.keys() <= INDEXED:
+        scalars = _scalars(quantities)
+    return NodeResources(
         asked_cpu_milli(quantities.get("cpu", "0")),
         asked(quantities.get("memory", "0")),
         asked(quantities.get("ephemeral-storage", "0")),
+        scalars,
     )
 
 
-def _pod_level(requests: Mapping[str, str], total: Need) -> Need:
-    return (
-        asked_cpu_milli(requests["cpu"]) if "cpu" in requests else total[0],
-        asked(requests["memory"]) if "memory" in requests else total[1],
-        total[2],
+def _scalars(quantities: Mapping[str, str]) -> Scalars:
+    named = {name: text for name, text in quantities.items() if is_scalar(name)}
+    if len(named) > MOST_SCALARS:
+        return ((TOO_MANY, MOST),)
+    return scalars_of({name: asked(quantity) for name, quantity in named.items()})
+
+
+def _pod_level(
+    names: Mapping[str, str], level: NodeResources, total: NodeResources
+) -> NodeResources:
+    """What stands for the pod as a whole goes before the sum of its containers."""
+    return NodeResources(
+        level.cpu_milli if "cpu" in names else total.cpu_milli,
+        level.memory_bytes if "memory" in names else total.memory_bytes,
+        total.ephemeral_bytes,
+        scalars_of({**dict(total.scalars), **dict(level.scalars)}),
     )
 
 
-def _sum(a: Need, b: Need) -> Need:
-    return (min(a[0] + b[0], MOST_CPU_MILLI), min(a[1] + b[1], MOST), min(a[2] + b[2], MOST))
-
-
-def _most(a: Need, b: Need) -> Need:
-    return (max(a[0], b[0]), max(a[1], b[1]), max(a[2], b[2]))
+def _saturated(need: NodeResources) -> NodeResources:
+    return NodeResources(
+        min(need.cpu_milli, MOST_CPU_MILLI),
+        min(need.memory_bytes, MOST),
+        min(need.ephemeral_bytes, MOST),
+        tuple((name, min(amount, MOST)) for name, amount in need.scalars),
+    )

@@ -18,6 +18,7 @@ from gpu_scheduler.core.model.request import (
     WaitingJob,
     WaitingPod,
 )
+from gpu_scheduler.core.model.resources import NodeResources, resources_of
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.limits.bounded import Bounded, Shared
 from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
@@ -203,13 +204,11 @@ class PendingPods:
             return self._shapes.of(job.key, pod.spec, asked, lambda: self._shape_of(pod, ask, job))
         return self._pod_shape(self._entries[uid], job)
 
-    def resources(self, uid: PodUID) -> tuple[int, int, int]:
-        """Milli-CPU, memory and ephemeral storage in bytes of a waiting pod."""
+    def resources(self, uid: PodUID) -> NodeResources:
+        """What a waiting pod asks for beside GPUs."""
         entry = self.entry(uid)
         kind = entry.pod_shape if isinstance(entry, _Entry) else None
-        if kind is None:
-            return pod_resources(entry.pod)
-        return kind.cpu_milli, kind.memory_bytes, kind.ephemeral_bytes
+        return pod_resources(entry.pod) if kind is None else resources_of(kind)
 
     def learn(self, namespace: str, planned: PodShape, made: PodShape) -> None:
         """What was planned as one kind became another when the API server made it.

@@ -28,7 +28,9 @@ TEAM = ProjectName("team-a")
 def cluster() -> Cluster:
     builder = ClusterBuilder().node("none", 0, cpu_milli=8000)
     for i in range(3):
-        builder.node(f"a100-{i}", 4, A100, labels={"zone": "abc"[i]}, cpu_milli=24_000)
+        has = {"rdma/hca": 3, "hugepages-2Mi": i << 30} if i else {}
+        labels = {"zone": "abc"[i]}
+        builder.node(f"a100-{i}", 4, A100, labels=labels, cpu_milli=24_000, scalars=has)
     builder.node("a30-0", 1, A30, cpu_milli=9000).node("mixed", models=[A100, A30], pods=5)
     builder.node("forged", 2, A100).held("forged/0", 100)
     builder.obj().free_mib[-2] -= 9000  # more memory is given out than milli

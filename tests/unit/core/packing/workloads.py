@@ -22,6 +22,8 @@ PODS = [
     pod_shape(containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)], cpu_milli=2000),
     pod_shape(cpu_milli=4000),
     pod_shape(330, where=NodeFilter(selector=(("zone", "b"),))),
+    pod_shape(330, scalars={"rdma/hca": 1}),
+    pod_shape(1000, cpu_milli=2000, scalars={"hugepages-2Mi": 1 << 30, "rdma/hca": 2}),
     pod_shape(
         containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)],
         where=NodeFilter(selector=(("zone", "b"),)),

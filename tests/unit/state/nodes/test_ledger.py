@@ -7,6 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.resources import NOTHING, NodeResources
 from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.state.nodes.ledger import Charge, Ledger
 
@@ -30,9 +31,7 @@ def some_charge(
     return Charge(
         node=node,
         namespace=namespace,
-        cpu_milli=amount,
-        memory_bytes=amount << 18,
-        ephemeral_bytes=amount * 7,
+        resources=NodeResources(amount, amount << 18, amount * 7, (("rdma/hca", amount * 3),)),
         grants=tuple(Grant(milli % 2, device, milli, milli // 2) for device, milli in grants),
         pod=f"pod-{amount}",
         plugin=("gpu",) if plugin else (),
@@ -84,7 +83,11 @@ class LedgerMachine(RuleBasedStateMachine):
         plugin: frozenset[str],
     ) -> None:
         info = NodeInfo(
-            name, unschedulable="is cordoned" if unschedulable else "", cpu_milli=cpu, pods=3
+            name,
+            unschedulable="is cordoned" if unschedulable else "",
+            cpu_milli=cpu,
+            pods=3,
+            scalars=(("rdma/hca", cpu),) if cpu % 2 else (),
         )
         changed = self.nodes.get(name) != (info, devices, plugin)
         assert self.ledger.set_node(info, devices, plugin) == changed
@@ -126,9 +129,15 @@ class LedgerMachine(RuleBasedStateMachine):
         for n, seen in enumerate(cluster.nodes):
             info, devices, plugin = self.nodes[seen.name]
             here = [c for c in self.charges.values() if c.node == info.name]
-            assert cluster.free_cpu_milli[n] == info.cpu_milli - sum(c.cpu_milli for c in here)
-            assert cluster.free_memory_bytes[n] == -sum(c.memory_bytes for c in here)
-            assert cluster.free_ephemeral_bytes[n] == -sum(c.ephemeral_bytes for c in here)
+            assert cluster.free_cpu_milli[n] == info.cpu_milli - sum(
+                c.resources.cpu_milli for c in here
+            )
+            assert cluster.free_memory_bytes[n] == -sum(c.resources.memory_bytes for c in here)
+            storage = sum(c.resources.ephemeral_bytes for c in here)
+            assert cluster.free_ephemeral_bytes[n] == -storage
+            for name, free in cluster.free_scalars.items():
+                taken = sum(dict(c.resources.scalars).get(name, 0) for c in here)
+                assert free[n] == info.amount(name) - taken
             assert cluster.free_pods[n] == 3 - len(here)
             names = {name for d in devices for name in (d.id, str(d.index))}
             lost = [g for c in here for g in c.grants if g.device not in names]
@@ -161,7 +170,7 @@ def two_gpus(by_uuid: bool) -> tuple[NodeDevice, ...]:
 
 
 def charge_of(*devices: str) -> Charge:
-    return Charge("a", "team-a", 0, 0, 0, tuple(Grant(0, d, 400, 100) for d in devices))
+    return Charge("a", "team-a", NOTHING, tuple(Grant(0, d, 400, 100) for d in devices))
 
 
 def test_a_grant_by_index_and_one_by_uuid_take_from_the_same_device() -> None:

@@ -3,10 +3,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from gpu_scheduler.core.model.quantity import MOST
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, NodeSelectorTerm, Toleration
 from gpu_scheduler.core.model.requirement import Requirement
+from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.pods.pod_shape import node_filter, pod_resources, pod_shape_of
+from gpu_scheduler.state.pods.pod_shape import TOO_MANY, node_filter, pod_resources, pod_shape_of
 
 
 def make_pod(**spec: Any) -> Pod:
@@ -62,13 +64,13 @@ CPU: dict[str, tuple[dict[str, Any], int]] = {
 @pytest.mark.parametrize("case", CPU)
 def test_effective_cpu(case: str) -> None:
     spec, milli = CPU[case]
-    assert pod_resources(make_pod(**spec))[0] == milli
+    assert pod_resources(make_pod(**spec)).cpu_milli == milli
 
 
 def test_memory_and_ephemeral_storage_are_bytes() -> None:
     storage = {"resources": {"requests": {"ephemeral-storage": "1G"}}}
     pod = make_pod(containers=[requests(memory="1Gi"), storage], overhead={"memory": "1Mi"})
-    assert pod_resources(pod) == (0, (1 << 30) + (1 << 20), 10**9)
+    assert pod_resources(pod) == NodeResources(0, (1 << 30) + (1 << 20), 10**9)
 
 
 def test_filter_keeps_selector_terms_and_tolerations() -> None:
@@ -109,3 +111,69 @@ def test_equal_pods_have_equal_hashable_pod_kinds() -> None:
     assert first == second
     assert (first.devices, first.models, first.min_compute) == (half, ("a100",), (7, 0))
     assert first.cpu_milli == 1000
+
+
+SCALARS: dict[str, tuple[dict[str, str], dict[str, int]]] = {
+    "what device plugins serve": (
+        {"rdma/hca": "1", "example.com/a": "2k"},
+        {"rdma/hca": 1, "example.com/a": 2000},
+    ),
+    "hugepages are bytes": ({"hugepages-2Mi": "1Gi"}, {"hugepages-2Mi": 1 << 30}),
+    "none of it": ({"rdma/hca": "0"}, {}),
+    "GPUs are given out device by device": (
+        {"nvidia.com/gpu": "1", "nvidia.com/mig-1g.5gb": "1"},
+        {},
+    ),
+    "words for a share are no resource of a node": (
+        {"gpu-scheduler.io/milligpu": "500", "nvidia.com/gpumem": "4000"},
+        {},
+    ),
+    "what cannot be read is more than any node has": ({"rdma/hca": "many"}, {"rdma/hca": MOST}),
+    "more kinds than are read": ({f"example.com/{n}": "1" for n in range(65)}, {TOO_MANY: MOST}),
+}
+
+
+@pytest.mark.parametrize("case", SCALARS)
+def test_all_other_countable_resources(case: str) -> None:
+    quantities, expected = SCALARS[case]
+    pod = make_pod(containers=[{"resources": {"requests": quantities}}])
+    assert dict(pod_resources(pod).scalars) == expected
+
+
+def resized(asked: str, allocated: str, there: str, *, reason: str = "") -> Pod:
+    """A pod with one container and these CPUs, as its node says."""
+    status = {
+        "name": "main",
+        "allocatedResources": {"cpu": allocated},
+        "resources": {"requests": {"cpu": there}},
+    }
+    pending = {"type": "PodResizePending", "status": "True", "reason": reason}
+    body = {
+        "spec": {"containers": [{"name": "main", **requests(asked)}]},
+        "status": {"containerStatuses": [status], "conditions": [pending] if reason else []},
+    }
+    return msgspec.json.decode(msgspec.json.encode(body), type=Pod)
+
+
+@pytest.mark.parametrize(
+    ("pod", "cores"),
+    [
+        (resized("2", "2", "2"), 2),
+        (resized("2", "24", "24"), 24),  # not made smaller yet
+        (resized("2", "2", "24"), 24),
+        (resized("24", "2", "2"), 24),  # it may be made larger at any time
+        (resized("24", "2", "2", reason="Deferred"), 24),
+        (resized("24", "2", "3", reason="Infeasible"), 3),  # it will never be
+    ],
+)
+def test_a_resized_pod_holds_the_largest_of_what_it_may_have(pod: Pod, cores: int) -> None:
+    assert pod_resources(pod).cpu_milli == cores * 1000
+
+
+def test_what_a_node_says_of_a_container_that_cannot_be_read_changes_nothing() -> None:
+    pod = resized("2", "3", "4")
+    raw = (msgspec.Raw(b'{"name":"main","allocatedResources":[]}'), msgspec.Raw(b"7"))
+    pod = msgspec.structs.replace(
+        pod, status=msgspec.structs.replace(pod.status, container_statuses=raw)
+    )
+    assert pod_resources(pod).cpu_milli == 2000

@@ -109,7 +109,7 @@ def test_a_changed_spec_changes_the_pod_kind() -> None:
     after = room.ready()
     assert before is not None and after is not None
     assert [w.pods[0].pod_shape.cpu_milli for w in (before, after)] == [1000, 2000]
-    assert room.resources(PodUID("uid-job-0"))[0] == 2000
+    assert room.resources(PodUID("uid-job-0")).cpu_milli == 2000
 
 
 def test_the_pod_kind_follows_the_gpujob() -> None:
