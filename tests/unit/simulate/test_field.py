@@ -49,3 +49,21 @@ def test_a_pod_that_is_being_resized_holds_what_it_still_has() -> None:
     (wait,) = report.waits
     assert (report.starts, wait["reason"]) == ([], "WaitingForResources")
     assert "lacks CPU (needs 12, 8 free)" in wait["message"]
+
+
+def test_a_label_that_is_missing_is_named_to_who_waits_for_its_gpus() -> None:
+    report = field("no-memory-label")
+    assert {wait["reason"] for wait in report.waits} == {"Unsatisfiable"}
+    for wait in report.waits:
+        assert (
+            "no node lists a GPU; gb10 has 1 GPU and no label nvidia.com/gpu.memory"
+            in (wait["message"])
+        )
+
+
+def test_slices_of_gpus_are_no_gpus_and_time_slices_are() -> None:
+    report = field("partitioned-nodes")
+    assert [(start["job"], start["node"]) for start in report.starts] == [("team-a/t4", "ts")]
+    (wait,) = report.waits
+    assert wait["reason"] == "Unsatisfiable"
+    assert "mig has MIG enabled" in wait["message"]

@@ -32,7 +32,10 @@ def missing(chooser: Chooser, snapshot: Snapshot) -> str:
         if suits[shape]
     ]
     if not with_devices:
-        return f"needs {wording.needs(pod_shape)}; {_missing_devices(chooser, snapshot)}"
+        nodes = (node for node in snapshot.cluster.nodes if node.not_listed)
+        hidden = [f"{node.name} {node.not_listed}" for node in nodes]
+        said = [f"needs {wording.needs(pod_shape)}", _missing_devices(chooser, snapshot)]
+        return "; ".join((*said, wording.names(hidden, "; ")) if hidden else said)
     matching = [node for node in with_devices if fit.matches(pod_shape.where, node)]
     if not matching:
         return f"needs {wording.needs(pod_shape)}; {_refusals(pod_shape, with_devices)}"
@@ -45,7 +48,7 @@ def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
         return "the cluster has no nodes"
     devices = sorted({device for shape in snapshot.node_shapes for device in shape})
     if not devices:
-        hidden = any(node.foreign for node in snapshot.cluster.nodes)
+        hidden = any(node.foreign or node.not_listed for node in snapshot.cluster.nodes)
         return "no node lists a GPU" if hidden else "the cluster has no GPU nodes"
     named = [d for d in devices if not pod_shape.models or _is_one_of(pod_shape.models, d)]
     if not named:

@@ -34,7 +34,8 @@ class NodeInfo:
     ``unschedulable`` is empty, or the sentence that says why the node takes no pods of ours at
     present (cordoned, not ready, GPUs handed out by somebody else). ``foreign``: the last of these
     alone; which of its GPUs are free is not known then. ``tainted``: Kubernetes itself keeps new
-    pods away for the moment, by a taint that is not among ``taints``.
+    pods away for the moment, by a taint that is not among ``taints``. ``not_listed``: why GPUs that
+    it has are not listed.
     """
 
     name: str
@@ -48,6 +49,7 @@ class NodeInfo:
     ephemeral_bytes: int = 0
     pods: int = 110
     scalars: Scalars = ()
+    not_listed: str = ""
 
     def amount(self, scalar: str) -> int:
         """Of a scalar, allocatable."""

@@ -7,6 +7,7 @@ knows a device by its index too. Numbers that cannot be true are not believed: l
 node unusable, a GPUNode its device, and either says why.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +21,9 @@ PRODUCT = "nvidia.com/gpu.product"
 MEMORY = "nvidia.com/gpu.memory"
 MAJOR = "nvidia.com/gpu.compute.major"
 MINOR = "nvidia.com/gpu.compute.minor"
+SLICES = "nvidia.com/gpu.slices.gi"  # of a MIG profile
+_SLICE = "-MIG-"  # between product and profile
+_SLICE_COUNT = re.compile(r"nvidia\.com/mig-[^/]+\.count")
 
 _MOST_DIGITS = 10  # that a number is read for
 _SIZES = f"{LEAST_MIB} to {MOST_MIB}"
@@ -63,27 +67,43 @@ def _number(text: str, most: int) -> int | None:
 
 
 def from_labels(labels: Mapping[str, str]) -> tuple[NodeDevice, ...]:
-    """Devices that the node's labels describe; none when count, product or memory is missing.
-
-    None as well when ``absurd`` says something.
-    """
-    count, product = _number(labels.get(COUNT, ""), MOST_DEVICES), labels.get(PRODUCT, "")
-    memory = _number(labels.get(MEMORY, ""), MOST_MIB)
-    if not count or not product or memory is None or memory < LEAST_MIB:
+    """Devices that the node's labels describe; none where ``not_listed`` says something."""
+    count = _number(labels.get(COUNT, ""), MOST_DEVICES)
+    if not count or not_listed(labels):
         return ()
+    memory = _number(labels[MEMORY], MOST_MIB) or 0
     compute = (_number(labels.get(MAJOR, ""), 99) or 0, _number(labels.get(MINOR, ""), 99) or 0)
-    return tuple(NodeDevice(str(i), i, product, memory, compute) for i in range(count))
+    return tuple(NodeDevice(str(i), i, labels[PRODUCT], memory, compute) for i in range(count))
 
 
-def absurd(labels: Mapping[str, str]) -> str:
-    """Why these labels are not believed, to follow the node's name; empty when they may be true."""
+def not_listed(labels: Mapping[str, str]) -> str:
+    """Why GPUs that these labels speak of are not listed, to follow the node's name; or nothing.
+
+    They cannot be true, one is missing, or they count slices of GPUs: which GPUs those are of, and
+    what else runs there, labels do not say.
+    """
     count = _number(text := labels.get(COUNT, "0"), MOST_DEVICES)
     if count is None:
         return f"has the label {COUNT}={text}; it must be a number of 0 to {MOST_DEVICES}"
+    if sliced := _sliced(labels):
+        return f"has MIG enabled (label {sliced}); only whole GPUs are shared: disable MIG there"
+    for label in (PRODUCT, MEMORY) if count else ():
+        if not labels.get(label):
+            said = wording.gpu_count(count)
+            return f"has {said} and no label {label}; what it would say, the agent reports as well"
     memory = _number(text := labels.get(MEMORY, str(LEAST_MIB)), MOST_MIB)
     if count and (memory is None or memory < LEAST_MIB):
         return f"has the label {MEMORY}={text}; it must be a number of MiB, {_SIZES}"
     return ""
+
+
+def _sliced(labels: Mapping[str, str]) -> str:
+    """The label by which some of its GPUs are cut into slices."""
+    product = labels.get(PRODUCT, "")
+    if _SLICE in product:
+        return f"{PRODUCT}={product}"
+    named = (key for key in sorted(labels) if key == SLICES or _SLICE_COUNT.fullmatch(key))
+    return next((f"{key}={labels[key]}" for key in named if labels[key] != "0"), "")
 
 
 def from_gpunode(status: Mapping[str, Any]) -> tuple[NodeDevice, ...]:

@@ -90,9 +90,8 @@ class NodeStore:
         found, info = self.agents.devices.get(name), nodes.info(node)
         if found is None:
             found = devices.from_labels(node.metadata.labels)
-            info = replace(
-                info, unschedulable=info.unschedulable or devices.absurd(node.metadata.labels)
-            )
+            why = devices.not_listed(node.metadata.labels)
+            info = replace(info, unschedulable=info.unschedulable or why, not_listed=why)
         if not info.unschedulable and (silence := self.agents.silence(name)):
             info = replace(info, unschedulable=silence)
         return self._ledger.set_node(info, found, plugin.served(node))

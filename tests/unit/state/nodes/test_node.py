@@ -7,7 +7,7 @@ from gpu_scheduler.api import gpunode
 from gpu_scheduler.core.model.cluster import Taint
 from gpu_scheduler.core.model.quantity import MOST
 from gpu_scheduler.kube.objects import Node
-from gpu_scheduler.state.nodes.devices import from_gpunode, from_labels
+from gpu_scheduler.state.nodes.devices import from_gpunode, from_labels, not_listed
 from gpu_scheduler.state.nodes.node import info, unschedulable
 
 NO_SCHEDULE = "NoSchedule"
@@ -75,6 +75,30 @@ def test_labels_that_are_not_complete_mean_no_devices(missing: str) -> None:
     labels = dict(make_node().metadata.labels)
     del labels[f"nvidia.com/gpu.{missing}"]
     assert from_labels(labels) == ()
+    assert (f"no label nvidia.com/gpu.{missing}" in not_listed(labels)) == (missing != "count")
+    assert not_listed({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("sliced", "said"),
+    [
+        ({"gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb"}, "gpu.product=NVIDIA-A100"),
+        ({"gpu.slices.gi": "1"}, "gpu.slices.gi=1"),
+        ({"mig-1g.5gb.count": "7", "mig-2g.10gb.count": "0"}, "mig-1g.5gb.count=7"),
+        ({"mig-2g.10gb.count": "0", "mig.capable": "true", "mig.strategy": "single"}, ""),
+        ({"gpu.product": "Tesla-T4-SHARED", "gpu.replicas": "4"}, ""),
+    ],
+)
+def test_nodes_that_count_slices_of_gpus_list_none(sliced: dict[str, str], said: str) -> None:
+    labels = {f"nvidia.com/{name}": text for name, text in sliced.items()}
+    node = make_node(labels=labels)
+    assert bool(from_labels(node.metadata.labels)) == (not said)
+    state = make_cluster_state(make_pod())
+    state.nodes.changed(node)
+    (told,) = state.snapshot().nodes
+    assert told.unschedulable == told.not_listed
+    assert ("has MIG enabled" in told.not_listed) == bool(said)
+    assert said in told.not_listed
 
 
 @pytest.mark.parametrize("count", ["x", "-3", ""])
