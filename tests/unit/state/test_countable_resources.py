@@ -62,10 +62,10 @@ class Made:
         body = {"metadata": {"name": name, "namespace": "x"}, "spec": spec, "status": status}
         self.pod = msgspec.json.decode(msgspec.json.encode(body), type=Pod)
 
-    def _container(self, name: str) -> tuple[Json, Amounts]:
+    def _container(self, name: str, *, resizable: bool = True) -> tuple[Json, Amounts]:
         asked = amounts(self._random)
         body: Json = {"name": name, "resources": {"requests": written(asked)}}
-        if not self._running or self._random.random() < 0.5:
+        if not (self._running and resizable) or self._random.random() < 0.5:
             return body, asked
         allocated, there = amounts(self._random), amounts(self._random)
         resources = {"requests": written(there)}
@@ -81,9 +81,10 @@ class Made:
         return {kind: max(each.get(kind, 0) for each in others) for kind in KINDS}
 
     def _spec(self) -> Json:
+        sidecars = [self._random.random() < 0.5 for _ in range(self._random.choice((0, 0, 1, 3)))]
         self._inits = [
-            (*self._container(f"i{n}"), self._random.random() < 0.5)
-            for n in range(self._random.choice((0, 0, 1, 3)))
+            (*self._container(f"i{n}", resizable=sidecar), sidecar)
+            for n, sidecar in enumerate(sidecars)
         ]
         self._mains = [self._container(f"c{n}") for n in range(self._random.choice((1, 2)))]
         self._overhead = amounts(self._random) if self._random.random() < 0.2 else {}

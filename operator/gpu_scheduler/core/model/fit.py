@@ -5,10 +5,14 @@ it admits the pod. Only what lasts is judged: a node that is closed for the mome
 no job becomes unsatisfiable because of it.
 """
 
+import re
+
 from gpu_scheduler.core.model.cluster import NodeInfo, Taint
 from gpu_scheduler.core.model.request import NodeFilter, NodeSelectorTerm, Toleration
 from gpu_scheduler.core.model.requirement import requirement_holds
 
+_DECIMAL = re.compile(r"0|-?[1-9][0-9]{0,18}")
+_MOST_INT64 = (1 << 63) - 1
 NODE_NAME = "metadata.name"  # the one field that a term may match
 
 
@@ -48,7 +52,18 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.operator == "Exists":
         return True
+    if toleration.operator in ("Lt", "Gt"):
+        bound, value = _int64(toleration.value), _int64(taint.value)
+        if bound is None or value is None:
+            return False
+        return value < bound if toleration.operator == "Lt" else value > bound
     return toleration.operator in ("", "Equal") and toleration.value == taint.value
+
+
+def _int64(text: str) -> int | None:
+    """What the API server takes for a number there: no leading zero, no plus sign."""
+    number = int(text) if _DECIMAL.fullmatch(text) else _MOST_INT64 + 1
+    return number if -_MOST_INT64 <= number <= _MOST_INT64 else None
 
 
 def _term_holds(term: NodeSelectorTerm, node: NodeInfo) -> bool:

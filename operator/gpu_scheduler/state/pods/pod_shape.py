@@ -42,7 +42,7 @@ def pod_resources(pod: Pod) -> NodeResources:
     )
     there = _there((*status.container_statuses, *status.init_container_statuses))
 
-    def need(container: Container) -> NodeResources:
+    def need(container: Container) -> NodeResources:  # an init container cannot be resized
         # The API server sets requests to limits where only these are given.
         asked = container.resources.requests
         return _larger(asked, there.get(container.name, ()), never) if there else _need(asked)
@@ -55,7 +55,7 @@ def pod_resources(pod: Pod) -> NodeResources:
             sidecars += need(container)
             starting = starting.at_least(sidecars)
         else:
-            starting = starting.at_least(need(container) + sidecars)
+            starting = starting.at_least(_need(container.resources.requests) + sidecars)
     for container in spec.containers:
         running += need(container)
     total = (running + sidecars).at_least(starting)

@@ -107,6 +107,32 @@ def test_a_toleration_covers_a_taint_as_kubernetes_says(toleration: Toleration, 
     assert fit.matches(NodeFilter(tolerations=(toleration,)), node) is tolerated
 
 
+@pytest.mark.parametrize(
+    ("operator", "bound", "value", "tolerated"),
+    [
+        ("Gt", "950", "800", False),
+        ("Gt", "750", "800", True),
+        ("Gt", "800", "800", False),
+        ("Lt", "950", "800", True),
+        ("Lt", "750", "800", False),
+        ("Lt", "0", "-5", True),
+        ("Gt", "-9", "-5", True),
+        ("Gt", "1", "0800", False),
+        ("Gt", "+1", "800", False),
+        ("Gt", "much", "800", False),
+        ("Gt", "1", "", False),
+        ("Lt", "9" * 20, "1", False),  # no number of 64 bits
+        ("Lt", "9223372036854775807", "1", True),
+        ("Lt", "9223372036854775808", "1", False),
+    ],
+)
+def test_tolerations_compare_numbers_as_kubernetes_says(
+    operator: str, bound: str, value: str, tolerated: bool
+):
+    toleration = Toleration("sla", operator, bound, "NoSchedule")
+    assert fit.tolerates(toleration, Taint("sla", value, "NoSchedule")) is tolerated
+
+
 def test_every_taint_needs_a_toleration():
     node = NodeInfo("dell-0", taints=(TAINT, Taint("team", "b", "NoExecute")))
     where = NodeFilter(tolerations=(Toleration("gpu", "Exists"),))
