@@ -110,6 +110,11 @@ AFTER ?= 0
 advice-applied: setup ## A job changed as advised, on the real node: 40 minutes, AFTER=1 for 40 more (needs root)
 	@AFTER=$(AFTER) $(PYTHON) -m pytest -q -s -n0 tests/e2e/advice_applied.py
 
+RESOURCE_PODS ?= 200
+.PHONY: resources
+resources: setup ## Pods that ask for what the real node has little of: RESOURCE_PODS=200 (needs root)
+	@RESOURCE_PODS=$(RESOURCE_PODS) $(PYTHON) -m pytest -q -s -n0 tests/e2e/test_countable_resources.py
+
 PLANS ?= 30000
 PLANS_SEED ?= 1
 .PHONY: plans

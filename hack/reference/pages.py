@@ -6,6 +6,7 @@ from pathlib import Path
 from reference import (
     command_line,
     crds,
+    extra_settings,
     layers_picture,
     metrics,
     reasons,
@@ -16,6 +17,7 @@ from reference import (
 
 DOCS = Path(__file__).parents[2] / "docs"
 FOLDER = DOCS / "reference"
+CHART = DOCS.parent / "charts" / "gpu-scheduler"
 PAGES: Mapping[str, Callable[[], str]] = {
     "command-line": command_line.page,
     "crds": crds.page,
@@ -26,6 +28,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
 }
 FILES: Mapping[Path, Callable[[], str]] = {
     **{FOLDER / f"{name}.md": page for name, page in PAGES.items()},
+    CHART / "files" / "settings.yaml": extra_settings.file,
     DOCS / "layers.svg": layers_picture.svg,
     DOCS / "states.md": reasons.states_page,
     DOCS / "states.svg": states_picture.svg,
