@@ -22,6 +22,8 @@ from tests.api.test_shares import (
 )
 from tests.api.test_simulate import Simulator
 
+from gpu_scheduler.api.names import GATE, SCHEDULER_NAME
+
 
 def wait_runs(tenant: Tenant, name: str) -> Json:
     """Until a pod runs and holds its share; the pod."""
@@ -185,3 +187,23 @@ def test_a_simulation_sees_those_that_run_and_those_that_wait(
     again = [each["pod"] for each in more["starts"] if each["project"] == tenant.name]
     assert again == [], "nothing is free elsewhere"
     assert len([each for each in more["waits"] if each["project"] == tenant.name]) > 1
+
+
+# --- pods that wait for us, and ask for nothing ---
+
+
+@pytest.mark.parametrize(
+    "spec", [{"schedulerName": SCHEDULER_NAME}, {"schedulingGates": [{"name": GATE}]}]
+)
+def test_a_pod_that_names_us_and_asks_for_nothing_is_told_the_way_out(
+    team: Team, spec: Json
+) -> None:
+    tenant = team(quota=1)
+    containers = [{"name": "main", "image": "x"}]
+    body = {"metadata": {}, "spec": {"containers": containers, **spec}}
+    make_pod(tenant, "stray", body)
+    event = tenant.wait_event("stray", "Invalid")
+    assert "asks for no share of a GPU: make it anew with the label" in event["message"]
+    (pod,) = tenant.pods()
+    (told,) = (c for c in pod["status"]["conditions"] if c["type"] == "PodScheduled")
+    assert (told["status"], told["reason"]) == ("False", "Invalid")

@@ -77,9 +77,9 @@ which has a parameter and cannot look at everything, sees all of them.
 && (!has(oldObject.spec.nodeName) || oldObject.spec.nodeName == ''))) : [])
 {{- end }}
 
-{{/* Why a pod failed, or what is to be said of one that we placed, also if it has lost its owner since. */}}
+{{/* Why a pod failed, or what is to be said of one that waits for us, whoever made it, or that we placed. */}}
 {{- define "gpu-scheduler.cel.marks" -}}
-(({{ include "gpu-scheduler.cel.ourPod" . }}
+(({{ include "gpu-scheduler.cel.waitsForUs" (dict "of" "oldObject.spec") }}
 || (has(oldObject.metadata.annotations) && 'gpu-scheduler.io/allocation' in oldObject.metadata.annotations))
 && {{ include "gpu-scheduler.cel.sameMeta" (dict "of" "[]") }}
 && {{ include "gpu-scheduler.cel.sameBut" (dict "path" "status" "but" "k == 'conditions'") }}

@@ -7,7 +7,7 @@ status may have changed, for a reason that is not kept here.
 import asyncio
 from collections.abc import Iterable, Sequence, Set
 
-from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.queue.waiting import PendingPods
 
 
@@ -19,6 +19,7 @@ class Changes:
         self._waiting = waiting
         self._touched: set[JobKey] = set()
         self._touched_pods: dict[JobKey, None] = {}  # the same, with pods that wait
+        self._ownerless: dict[PodUID, None] = {}
         self.touched: Set[JobKey] = self._touched
         self.version = 0
         self.some = asyncio.Event()  # wakes who plans, who clears it
@@ -35,6 +36,10 @@ class Changes:
         if self._waiting.has_pods(key):
             self._touched_pods[key] = None
 
+    def ownerless(self, uid: PodUID) -> None:
+        """A pod waits for us and belongs to no workload that is known."""
+        self._ownerless[uid] = None
+
     def members_changed(self, key: JobKey) -> None:
         """A pod of a job changed: what waits of it may depend on that, and its status."""
         self._waiting.members_changed(key)
@@ -48,6 +53,11 @@ class Changes:
         """The jobs whose status may be another one, each once."""
         taken = frozenset(self._touched)
         self._touched.clear()
+        return taken
+
+    def take_ownerless(self) -> Sequence[PodUID]:
+        """Pods that belong to no workload that is known, each once."""
+        taken, self._ownerless = tuple(self._ownerless), {}
         return taken
 
     def take_touched_pods(self) -> Sequence[JobKey]:

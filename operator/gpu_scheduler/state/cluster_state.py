@@ -209,6 +209,8 @@ class ClusterState:
         else:
             self.changes.replan(self.waiting.drop(new.uid))
         self._member_changed(new)
+        if new.names_us and self.workloads.key_of(new) is None:
+            self.changes.ownerless(new.uid)
         self.changes.replan(new.stage is Stage.ENDED and self._makes_room(old))
         return new
 

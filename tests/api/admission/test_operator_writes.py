@@ -72,11 +72,12 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
 def test_it_says_why_a_pod_waits_and_nothing_of_one_that_does_not(
     operator: Caller, admin: Caller, editor: Caller
 ) -> None:
-    """Of a pod that asks by itself and waits; not that it is scheduled, nor of others' pods."""
+    """Of a pod that waits for it, asking or not; not that it is scheduled, nor of others' pods."""
     asks = pod(PROJECT, annotations={"gpu-scheduler.io/gpu": "0.5"})
     del asks["spec"]["containers"][0]["env"]
-    plain = pod(PROJECT)
-    for body in (asks, plain):
+    plain, stray = pod(PROJECT), pod(PROJECT)
+    stray["spec"]["schedulerName"] = "gpu-scheduler"
+    for body in (asks, plain, stray):
         assert (answer := editor.create(pods(PROJECT), body)).ok, answer.message
 
     def says(body: dict[str, Any], condition: str, status: str) -> Answer:
@@ -85,14 +86,15 @@ def test_it_says_why_a_pod_waits_and_nothing_of_one_that_does_not(
         change = {"status": {"conditions": [told]}}
         return operator.send("PATCH", path, change, STRATEGIC_MERGE_PATCH)
 
-    assert (answer := says(asks, "PodScheduled", "False")).ok, answer.message
+    for body in (asks, stray):
+        assert (answer := says(body, "PodScheduled", "False")).ok, answer.message
     refused = [
         says(asks, "PodScheduled", "True"),
         says(asks, "Ready", "False"),
         says(plain, "PodScheduled", "False"),
     ]
     assert [answer.status for answer in refused] == [403] * 3
-    for body in (asks, plain):
+    for body in (asks, plain, stray):
         admin.send("DELETE", pods(PROJECT, body["metadata"]["name"]))
 
 

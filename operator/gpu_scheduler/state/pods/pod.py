@@ -87,6 +87,7 @@ class PodRecord:
     saved: float = 0.0  # when its work last was, epoch seconds, as somebody says; 0 = it was not
     blocked: str = ""  # what keeps it from being placed, if that is not ours
     share: Share | None = None  # what it asks for by itself; None: it is no such pod
+    names_us: str = ""  # by what it waits for us: a field of its spec; empty: it does not
     warnings: tuple[Condition, ...] = ()  # that stand on it: of what its agent warns
     advised: Condition | None = None  # what stands on it of what to change
 
@@ -125,6 +126,14 @@ def _stage(pod: Pod, placed: bool) -> Stage:
     gates = [g.name for g in pod.spec.scheduling_gates]
     ours = gates == [names.GATE] or (not gates and pod.spec.scheduler_name == names.SCHEDULER_NAME)
     return Stage.WAITING if ours and not pod.metadata.deletion_timestamp else Stage.BLOCKED
+
+
+def _names_us(pod: Pod) -> str:
+    spec = pod.spec
+    if any(gate.name == names.GATE for gate in spec.scheduling_gates):
+        return f"the scheduling gate {names.GATE}"
+    ours = spec.scheduler_name == names.SCHEDULER_NAME
+    return f"schedulerName: {names.SCHEDULER_NAME}" if ours else ""
 
 
 def _allocation(text: str) -> Allocation | None:
@@ -215,6 +224,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         saved=epoch_seconds(meta.annotations.get(names.CHECKPOINTED, "")),
         blocked=_blocked(pod, heavy) if stage is Stage.BLOCKED else "",
         share=share,
+        names_us=_names_us(pod) if stage in (Stage.WAITING, Stage.BLOCKED) else "",
         warnings=warnings,
         advised=advised,
     )

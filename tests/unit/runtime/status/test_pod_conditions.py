@@ -1,14 +1,21 @@
 """What is said on a pod that waits: when, in which words, and how often."""
 
-from tests.unit.state.builders import make_assignment
+import msgspec
+import pytest
+from tests.unit.state.builders import make_assignment, make_job, make_pod
 from tests.unit.state.pods.test_shares import WEB, asking, state
 
-from gpu_scheduler.api.names import ASKED
+from gpu_scheduler.api.names import ASKED, GATE, LABEL_COMPONENT, LABEL_JOB, SCHEDULER_NAME
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.kube.objects import Gate, Pod
 from gpu_scheduler.runtime.common.events import InvolvedObject
 from gpu_scheduler.runtime.jobs.doubting import doubt, expire
-from gpu_scheduler.runtime.status.pod_conditions import WAITS_SECONDS, PodConditions
+from gpu_scheduler.runtime.status.pod_conditions import (
+    JOB_UNKNOWN_SECONDS,
+    WAITS_SECONDS,
+    PodConditions,
+)
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.doubts import FailedStart
 
@@ -153,3 +160,79 @@ def test_whose_place_was_refused_is_told_by_whom_and_when_it_is_tried_again() ->
     case.waits_for(Reason.WAITING_FOR_GPU, "nothing is free")
     _, after = case.conditions.status(UID)
     assert why in after["message"] and after["message"].endswith("; nothing is free")
+
+
+NOBODYS = "asks for no share of a GPU: make it anew with the label gpu-scheduler.io/gpu"
+BY_NAME = {"schedulerName": SCHEDULER_NAME}
+BY_GATE = {"schedulingGates": [{"name": GATE}], "schedulerName": "default-scheduler"}
+PLUGIN = {"containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
+
+
+def stray(spec: dict[str, object], *, job_uid: str = "", **meta: object) -> Pod:
+    """A pod that waits for us, made by somebody else, and asks for nothing."""
+    owners = [{"kind": "Job", "name": "theirs", "uid": job_uid, "controller": True}]
+    metadata = {
+        "name": "stray",
+        "namespace": "team-a",
+        "uid": "uid-stray",
+        "resourceVersion": "7",
+        "ownerReferences": owners if job_uid else [],
+        **meta,
+    }
+    body = {"metadata": metadata, "spec": {"containers": [{"name": "main"}], **spec}, "status": {}}
+    return msgspec.json.decode(msgspec.json.encode(body), type=Pod)
+
+
+@pytest.mark.parametrize(
+    ("pod", "after"),
+    [
+        (stray(BY_NAME), WAITS_SECONDS),
+        (stray(BY_GATE), WAITS_SECONDS),
+        (stray(BY_NAME, labels={LABEL_COMPONENT: "agent"}), WAITS_SECONDS),
+        (stray(BY_NAME, labels={LABEL_JOB: "train"}), WAITS_SECONDS),
+        (stray({**BY_NAME, **PLUGIN}), WAITS_SECONDS),
+        (stray({**BY_NAME, "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}), 2.0),
+        (stray(BY_NAME, job_uid="uid-of-a-job"), JOB_UNKNOWN_SECONDS),
+        (stray(BY_NAME, job_uid="uid-of-a-job", labels={LABEL_JOB: "t"}), JOB_UNKNOWN_SECONDS),
+    ],
+)
+def test_whoever_waits_for_us_and_asks_for_nothing_is_told_the_way_out(
+    pod: Pod, after: float
+) -> None:
+    case = Case()
+    case.state.pod_changed(pod)
+    assert case.due() == []
+    case.clock = after - 0.1
+    assert case.due() == []
+    case.clock = after
+    assert case.due() == ["uid-stray"] == [case.conditions.uid("uid-stray")]
+    before, told = case.conditions.status("uid-stray")
+    assert (before, told["reason"]) == ({}, "Invalid")
+    assert NOBODYS in str(told["message"])
+    field = GATE if pod.spec.scheduling_gates[:1] == (Gate(GATE),) else SCHEDULER_NAME
+    assert str(told["message"]).endswith(field)
+    case.conditions.written("uid-stray", before, told)
+    ((kind, level, reason, _),) = case.said.events
+    assert (kind, level, reason) == ("Pod", "Warning", "Invalid")
+
+
+def test_nothing_is_said_of_others_pods_nor_of_those_that_go_or_are_ours() -> None:
+    case = Case()
+    for number, pod in enumerate(
+        (
+            stray({"schedulerName": "default-scheduler"}),
+            stray({"schedulingGates": [{"name": "theirs"}], "schedulerName": "x"}),
+            stray(BY_NAME, deletionTimestamp="2026-01-01T00:00:00Z"),
+            stray({**BY_NAME, "nodeName": "a"}),
+            make_pod(job="late-uid"),
+        )
+    ):
+        meta = msgspec.structs.replace(pod.metadata, uid=f"uid-{number}", name=f"pod-{number}")
+        case.state.pod_changed(msgspec.structs.replace(pod, metadata=meta))
+    assert case.due() == []
+    case.clock = 100.0
+    told = [uid for uid in case.due() if case.conditions.uid(uid) is not None]
+    assert [uid for uid in told if NOBODYS in str(case.conditions.status(uid)[1])] == ["uid-4"]
+    # … as that one's Job is not known; once it is, nothing is:
+    case.state.job_changed(make_job("late", uid="late-uid"))
+    assert NOBODYS not in str(case.conditions.status("uid-4")[1])
