@@ -153,6 +153,8 @@ def _name_problems(names: tuple[str, ...]) -> Iterator[Problem]:
     for name in names:
         if not _NAME.fullmatch(name):
             yield Problem(f"{_SWEEP}, parameter {name!r}", sweep_rules.NAMES)
+        if name in ("true", "false"):
+            yield Problem(f"{_SWEEP}, parameter {name!r}", sweep_rules.NOT_A_BOOLEAN)
         by_variable[env_name(name)].append(name)
     for variable, same in by_variable.items():
         if len(same) > 1:

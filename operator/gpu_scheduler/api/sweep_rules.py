@@ -18,6 +18,10 @@ NAMES = (
     "a parameter's name begins with a letter, ends with a letter or digit and has at most 50 "
     "letters, digits, '_', '-' and '.'"
 )
+NOT_A_BOOLEAN = (
+    "a parameter is called true or false, which is what YAML reads for y, yes and on, and for n, "
+    "no and off: put its name in quotes"
+)
 NEEDS_PARAMETERS = "needs at least one parameter, for example lr: {logUniform: [1.0e-5, 0.1]}"
 LIST_HAS_TRIALS = (
     "algorithm list takes its values from trials, all others from parameters: set the one and "
@@ -74,7 +78,10 @@ PARAMETER = (
         holds=lambda each: all(step >= 1 for step in (each.integers or ())[2:]),
     ),
 )
-PARAMETERS = (Rule(f"self.all(name, name.matches('^{NAME}$'))", NAMES, instead="_name_problems"),)
+PARAMETERS = (
+    Rule(f"self.all(name, name.matches('^{NAME}$'))", NAMES, instead="_name_problems"),
+    Rule("self.all(name, !(name in ['true', 'false']))", NOT_A_BOOLEAN, instead="_name_problems"),
+)
 EARLY_STOPPING = (
     Rule(
         "self.type == 'median' || !(has(self.minTrials) || has(self.warmupSteps))",

@@ -137,6 +137,12 @@ WRONG: dict[str, Wrong] = {
         says.ASHA_ONLY,
     ),
     "a gang": Wrong(sweep(completions=4) | {"gang": True}, "spec.sweep", says.NOT_WITH_ROLES),
+    "a name that YAML took for a boolean": Wrong(
+        with_parameter(LR, "false"),
+        "spec.sweep.parameters",
+        says.NOT_A_BOOLEAN,
+        "spec.sweep, parameter 'false'",
+    ),
     "a name that ends with an underscore": Wrong(
         with_parameter(LR, "lambda_"),
         "spec.sweep.parameters",

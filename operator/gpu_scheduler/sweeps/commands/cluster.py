@@ -24,5 +24,11 @@ def fetch(client: CommandClient, namespace: str, name: str) -> Record:
     kept = (item.get("data") or {} for item in found)
     texts = [data[RESULTS_KEY] for data in kept if RESULTS_KEY in data]
     if not texts:
-        raise NoResultsError(f"{namespace}/{name} has no results yet")
+        counts = ((job.get("status") or {}).get("sweep") or {}).get("counts") or {}
+        told = [f"{count} {state}" for state, count in counts.items() if count]
+        now = f" ({', '.join(told)})" if told else ""
+        raise NoResultsError(
+            f"{namespace}/{name} has no results yet{now}; what its trials write so far: "
+            f"kubectl gpu logs {name} --trial 0 -n {namespace}"
+        )
     return record(sweep, texts)

@@ -123,10 +123,13 @@ def test_a_plain_word_is_what_kubectl_takes_it_for(run, word):
     assert isinstance(shown["parameters"]["lr"], bool) is isinstance(WORDS[word], bool)
 
 
-def test_a_name_that_kubectl_takes_for_a_boolean_is_the_one_that_the_cluster_gets(run):
+def test_a_name_that_kubectl_takes_for_a_boolean_is_refused_until_it_stands_in_quotes(run):
     text = yaml.safe_dump(body(sweep("grid", None, parameters={"NAME": {"values": [1]}})))
-    (shown,) = json.loads(run(text.replace("NAME", "n"), "-o", "json").output)
-    assert shown["parameters"] == {"false": 1}
+    result = run(text.replace("NAME", "n"))
+    assert result.exit_code == 2
+    assert "parameter 'false'" in result.output and "put its name in quotes" in result.output
+    (shown,) = json.loads(run(text.replace("NAME", '"n"'), "-o", "json").output)
+    assert shown["parameters"] == {"n": 1}
 
 
 def test_a_number_past_all_doubles_is_a_problem_and_no_traceback(run):
