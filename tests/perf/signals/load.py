@@ -8,6 +8,7 @@ own; times are monotonic seconds.
 import asyncio
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, NoReturn
@@ -76,6 +77,11 @@ class PodEyes:
     def works(self) -> dict[Work, float]:
         """What runs, and since when it is bound."""
         return {work: self.bound[work] for work, _ in self.running.values()}
+
+    def still(self, works: Mapping[Work, float]) -> dict[Work, float]:
+        """Of these, those that have gone on: what ended meanwhile need not be shown."""
+        running = {work for work, _ in self.running.values()}
+        return {work: at for work, at in works.items() if work in running}
 
 
 class Turnover:

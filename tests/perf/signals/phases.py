@@ -24,6 +24,7 @@ from tests.perf.signals.stand import AgentsProgram, OperatorStand
 from cluster import Running
 
 _PROMETHEUS_SECONDS = 30.0
+_SEEN_SECONDS = 1.0  # after which all has been heard of that ended while a scrape was answered
 _LOOK_SECONDS = 0.5
 _NEW_TEXT_SECONDS = 1.05
 _RING_SECONDS = 0.06  # a ring that a scrape held up comes at most so long after it
@@ -184,7 +185,8 @@ async def _scrapes(bench: Bench) -> tuple[list[Scrape], list[scrapes.Age], int]:
             say(f"  {error}")
             failed += 1
             continue
-        age = scrapes.age_of(found, works, bench.began)
+        await asyncio.sleep(_SEEN_SECONDS)
+        age = scrapes.age_of(found, bench.pods.still(works), bench.began)
         ages += [age] if age is not None else []
         made.append(Scrape(found.began, found.ended, found.text))
         if len(made) > 1:  # texts of megabytes: the last one is enough
