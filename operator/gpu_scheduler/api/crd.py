@@ -5,6 +5,7 @@ what the models give. They are committed under crds/ so that people and the char
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -83,7 +84,7 @@ class CustomResource:
         columns: list[dict[str, Any]] = []
         for name, path in self.columns:
             schema = self._schema()
-            for part in path.removeprefix(".").replace("[0]", "").split("."):
+            for part in _ENTRY.sub("", path).removeprefix(".").split("."):
                 schema = schema.get("items", schema)["properties"][part]
             columns.append({"name": name, "type": schema["type"], "jsonPath": path})
         age = {"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
@@ -105,6 +106,7 @@ class CustomResource:
         return schema | {"properties": properties}
 
 
+_ENTRY = re.compile(r"\[[^]]*\]")  # of a list: [0], [?(@.type=="Accepted")]
 KINDS = (
     CustomResource(
         "GPUJob",
@@ -137,6 +139,7 @@ KINDS = (
             ("ALLOCATED", ".status.allocatedGPU"),
             ("BORROWED", ".status.borrowedGPU"),
             ("PENDING", ".status.pendingGPU"),
+            ("ACCEPTED", '.status.conditions[?(@.type=="Accepted")].status'),
         ),
     ),
     CustomResource(
