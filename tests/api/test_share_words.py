@@ -207,3 +207,5 @@ def test_a_pod_that_names_us_and_asks_for_nothing_is_told_the_way_out(
     (pod,) = tenant.pods()
     (told,) = (c for c in pod["status"]["conditions"] if c["type"] == "PodScheduled")
     assert (told["status"], told["reason"]) == ("False", "Invalid")
+    path = f"/api/v1/namespaces/{tenant.name}/pods/stray"
+    assert tenant.admin.send("DELETE", path).ok  # nobody else would
