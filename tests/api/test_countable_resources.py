@@ -20,7 +20,6 @@ def two(tenant: Tenant) -> Iterator[None]:
     }
     with with_nodes(tenant.admin, made):
         yield
-        tenant.empty()  # before the node: without it pods stay for a minute
 
 
 def asking(amount: int) -> Json:
