@@ -55,8 +55,9 @@ def make(running: Running) -> None:
     files = [*(f"{name}.yaml" for name in OTHERS), *sorted(policies)]
     only = [part for file in files for part in ("--show-only", f"templates/{file}")]
     values = [part for value in VALUES for part in ("--set", value)]
-    made = running.helm("template", RELEASE, str(CHART), "-n", RELEASE, *only, *values).stdout
-    running.kubectl("apply", "-f", "-", input=made)
+    served = ("--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
+    made = running.helm("template", RELEASE, str(CHART), "-n", RELEASE, *served, *only, *values)
+    running.kubectl("apply", "-f", "-", input=made.stdout)
     token = running.kubectl("create", "token", RELEASE, "-n", RELEASE, "--duration=24h")
     path = kubeconfig(running)
     path.touch(mode=0o600)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.api.conftest import administrator
+from tests.api.pod_watch import Pods, PodWatch
 from tests.api.replica import CALM_LEASE, operating
 from tests.api.tenant import Tenant, runs, template, until
 
@@ -46,11 +47,25 @@ def test_a_cordoned_node_takes_nothing_until_it_is_back(tenant: Tenant) -> None:
 
 
 def test_a_pod_that_the_kubelet_rejects_is_placed_elsewhere_and_nothing_is_charged(
-    tenant: Tenant,
+    tenant: Tenant, running: Running
 ) -> None:
     rejecting = template(runs(1, reject_on="r7525-0,r7525-1"))
-    tenant.submit("unlucky", gpu=0.5, parallelism=4, completions=4, retries=0, template=rejecting)
-    tenant.wait_phase("unlucky", "Succeeded")
+    unexplained: set[str] = set()
+
+    def look(pods: Pods) -> None:
+        unexplained.update(
+            uid
+            for uid, pod in pods.items()
+            if pod["status"]["phase"] == "Failed"
+            and all(c["type"] != "DisruptionTarget" for c in pod["status"].get("conditions", ()))
+        )
+
+    with PodWatch(running, tenant.name, look):
+        tenant.submit(
+            "unlucky", gpu=0.5, parallelism=4, completions=4, retries=0, template=rejecting
+        )
+        tenant.wait_phase("unlucky", "Succeeded")
+    assert unexplained == set(), "the Job controller may have looked at one of them"
     status = tenant.batch_job("unlucky")["status"]
     assert status["succeeded"] == 4
     assert not status.get("failedIndexes")

@@ -36,6 +36,7 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 def render() -> Render:
     def rendered(*values: str) -> list[Object]:
         settings = [part for value in values for part in ("--set", value)]
+        settings += ["--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"]
         answer = helm("template", "gpu-scheduler", str(CHART), "-n", NAMESPACE, *settings)
         assert answer.returncode == 0, answer.stderr
         return [document for document in yaml.safe_load_all(answer.stdout) if document]

@@ -110,7 +110,8 @@ def _policy(document: Mapping[str, Any]) -> Policy:
         keys = rule.keys() & {"expression", "messageExpression"}
         rest |= {f"{key} {number}": parse(rule[key]) for key in sorted(keys)}
     for number, mutation in enumerate(spec.get("mutations", ())):
-        rest[f"mutation {number}"] = parse(mutation["jsonPatch"]["expression"])
+        (way,) = mutation.keys() - {"patchType"}
+        rest[f"mutation {number}"] = parse(mutation[way]["expression"])
     return Policy(
         document["metadata"]["name"].removeprefix("gpu-scheduler-"),
         spec,

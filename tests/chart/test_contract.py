@@ -91,6 +91,17 @@ def test_the_policy_names_objects_as_the_agent_does(objects: list[Object]) -> No
     assert f"'{names.AGENT_LEASE_PREFIX}'" in policy["spec"]["matchConditions"][0]["expression"]
 
 
+def test_the_policy_of_endings_says_what_the_operator_reads(objects: list[Object]) -> None:
+    policies = of_kind(objects, "MutatingAdmissionPolicy")
+    (policy,) = (p for p in policies if p["metadata"]["name"].endswith("-endings"))
+    (mutation,) = policy["spec"]["mutations"]
+    said = mutation["applyConfiguration"]["expression"]
+    for word in (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT, names.SAID_BY_POLICY):
+        assert f"'{word}'" in said
+    conditions = str(policy["spec"]["matchConditions"])
+    assert all(w in conditions for w in (names.ALLOCATION, names.CONDITION_TIME_LIMIT))
+
+
 def test_the_operator_takes_the_settings_of_holders(render: Render) -> None:
     objects = render("holders.enabled=true", "holders.scope=nodes", "holders.image=example/pause:1")
     settings = load({e["name"]: e.get("value", "from-the-pod") for e in operator_env(objects)})

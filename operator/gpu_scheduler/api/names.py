@@ -117,6 +117,7 @@ CAP_PRELOAD_PATH = "/etc/ld.so.preload"
 # Conditions on pods, set through pods/status.
 CONDITION_DISRUPTION = "DisruptionTarget"  # Kubernetes' own: the failure is not the program's
 CONDITION_TIME_LIMIT = f"{GROUP}/TimeLimitExceeded"
+SAID_BY_POLICY = "SaidByPolicy"  # reason of the two before, until the operator says more
 CONDITION_PRUNED = f"{GROUP}/Pruned"  # of a trial that was told to stop early
 CONDITION_ADVICE = f"{GROUP}/Advice"  # what to change about who asks by itself
 

@@ -3,7 +3,8 @@
 An eviction (unlike a deletion) and a pod marked DisruptionTarget consume no retry; a pod marked
 with our time-limit condition, or as pruned, ends its index without another try. All rest on the
 rules of the Job's podFailurePolicy (``render``), which the Job controller applies about a second
-after a pod failed: mark at once. A pod that has to move is marked on its Job before it is evicted.
+after a pod failed: mark at once, in case no policy has (ADR 0073). A pod that has to move is marked
+on its Job before it is evicted.
 """
 
 from collections.abc import Iterable

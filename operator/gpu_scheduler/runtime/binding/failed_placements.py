@@ -132,12 +132,13 @@ class FailedPlacements:
         """Mark a pod that failed before it ran, or ran for too long."""
         if pod.phase != "Failed" or pod.allocation is None or not pod.job_uid:
             return
-        if self._evictor.handles(pod.uid) or (pod.disrupted and pod.ran):
+        explained = pod.disrupted and not pod.unexplained
+        if self._evictor.handles(pod.uid) or (explained and pod.ran):
             return
         key, now = self._state.workloads.key_of(pod), datetime.fromtimestamp(self._now(), UTC)
         if key is None:
             return  # after a start, the list of Jobs may be still to come
-        if pod.disrupted:
+        if explained:
             return self._learn(key, pod)
         if pod.reason == _DEADLINE:
             message = f"the pod ran longer than {time_limit(requests=pod.share is not None)}"

@@ -283,7 +283,7 @@ class Evictor:
         if answer is None:
             return
         finalizers = orjson.loads(answer)["metadata"].get("finalizers") or ()
-        late = _TRACKING not in finalizers
+        late = _TRACKING not in finalizers and not pod.disrupted
         self.counts["charged_by_race" if late else what] += 1
         if late:
             log.warning("a retry was charged: the Job controller was faster (%s)", write.path)

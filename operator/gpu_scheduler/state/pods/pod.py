@@ -77,6 +77,7 @@ class PodRecord:
     ran: bool  # at least one container status exists
     unscheduled: Condition | None  # PodScheduled, where somebody says that it is not
     plugin: tuple[str, ...]  # resources that it asks of the device plugin by itself
+    unexplained: bool = False  # an admission policy alone says why it failed (ADR 0073)
     holds: str = ""  # device that it holds for us against the device plugin's other customers
     pruned: str = ""  # when this trial was told to stop early; empty = it was not
     deletion: str = ""  # metadata.deletionTimestamp: by when its grace period is over
@@ -171,15 +172,15 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
     released = not pod.spec.scheduling_gates and pod.spec.scheduler_name != names.SCHEDULER_NAME
     node = pod.spec.node_name or (allocation.node if allocation and released else "")
     scheduled: Condition | None = None
-    disrupted, pruned, disruption = False, "", ""
+    disrupted, unexplained, pruned, disruption = False, False, "", ""
     warnings: tuple[Condition, ...] = ()
     advised: Condition | None = None
     for condition in status.conditions:
         if condition.type == "PodScheduled":
             scheduled = condition
         elif condition.type in _DISRUPTED and condition.status == "True":
-            disrupted = True
-            if condition.type == names.CONDITION_DISRUPTION:
+            disrupted, unexplained = True, condition.reason == names.SAID_BY_POLICY
+            if condition.type == names.CONDITION_DISRUPTION and not unexplained:
                 disruption = intern(_disruption(condition))
         elif condition.type == names.CONDITION_PRUNED and condition.status == "True":
             pruned = condition.last_transition_time or ""
@@ -211,6 +212,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         message=clip(status.message, _MOST_CHARS),
         started=_started(pod, scheduled),
         disrupted=disrupted,
+        unexplained=unexplained,
         ran=bool(status.container_statuses),
         unscheduled=_short(scheduled) if scheduled and scheduled.status == "False" else None,
         plugin=plugin[:_MOST_RESOURCES] if not holds else (),

@@ -27,7 +27,7 @@ from tests.unit.state.pods.test_shares import asking
 from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
-from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
+from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT, SAID_BY_POLICY
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
@@ -112,6 +112,32 @@ async def test_a_rejected_pod_is_marked_once_and_its_node_avoided() -> None:
     ((name, reason, message),) = case.events.said
     assert (name, reason) == ("job", "PodRejected")
     assert "OutOfcpu" in message and "kubelet of a" in message
+
+
+SAID = {"status": "True", "reason": SAID_BY_POLICY, "message": "Pod was rejected"}
+
+
+@virtual
+async def test_what_the_policy_said_of_a_rejected_pod_is_told_in_full_and_never_charged() -> None:
+    case = Case()
+    case.answer = COUNTED  # the Job controller was faster, and passed it over
+    said = ({"type": CONDITION_DISRUPTION, **SAID},)
+    await case.see(rejected(2, conditions=said), rejected(3, conditions=said))
+    assert case.marks == [CONDITION_DISRUPTION]
+    assert case.client.sent[0].body["status"]["conditions"][0]["reason"] == "OutOfcpu"
+    assert case.evictor.counts == {"rejected": 1}
+    assert case.avoided() == {"a"}
+    assert [reason for _, reason, _ in case.events.said] == ["PodRejected"]
+
+
+@virtual
+async def test_what_the_policy_said_of_a_pod_past_its_time_limit_is_told_in_full() -> None:
+    case = Case()
+    said = ({"type": CONDITION_TIME_LIMIT, **SAID},)
+    late = {"phase": "Failed", "reason": "DeadlineExceeded", "ran": True, "conditions": said}
+    await case.see(make_pod(node="a", grants=half(), **late))
+    assert case.marks == [CONDITION_TIME_LIMIT]
+    assert case.evictor.counts == {"time_limit": 1}
 
 
 @virtual
