@@ -74,10 +74,12 @@ def _of_ours(opened: object) -> Path | None:
 
 
 def _by_whom() -> Path | None:
-    """The innermost file of ours on the stack, unless it is one of these here."""
+    """The innermost file of ours on the stack, unless it is one of these here, or shows a trace."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
+        if frame.f_globals.get("__name__") == "linecache":
+            return None  # the lines of a traceback decide nothing
         if name.startswith(_CODE):
             return None if name.startswith(_SUITE) else Path(name).relative_to(ROOT)
         frame = frame.f_back  # type: ignore[assignment]

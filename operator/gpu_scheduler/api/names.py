@@ -114,6 +114,8 @@ CAP_LIBRARY_PATH = f"{CAP_FOLDER}/lib"
 CAP_STATE_PATH = f"{CAP_FOLDER}/state"
 CAP_PRELOAD_PATH = "/etc/ld.so.preload"
 
+JOB_TRACKING = "batch.kubernetes.io/job-tracking"  # finalizer of a Job's pod that is not counted
+
 # Conditions on pods, set through pods/status.
 CONDITION_DISRUPTION = "DisruptionTarget"  # Kubernetes' own: the failure is not the program's
 CONDITION_TIME_LIMIT = f"{GROUP}/TimeLimitExceeded"

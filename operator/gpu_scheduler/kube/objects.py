@@ -45,6 +45,7 @@ class Meta(_Struct, frozen=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
 
 
 class _Object(_Struct, frozen=True):

@@ -11,6 +11,8 @@ from random import Random
 from tests.unit.generated.server import ENDED, Server, path_of
 from tests.unit.generated.values import Obj
 
+from gpu_scheduler.api.names import JOB_TRACKING
+
 INDEX = "batch.kubernetes.io/job-completion-index"
 JOBS, PODS = "/apis/batch/v1/jobs", "/api/v1/pods"
 _MOST_PODS = 8  # of one Job at once
@@ -42,6 +44,7 @@ class JobController:
                 self._take_in(collection, 10_000)
             while self._doomed:
                 self._delete()
+            self._let_orphans_go()
             for uid in tuple(self._known[JOBS]):
                 self._work_on(uid)
 
@@ -75,6 +78,7 @@ class JobController:
                 self._awaits(_owner(pod)).discard(f"DELETED/{meta['uid']}")
 
     def _sync(self) -> None:
+        self._let_orphans_go()
         if self._known[JOBS]:
             self._work_on(self._random.choice(list(self._known[JOBS])))
 
@@ -104,13 +108,28 @@ class JobController:
             made = [self._create(job, index) for index in missing[: max(0, room)]]
             self._awaits(uid).update(f"ADDED/{_uid(pod)}" for pod in made if pod is not None)
             count += len(made) - len(excess)
-        self._report(meta, done, count, sum(1 for p in active if _ready(p)), completions)
+        if self._report(meta, done, count, sum(1 for p in active if _ready(p)), completions):
+            for pod in pods:
+                if pod not in active:
+                    self._let_go(pod)
 
-    def _report(self, meta: Obj, done: set[int], active: int, ready: int, completions: int) -> None:
-        """Write its status, as a patch of what the Job is by now."""
+    def _let_orphans_go(self) -> None:
+        for pod in tuple(self._known[PODS].values()):
+            if _owner(pod) not in self._known[JOBS] and "deletionTimestamp" in pod["metadata"]:
+                self._let_go(pod)
+
+    def _let_go(self, pod: Obj) -> None:
+        """Of a pod that has ended, and is counted."""
+        meta = pod["metadata"]
+        found = self._server.objects.get((PODS, meta["namespace"], meta["name"]))
+        if found is not None and found["metadata"].get("finalizers") and _uid(found) == _uid(pod):
+            self._server.let_go(path_of((PODS, meta["namespace"], meta["name"])))
+
+    def _report(self, meta: Obj, done: set[int], active: int, ready: int, completions: int) -> bool:
+        """Write its status, as a patch of what the Job is by now; whether that is there."""
         found = self._server.objects.get((JOBS, meta["namespace"], meta["name"]))
         if found is None or found["metadata"]["uid"] != meta["uid"]:
-            return
+            return False
         status = {
             **(found.get("status") or {}),
             "active": active,
@@ -125,6 +144,7 @@ class JobController:
         if status != (found.get("status") or {}):
             path = path_of((JOBS, meta["namespace"], meta["name"]))
             self._server.put(path, {**found, "status": status})
+        return True
 
     def _create(self, job: Obj, index: int) -> Obj | None:
         meta, template = job["metadata"], job["spec"]["template"]
@@ -137,6 +157,7 @@ class JobController:
                 **about,
                 "annotations": {**(about.get("annotations") or {}), INDEX: str(index)},
                 "name": f"{meta['name']}-{index}-{number}",
+                "finalizers": [JOB_TRACKING],
                 "ownerReferences": [
                     {"kind": "Job", "name": meta["name"], "uid": meta["uid"], "controller": True}
                 ],

@@ -18,7 +18,7 @@ import orjson
 from tests.unit.generated.values import Obj
 
 from gpu_scheduler.api.allocation import parse
-from gpu_scheduler.api.names import ALLOCATION, TERM
+from gpu_scheduler.api.names import ALLOCATION, JOB_TRACKING, TERM
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -128,8 +128,13 @@ class Server(Client):
         return self.objects[place_of(path).key]
 
     def remove(self, path: str) -> None:
-        """Delete an object, and all that it owns."""
+        """Delete an object, and all that it owns; a pod of a Job ends, and stays until let go."""
         place = place_of(path)
+        kept = self.objects.get(place.key)
+        if kept is not None and kept["metadata"].get("finalizers") == [JOB_TRACKING]:
+            meta = {**kept["metadata"], "deletionTimestamp": self.now()}
+            status = {**kept["status"], "phase": "Failed"}
+            return self.put(path, {**kept, "metadata": meta, "status": status})
         gone = self.objects.pop(place.key, None)
         if gone is None:
             return
@@ -146,6 +151,14 @@ class Server(Client):
             )
             if gone["metadata"]["uid"] in uids:
                 self.remove(path_of(key))
+
+    def let_go(self, path: str) -> None:
+        """The Job controller has counted the end of a pod."""
+        obj = self.objects[place_of(path).key]
+        meta = {key: value for key, value in obj["metadata"].items() if key != "finalizers"}
+        self.put(path, {**obj, "metadata": meta})
+        if "deletionTimestamp" in meta:
+            self.remove(path)
 
     def again(self, path: str, obj: Obj) -> None:
         """News of an object that is there: the same once more, and what was before that."""

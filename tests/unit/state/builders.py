@@ -1,5 +1,6 @@
 """Builders of what the watch shows, as JSON decoded the way the reflector does it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -51,6 +52,7 @@ def make_pod(
     conditions: tuple[dict[str, str], ...] = (),
     annotations_: dict[str, str] | None = None,
     limit_seconds: int | None = None,
+    finalizers: Sequence[str] = (),
     **status: Any,
 ) -> Pod:
     """A pod of Job ``job`` (None: of nobody); ``path``: bind, gate, or other (default scheduler).
@@ -72,6 +74,8 @@ def make_pod(
     meta["annotations"] |= annotations_ or {}
     if deleting:
         meta["deletionTimestamp"] = CREATED
+    if finalizers:
+        meta["finalizers"] = [*finalizers]
     held = (GATE,) if gates is None and path == "gate" else gates or ()
     spec = {
         "schedulerName": SCHEDULER_NAME if path == "bind" else "default-scheduler",

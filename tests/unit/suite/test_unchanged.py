@@ -1,5 +1,6 @@
 """Long tests are run again after a change of anything that they read, and else not."""
 
+import linecache
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.suite import reads
 from tests.suite.imports import ROOT, Imports
 from tests.suite.reads import Read
 from tests.suite.unchanged import Unchanged
@@ -120,6 +122,15 @@ UNNAMED = """
 def test_unnamed():
     assert (DATA / "secret.txt").read_text() == "1"
 """
+
+
+def test_the_lines_of_a_traceback_are_not_what_is_read() -> None:
+    reads.watch()
+    shown = ROOT / "tests" / "unit" / "suite" / "test_summary.py"
+    linecache.checkcache(str(shown))
+    assert linecache.updatecache(str(shown))
+    here = Path(__file__).relative_to(ROOT)
+    assert Read(here, shown.relative_to(ROOT)) not in reads.seen()
 
 
 def test_a_run_skips_what_is_unchanged_and_catches_what_reads_more(tree: Path) -> None:

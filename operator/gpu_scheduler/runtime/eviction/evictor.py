@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 import orjson
 
+from gpu_scheduler.api.names import JOB_TRACKING
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, remove
 from gpu_scheduler.jobs.write import Write, send
@@ -34,7 +35,6 @@ from gpu_scheduler.state.pods.pod import PodRecord
 log = logging.getLogger(__name__)
 
 # The Job controller removes this finalizer once it has counted a pod's end.
-_TRACKING = "batch.kubernetes.io/job-tracking"
 _TRIES = 8
 _FIRST_PAUSE_SECONDS, PAUSE_SECONDS = 0.5, 10.0  # between tries: at first, and at most
 _REST_SECONDS = (
@@ -283,7 +283,7 @@ class Evictor:
         if answer is None:
             return
         finalizers = orjson.loads(answer)["metadata"].get("finalizers") or ()
-        late = _TRACKING not in finalizers and not pod.disrupted
+        late = JOB_TRACKING not in finalizers and not pod.disrupted
         self.counts["charged_by_race" if late else what] += 1
         if late:
             log.warning("a retry was charged: the Job controller was faster (%s)", write.path)

@@ -23,11 +23,14 @@ class PodCount:
         live: All of them.
         unplaced: Those that wait for a place of ours.
         running: Those that run.
+        uncounted: Beside them, those that have ended or are being deleted, and whose end the Job's
+            controller has not counted.
     """
 
     live: int = 0
     unplaced: int = 0
     running: int = 0
+    uncounted: int = 0
 
     @property
     def placed(self) -> int:
@@ -37,14 +40,15 @@ class PodCount:
 
 def counted(pods: Iterable[PodRecord], assumed: Container[PodUID]) -> PodCount:
     """Count the pods of a Job; ``assumed``: those whose place is being written."""
-    live = unplaced = running = 0
+    live = unplaced = running = uncounted = 0
     for pod in pods:
         if pod.stage is Stage.ENDED or pod.deleting:
+            uncounted += pod.tracked
             continue
         live += 1
         unplaced += pod.stage is Stage.WAITING and pod.uid not in assumed
         running += pod.stage is Stage.RUNNING
-    return PodCount(live, unplaced, running)
+    return PodCount(live, unplaced, running, uncounted)
 
 
 def parallelism_of(job: JobRecord) -> int:
@@ -74,9 +78,12 @@ def shrinks(job: JobRecord, count: PodCount, asked: int = 0) -> bool:
 def knows_what_runs(job: JobRecord, count: PodCount) -> bool:
     """Whether the controller knows that all pods with a place run, so that it spares them.
 
-    Pods that it knows to be ready are the last that it deletes.
+    Pods that it knows to be ready are the last that it deletes. Those that were ready when it wrote
+    its status are those with a place, where it counts as many pods as there are, or where none has
+    ended since: it writes that before it lets go of a pod that has ended.
     """
     if not count.placed:
         return True
-    agrees = job.active == count.live and job.ready >= count.placed
-    return agrees and count.running == count.placed
+    if job.ready < count.placed or count.running < count.placed:
+        return False
+    return job.active == count.live or (job.active < count.live and not count.uncounted)

@@ -77,6 +77,7 @@ class PodRecord:
     ran: bool  # at least one container status exists
     unscheduled: Condition | None  # PodScheduled, where somebody says that it is not
     plugin: tuple[str, ...]  # resources that it asks of the device plugin by itself
+    tracked: bool = False  # its Job's controller has not counted its end
     unexplained: bool = False  # an admission policy alone says why it failed (ADR 0073)
     holds: str = ""  # device that it holds for us against the device plugin's other customers
     pruned: str = ""  # when this trial was told to stop early; empty = it was not
@@ -213,6 +214,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         started=_started(pod, scheduled),
         disrupted=disrupted,
         unexplained=unexplained,
+        tracked=names.JOB_TRACKING in meta.finalizers,
         ran=bool(status.container_statuses),
         unscheduled=_short(scheduled) if scheduled and scheduled.status == "False" else None,
         plugin=plugin[:_MOST_RESOURCES] if not holds else (),

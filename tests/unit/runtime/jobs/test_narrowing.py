@@ -5,7 +5,9 @@ from typing import Any
 from tests.unit.state.builders import half, make_job, make_pod
 from tests.unit.state.queue.test_prospective import KEY, accepted, pods
 
+from gpu_scheduler.api.names import JOB_TRACKING
 from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.jobs.narrowing import WAIT_SECONDS, Narrowing
 from gpu_scheduler.runtime.jobs.parallelism import parallelism_of
 
@@ -47,6 +49,11 @@ class Case:
     def parallelism(self) -> int:
         """How wide the Job is to be."""
         return parallelism_of(self.state, self.state.jobs.believed["job-uid"])
+
+
+def ended(name: str, *, tracked: bool) -> Pod:
+    finalizers = [JOB_TRACKING] if tracked else []
+    return make_pod(name, index=3, node="a", phase="Succeeded", finalizers=finalizers)
 
 
 def test_pods_that_wait_for_long_are_not_needed() -> None:
@@ -100,14 +107,34 @@ def test_a_pod_that_waits_for_its_controller_is_never_placed_however_long_that_t
 
 
 def test_it_is_not_narrowed_before_its_controller_knows_what_runs() -> None:
-    for active, ready in ((3, 0), (2, 1), (4, 1)):
+    for active, ready in ((3, 0), (2, 0), (2, 1), (4, 1)):
         case = Case()
+        if active < 3:  # it counted as ready whoever has ended since
+            case.state.pod_changed(ended("job-3", tracked=True))
         case.told(parallelism=3, active=active, ready=ready)
         assert case.after(WAIT_SECONDS) == {"job-uid": 1}
         assert case.parallelism == 3 and not case.looked, (active, ready)
         case.told(parallelism=3, active=3, ready=1)
         case.after(0.5)
         assert case.parallelism == 1 and case.looked
+
+
+def test_a_job_is_narrowed_while_its_controller_makes_pods_without_end() -> None:
+    """It writes what it counts once it has made 500 of them, 25 s later at its usual pace."""
+    case = Case()
+    case.state.pod_changed(ended("job-3", tracked=False))
+    case.told(parallelism=90_000, active=1, ready=1)
+    assert case.after(WAIT_SECONDS) == {"job-uid": 1}
+    assert case.parallelism == 1 and case.looked
+
+
+def test_a_pod_that_is_being_deleted_may_be_the_one_that_was_ready() -> None:
+    case = Case()
+    goes = {"node": "a", "grants": half(), "phase": "Running", "deleting": True, "index": 3}
+    case.state.pod_changed(make_pod("job-3", finalizers=[JOB_TRACKING], **goes))
+    case.told(parallelism=3, active=2, ready=1)
+    case.after(WAIT_SECONDS)
+    assert case.parallelism == 3 and not case.looked
 
 
 def test_a_pod_that_has_just_got_its_place_keeps_its_job_wide() -> None:
