@@ -135,7 +135,7 @@ def _larger(
 ) -> NodeResources:
     """The most of each; ``never``: it will not get what it asks for.
 
-    Source: determineContainerReqs, k8s.io/component-helpers, resource package.
+    Source: determineEffectiveRequests, k8s.io/component-helpers, resource package.
     """
     others = [each for each in there if each != asked]
     need = NOTHING if others and never else _need(asked)
