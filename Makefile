@@ -95,6 +95,10 @@ SLIPS_SEED ?= 1
 slips: setup ## One thing wrong anywhere in a GPUJob, on a real API server: SLIPS=3000 SLIPS_SEED=1
 	@SLIPS=$(SLIPS) SLIPS_SEED=$(SLIPS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/api/test_slips.py
 
+.PHONY: test-versions
+test-versions: setup ## The core of the api tier on the oldest and the newest Kubernetes that can be had
+	@hack/versions.sh
+
 .PHONY: policies
 policies: setup ## Every list that an admission policy walks, as long as the API server takes it
 	@$(PYTHON) -m pytest -q -n0 tests/api/admission/largest_requests.py

@@ -8,6 +8,7 @@ table; `key` is what makes a changed version replace its module's programs and n
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +16,18 @@ from pathlib import Path
 
 TOOLS_FOLDER = Path(__file__).parent / "tools"
 
-KUBERNETES_VERSION = "1.36.3"
+# By version, the folder of its module. The first is what a cluster has unless it is told otherwise,
+# the others are the oldest and the newest on which the chart is tried: `make test-versions`.
+KUBERNETES = {
+    "1.36.3": "kubernetes",
+    "1.30.14": "kubernetes-1.30",
+    "1.37.2": "kubernetes-1.37",
+}
+VARIABLE = "GPU_SCHEDULER_KUBERNETES"
+KUBERNETES_VERSION = os.environ.get(VARIABLE) or next(iter(KUBERNETES))
+if KUBERNETES_VERSION not in KUBERNETES:
+    raise SystemExit(f"{VARIABLE}={KUBERNETES_VERSION}: it may be one of {', '.join(KUBERNETES)}")
+KUBERNETES_MINOR = int(KUBERNETES_VERSION.split(".")[1])
 _KUBERNETES_FLAGS = " ".join(
     f"-X k8s.io/component-base/version.{name}={value}"
     for name, value in (
@@ -48,7 +60,8 @@ class Program:
 
 
 def _kubernetes(name: str, group: str = "core") -> Program:
-    return Program(name, "kubernetes", f"k8s.io/kubernetes/cmd/{name}", group, _KUBERNETES_FLAGS)
+    module, package = KUBERNETES[KUBERNETES_VERSION], f"k8s.io/kubernetes/cmd/{name}"
+    return Program(name, module, package, group, _KUBERNETES_FLAGS)
 
 
 PROGRAMS: tuple[Program, ...] = (

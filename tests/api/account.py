@@ -12,6 +12,7 @@ from tests.api.caller import Caller
 
 from cluster import Running
 from cluster.credentials import render_kubeconfig
+from cluster.programs import KUBERNETES_MINOR
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 RELEASE = "gpu-scheduler"  # also its namespace, and the account's name
@@ -26,6 +27,8 @@ OF_PEOPLE = {
     "admission-sweeps.yaml",
 }
 OTHERS = ("serviceaccount", "rbac-operator", "rbac-holders", "priorityclass")
+# Where these are away the chart has no policy of endings, and no pod asks for a share by itself.
+HAS_MUTATING_POLICIES = KUBERNETES_MINOR >= 36
 VALUES = (
     "admission.trustedUsers={admin}",  # tests write allocations to play somebody else
     "admission.devices.enabled=false",
@@ -52,10 +55,13 @@ def operator(running: Running) -> Caller:
 def make(running: Running) -> None:
     """Make the account, and wait until its bounds are in force."""
     policies = {path.name for path in (CHART / "templates").glob("admission-*.yaml")} - OF_PEOPLE
+    if not HAS_MUTATING_POLICIES:
+        policies -= {"admission-endings.yaml"}
     files = [*(f"{name}.yaml" for name in OTHERS), *sorted(policies)]
     only = [part for file in files for part in ("--show-only", f"templates/{file}")]
     values = [part for value in VALUES for part in ("--set", value)]
-    served = ("--api-versions", "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy")
+    mutating = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+    served = ("--api-versions", mutating) if HAS_MUTATING_POLICIES else ()
     made = running.helm("template", RELEASE, str(CHART), "-n", RELEASE, *served, *only, *values)
     running.kubectl("apply", "-f", "-", input=made.stdout)
     token = running.kubectl("create", "token", RELEASE, "-n", RELEASE, "--duration=24h")

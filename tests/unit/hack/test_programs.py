@@ -1,9 +1,21 @@
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from cluster.programs import GROUPS, PROGRAMS, TOOLS_FOLDER, Program, in_groups, key
+from cluster.programs import (
+    GROUPS,
+    KUBERNETES,
+    PROGRAMS,
+    TOOLS_FOLDER,
+    VARIABLE,
+    Program,
+    in_groups,
+    key,
+)
 
 ETCD = Program("etcd", "etcd", ".", "core")
 
@@ -50,6 +62,21 @@ def test_every_program_has_a_module_and_a_known_group() -> None:
     assert all((TOOLS_FOLDER / program.module / "go.mod").is_file() for program in PROGRAMS)
     assert {program.group for program in PROGRAMS} == set(GROUPS)
     assert len({program.name for program in PROGRAMS}) == len(PROGRAMS)
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_each_version_of_kubernetes_is_that_of_its_module(version: str) -> None:
+    text = (TOOLS_FOLDER / KUBERNETES[version] / "go.mod").read_text()
+    assert f"\nrequire k8s.io/kubernetes v{version}\n" in text
+    assert f"\tk8s.io/api => k8s.io/api v0{version.removeprefix('1')}\n" in text
+
+
+def test_a_version_that_nobody_builds_is_refused_with_those_that_are() -> None:
+    command = [sys.executable, "-m", "cluster.programs"]
+    there = {**os.environ, VARIABLE: "1.2.3"}
+    answer = subprocess.run(command, env=there, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1
+    assert answer.stderr == f"{VARIABLE}=1.2.3: it may be one of {', '.join(KUBERNETES)}\n"
 
 
 def test_only_what_is_asked_for_is_built() -> None:
