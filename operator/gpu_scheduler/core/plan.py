@@ -158,11 +158,7 @@ def _attempt(
     note(clock())
 
     # 9. Say why each other job waits.
-    reservations = active.reservations()
-    missing = active.missing()
-    explainer = Explainer(
-        placer, flavors, feasibility, running_pods, reservations, missing, given.cluster
-    )
+    explainer = Explainer(placer, flavors, feasibility, running_pods, active, given.cluster)
     decided = (*started, *(block.group for block in active.by_pod.values()))
     waits = WaitMessages(session.queues, explainer, deadlines, decided).waits(queues, orphans)
     session.note(pod.pod_shape for group in started for pod, _ in group.members)
@@ -171,7 +167,7 @@ def _attempt(
         tuple([place for group in started for place in group.assignments]),
         waits,
         (*preemption.evicts, *moves.evicts),
-        reservations,
+        active.reservations(),
         shares.of_all,
         again_at,
         shares.by_model,

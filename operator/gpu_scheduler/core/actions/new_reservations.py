@@ -5,13 +5,13 @@ they do not, the node with the least still to be freed is taken. What is free th
 goes to nobody ranked after it, except to pods known to end before the room is complete.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
 import numpy as np
 
 from gpu_scheduler.core.eviction.solver import Scope, Solver
-from gpu_scheduler.core.fairness.budget import Budget
+from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
 from gpu_scheduler.core.fit.lone_searches import LoneSearches, Soonest, alone, state_of
 from gpu_scheduler.core.fit.placement import Placement, running_pods_of
 from gpu_scheduler.core.model.arrays import Flags
@@ -119,16 +119,8 @@ class NewReservations:
 
     def _soonest(self, group: PodGroup, scope: Scope, nodes: Iterable[int]) -> Found | None:
         """When the group fits, if pods of these nodes end one after the other."""
-        pods = self._stayers(nodes)
-        model_budget = self._nominal.model_budget(group.project)
-        found = self._solver.fewest(
-            group, scope, [(pod,) for pod in pods], lambda given: UNBOUNDED, model_budget
-        )
-        if found is None:
-            return None
-        used = {self._snapshot.cluster.nodes[node].name for _, node, _ in found[1]}
-        ended = [pod for pod in pods[: found[0]] if pod.node in used]
-        return self._when(ended), sum(pod.milli for pod in ended), found[1]
+        found = self._ended(group, scope, nodes, self._nominal.model_budget(group.project))
+        return found and self._when(*found)
 
     def _soonest_on(self, group: PodGroup, node: int) -> Found | None:
         """The same for a lone pod on one node."""
@@ -138,11 +130,8 @@ class NewReservations:
             return self._soonest(group, scope, {node})
 
         def search() -> Soonest | None:
-            pods = self._stayers({node})
-            found = self._solver.fewest(
-                group, scope, [(pod,) for pod in pods], lambda given: UNBOUNDED, None
-            )
-            return found and Soonest(tuple(pods[: found[0]]), found[1][0][2])
+            found = self._ended(group, scope, {node}, None)
+            return found and Soonest(found[0], found[1][0][2])
 
         state = state_of(
             self._snapshot,
@@ -151,10 +140,25 @@ class NewReservations:
             tuple(self._releasing.staying_on(node)),
         )
         found = self._searches.find(member[1], node, state, search)
+        return found and self._when(found.ended, [(member, node, found.choice)])
+
+    def _ended(
+        self,
+        group: PodGroup,
+        scope: Scope,
+        nodes: Iterable[int],
+        model_budget: ModelBudget | None,
+    ) -> tuple[tuple[RunningPod, ...], Placement] | None:
+        """The pods of these nodes that have ended as soon as the group fits, and where it fits."""
+        pods = self._stayers(nodes)
+        found = self._solver.fewest(
+            group, scope, [(pod,) for pod in pods], lambda given: UNBOUNDED, model_budget
+        )
         if found is None:
             return None
-        milli = sum(pod.milli for pod in found.ended)
-        return self._when(found.ended), milli, [(member, node, found.choice)]
+        count, placement = found
+        used = {self._snapshot.cluster.nodes[node].name for _, node, _ in placement}
+        return tuple(pod for pod in pods[:count] if pod.node in used), placement
 
     def _by_node_alone(self, group: PodGroup, node: int) -> bool:
         """Whether when a group fits on a node depends on what is and stays there alone."""
@@ -166,9 +170,10 @@ class NewReservations:
             and not any(name == place.node for each in self.joined for place in each.assignments)
         )
 
-    def _when(self, ended: Iterable[RunningPod]) -> float:
-        """When these have ended, at the earliest."""
-        return max([self._now, *map(_end, ended)])
+    def _when(self, ended: Sequence[RunningPod], placement: Placement) -> Found:
+        """When these have ended, at the earliest, what they free, and where the group fits then."""
+        when = max([self._now, *map(_end, ended)])
+        return when, sum(pod.milli for pod in ended), placement
 
     def _stayers(self, nodes: Iterable[int]) -> list[RunningPod]:
         """In the order in which they end; who started just now goes last."""

@@ -6,7 +6,6 @@ changed. Groups that are alike are asked about once.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 
 from gpu_scheduler.core.explain import occupied_by
 from gpu_scheduler.core.explain.affinity_reasons import AffinityExplainer
@@ -21,11 +20,12 @@ from gpu_scheduler.core.fit.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.model import quota, wording
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationReason, Verdict
-from gpu_scheduler.core.model.request import PodUID, Project, ProjectName
+from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.running_pods import RunningPods
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.queue.pod_group import GroupRequest, Member, PodGroup
+from gpu_scheduler.core.reservation.active import ActiveReservations
 
 MOST_TOLD = 3  # jobs of a project that are told who holds what they wait for
 _NEVER_BORROWS = "(weight 0: it never borrows)"
@@ -41,11 +41,10 @@ class Explainer:
         flavors: FlavorUsage,
         feasibility: Feasibility,
         running_pods: RunningPods,
-        reservations: Sequence[Reservation],
-        missing: Mapping[PodUID, NodeResources],
+        active: ActiveReservations,
         cluster: Cluster,
     ) -> None:
-        """``missing``: of reserved room whose GPUs are free; ``cluster``: before the cycle."""
+        """``active``: room that is kept in the end; ``cluster``: before the cycle."""
         self._placer = placer
         self._snapshot = placer.snapshot
         self._flavors = flavors
@@ -53,8 +52,9 @@ class Explainer:
         self._running_pods = running_pods
         self._nominal = Budget(placer.snapshot, flavors, borrowing=False)
         self._borrowing = Budget(placer.snapshot, flavors, borrowing=True)
+        reservations = active.reservations()
         self._reservations = {reservation.pod: reservation for reservation in reservations}
-        self._missing = missing
+        self._missing = active.missing()
         self.kept = {reservation.job for reservation in reservations}
         """Jobs for which room is kept."""
         freed = (each for each in reservations if each.reason is ReservationReason.FREED)
