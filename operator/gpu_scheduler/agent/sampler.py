@@ -85,7 +85,9 @@ class _Known:
     slow_at: float = float("-inf")
 
     def busy_ratio(self, pid: int) -> float | None:
-        return None if self.busy is None else self.busy.get(pid, 0.0)
+        """Of a process; where the driver tells of none, that of a device on which nothing ran."""
+        told = None if self.busy is None else self.busy.get(pid, 0.0)
+        return 0.0 if told is None and self.load.busy_ratio == 0.0 else told
 
 
 class Sampler:

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.agent.builders import proc
@@ -10,6 +11,7 @@ from gpu_scheduler.agent.driver import (
     DeviceMemory,
     DriverError,
     GpuProcess,
+    Load,
     Vitals,
     Xid,
 )
@@ -54,6 +56,19 @@ def test_a_driver_that_cannot_tell_who_is_busy_is_not_taken_for_idle(
     proc(tmp_path, 5)
     stage.driver.on, stage.driver.busy = {gpu(0): [GpuProcess(5, 7 * MIB)]}, None
     assert [p.busy_ratio for p in stage.sampler.sample(0.0).devices[0].processes] == [None]
+    stage.driver.gauges = Load(busy_ratio=None)
+    assert [p.busy_ratio for p in stage.sampler.sample(60.0).devices[0].processes] == [None]
+
+
+@pytest.mark.parametrize("by_pid", [None, {5: None}])
+def test_on_a_device_where_nothing_ran_no_process_was_busy_whatever_the_driver_cannot_tell(
+    stage: Stage, tmp_path: Path, by_pid: Any
+) -> None:
+    proc(tmp_path, 5)
+    stage.driver.on, stage.driver.busy = {gpu(0): [GpuProcess(5, 7 * MIB)]}, by_pid
+    stage.driver.gauges = Load(busy_ratio=0.0)
+    stage.driver.busy = by_pid
+    assert [p.busy_ratio for p in stage.sampler.sample(0.0).devices[0].processes] == [0.0]
 
 
 def test_an_xid_makes_its_device_unhealthy_at_the_next_look(stage: Stage) -> None:

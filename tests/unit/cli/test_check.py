@@ -221,6 +221,55 @@ def test_what_is_missing_is_said_with_what_mends_it(
     assert complete(check(facts)) == (state is not MISSING)
 
 
+def tainted(name: str, key: str, **metadata: Any) -> Body:
+    """A node whose labels tell its GPUs, and that the agent does not tolerate."""
+    found = node(name)
+    found["metadata"] |= metadata
+    return {**found, "spec": {"taints": [{"key": key, "value": "x", "effect": "NoSchedule"}]}}
+
+
+def test_nodes_that_a_taint_keeps_agents_off_are_known_by_labels_and_the_chart_lets_them_in() -> (
+    None
+):
+    agent: Any = agents()
+    tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    agent["spec"]["template"]["spec"]["tolerations"] = tolerations
+    nodes = [node("n1"), tainted("n2", "team"), tainted("n3", "nvidia.com/gpu")]
+    found = on_nodes.reports(replace(well(), nodes=nodes, daemonsets=[agent]))
+    assert [(each.state, each.what) for each in found] == [
+        (
+            WARN,
+            "n2: the taint team=x:NoSchedule keeps agents away; their GPUs are those of labels, "
+            "and nobody notices memory above a cap",
+        ),
+        (MISSING, "no GPUNode: n3; their agents have not reported"),
+    ]
+    wanted = [*tolerations, {"key": "team", "operator": "Exists"}]
+    assert f"--set-json 'agent.tolerations={json.dumps(wanted)}'" in found[0].mend
+
+
+def test_where_labels_tell_nothing_of_a_tainted_node_its_report_is_missing() -> None:
+    bare = tainted("n2", "team", labels={"nvidia.com/gpu.present": "true"})
+    (found,) = on_nodes.reports(replace(well(), nodes=[node("n1"), bare]))
+    assert (found.state, found.what) == (
+        MISSING,
+        "no GPUNode: n2; their agents have not reported",
+    )
+
+
+@pytest.mark.parametrize("key", ["kwok.x-k8s.io/node", "team"])
+def test_on_nodes_that_kwok_plays_no_agent_is_expected(key: str) -> None:
+    fake: Any = [
+        tainted(f"dell-{n}", key, annotations={"kwok.x-k8s.io/node": "fake"}) for n in (0, 1)
+    ]
+    found = findings(replace(well(), nodes=[node("n1"), *fake]))
+    assert {each.state for each in found} == {OK}
+    assert [each.what for each in found if each.name == "reports"] == [
+        "dell-0, dell-1: played by kwok, so no agent runs; their GPUs are those of labels",
+        "1 of 1 agents report",
+    ]
+
+
 @pytest.mark.parametrize("check", [check.load() for check in CHECKS.values()])
 def test_who_may_read_nothing_learns_that_and_no_more(check: Check) -> None:
     kinds = frozenset(kind.plural for kind in KINDS)

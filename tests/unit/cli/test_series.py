@@ -169,3 +169,16 @@ def test_idle_without_agents_is_not_known(run: Any, objects: Objects) -> None:
     result = run("idle")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "kubectl gpu top jobs" in result.stderr
+    assert "Nor is it known of this moment: no agent has reported" in result.stderr
+
+
+def test_idle_says_that_agents_which_report_have_not_measured_yet(
+    run: Any, objects: Objects
+) -> None:
+    held = pod("b", "n", ("0", 500), job="new")
+    objects.lists[PODS] = [held]
+    objects.lists[GPUNODES] = [gpunode("n", "GPU-a", containers=[report(held, None)])]
+    result = run("idle")
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert "the agents have not measured it yet (it takes a minute)" in result.stderr
+    assert "no agent" not in result.stderr.lower()

@@ -1,9 +1,10 @@
 """Agents, what they report, the labels that they are started by, and RuntimeClasses."""
 
 import json
+from collections.abc import Sequence
 
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX
-from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part
+from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part, text
 from gpu_scheduler.cli.checks.facts import (
     COUNT,
     PRESENT,
@@ -22,6 +23,10 @@ from gpu_scheduler.cli.checks.facts import (
 )
 
 _LABEL = f"kubectl label node NODE {PRESENT}=true"
+_PRETENDED = "kwok.x-k8s.io/node"
+"""The annotation of nodes that kwok plays: no program runs there."""
+_OF_KUBERNETES = "node.kubernetes.io/"
+"""Begins taints that Kubernetes sets and lifts, and agents tolerate."""
 
 
 def gpu_nodes(facts: CheckInputs) -> list[Body]:
@@ -85,8 +90,9 @@ def reports(facts: CheckInputs) -> list[Finding]:
     if facts.gpunodes is None or facts.nodes is None:
         return unread("reports", "GPUNodes and Nodes", "gpunodes.gpu-scheduler.io")
     have = {name_of(each): each for each in facts.gpunodes}
-    names = [name_of(node) for node in gpu_nodes(facts)]
-    findings = []
+    nodes = gpu_nodes(facts)
+    findings, without = _without_agents(facts, [n for n in nodes if name_of(n) not in have])
+    names = [name_of(node) for node in nodes if name_of(node) not in without]
     where = facts.namespace_of(facts.agent)
     logs = f"kubectl -n {where} logs daemonset/{name_of(facts.agent)}"
     if none := [name for name in names if name not in have]:
@@ -116,13 +122,71 @@ def reports(facts: CheckInputs) -> list[Finding]:
     if ill:
         said = f"GPUs that are not healthy: {some(ill)}"
         findings.append(warn("GPUs", said, "kubectl gpu top gpus"))
-    if findings:
+    if any(each.state is not CheckState.OK for each in findings):
         return findings
     drivers = {str(part(each, "status").get("driverVersion") or "") for each in have.values()}
     said = f"{len(names)} of {len(names)} agents report"
     if known := sorted(drivers - {""}):
         said += f"; driver {some(known)}"
-    return [ok("reports", said)]
+    return [*findings, ok("reports", said)] if names else findings
+
+
+def _without_agents(facts: CheckInputs, nodes: Sequence[Body]) -> tuple[list[Finding], set[str]]:
+    """Of nodes that no agent reports, those where none can run, and what is to be expected there.
+
+    Their GPUs are those that labels tell; where labels tell none, an agent is missing.
+    """
+    from gpu_scheduler.state.nodes.devices import from_labels
+
+    listed_there = [node for node in nodes if from_labels(labels_of(node))]
+    pretended = [n for n in listed_there if _PRETENDED in part(n, "metadata", "annotations")]
+    findings = []
+    if names := [name_of(node) for node in pretended]:
+        said = f"{some(names)}: played by kwok, so no agent runs; their GPUs are those of labels"
+        findings.append(ok("reports", said))
+    kept: dict[tuple[str, str, str], list[str]] = {}
+    for node in listed_there:
+        taint = _untolerated(facts, node)
+        if taint is not None and name_of(node) not in names:
+            kept.setdefault(taint, []).append(name_of(node))
+    for taint, there in kept.items():
+        key, value, effect = taint
+        said = (
+            f"{some(there)}: the taint {key}{value and f'={value}'}:{effect} keeps agents away; "
+            "their GPUs are those of labels, and nobody notices memory above a cap"
+        )
+        findings.append(warn("reports", said, _tolerate(facts, key)))
+    return findings, {*names, *(name for there in kept.values() for name in there)}
+
+
+def _untolerated(facts: CheckInputs, node: Body) -> tuple[str, str, str] | None:
+    """Key, value and effect of the first taint that keeps the agent off a node."""
+    from gpu_scheduler.core.model.cluster import Taint
+    from gpu_scheduler.core.model.fit import tolerates
+    from gpu_scheduler.core.model.request import Toleration
+
+    tolerations = [
+        Toleration(*(text(each, name) for name in ("key", "operator", "value", "effect")))
+        for each in _tolerations(facts)
+    ]
+    for body in listed(node, "spec", "taints"):
+        key, value, effect = (text(body, name) for name in ("key", "value", "effect"))
+        if effect not in ("NoSchedule", "NoExecute") or key.startswith(_OF_KUBERNETES):
+            continue
+        if not any(tolerates(each, Taint(key, value, effect)) for each in tolerations):
+            return key, value, effect
+    return None
+
+
+def _tolerations(facts: CheckInputs) -> list[Body]:
+    found = listed(facts.agent or {}, "spec", "template", "spec", "tolerations")
+    return [each for each in found if isinstance(each, dict)]
+
+
+def _tolerate(facts: CheckInputs, key: str) -> str:
+    """The command that lets agents onto nodes with a taint."""
+    tolerations = [*_tolerations(facts), {"key": key, "operator": "Exists"}]
+    return f"{facts.upgrade()} --set-json 'agent.tolerations={json.dumps(tolerations)}'"
 
 
 def runtime_class(facts: CheckInputs) -> list[Finding]:

@@ -4,6 +4,7 @@ from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.holders.bars import print_text
 from gpu_scheduler.cli.holders.held import gpus
 from gpu_scheduler.cli.holders.holder import by_holder
+from gpu_scheduler.cli.holders.notes import why_not_known
 from gpu_scheduler.cli.holders.read import HoldersView
 from gpu_scheduler.cli.printed_table import PrintedTable
 from gpu_scheduler.cli.shown import print_table, print_value, say
@@ -13,7 +14,7 @@ def show(view: HoldersView, namespace: str, project: str | None, output: str) ->
     """Print it, of one namespace or project where one is said.
 
     Raises:
-        Failed: no agent says what the GPUs do.
+        Failed: it is not known of any that holds GPUs.
     """
     held = [
         each
@@ -23,7 +24,7 @@ def show(view: HoldersView, namespace: str, project: str | None, output: str) ->
     known = [each for each in held if each.percent is not None]
     if held and not known:
         raise Failed(
-            f"{view.use.missing} No agent says what the GPUs do now either (kubectl gpu check); "
+            f"{view.use.missing} Nor is it known of this moment: {why_not_known(view)}. "
             "kubectl gpu top jobs shows who holds them."
         )
     found = [each for each in known if each.percent == 0]

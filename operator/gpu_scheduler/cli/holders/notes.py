@@ -76,12 +76,13 @@ def _parts(devices: Iterable[HeldDevice]) -> Mapping[GpuState, float]:
 def _of_use(what: str, view: HoldersView) -> Iterator[str]:
     unknown = any(share.percent is None for device in view.devices for share in device.shares)
     if unknown and what in ("gpus", "nodes"):
-        yield f"util -: {_why_not(view)}"
+        yield f"util -: {why_not_known(view)}"
     if what == "jobs" or (unknown and view.blind):  # else agents alone tell it
         yield from view.use.notes(scope_is_said=bool(view.only) or view.blind)
 
 
-def _why_not(view: HoldersView) -> str:
+def why_not_known(view: HoldersView) -> str:
+    """Why it is not known what holders use, in words that begin after a colon."""
     if view.blind:
         return "what agents measure stands in GPUNodes, which you may not read"
     if view.gpunodes:
