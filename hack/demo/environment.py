@@ -9,9 +9,9 @@ from concurrent.futures import Executor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster import Running, Settings, build, nodes, real_node, service_address, up
+from cluster import Running, Settings, build, connect, nodes, real_node, service_address, up
 from cluster.api_client import Object
-from demo import install, living, names
+from demo import checkout, install, living, names
 from demo.dashboard import Dashboard
 from demo.terminal import DIM, paint, step
 
@@ -42,8 +42,9 @@ def prepare(beside: Executor) -> Prepared:
         beside: where images are built meanwhile; those of the dashboard also after the return.
 
     Raises:
-        ClusterError: a part could not be built or did not start.
+        ClusterError: a part could not be built or did not start, or another checkout's demo runs.
     """
+    checkout.refuse_another(connect(NAME))
     # Images wait for network and disk much of their time, and the cluster for its parts.
     dashboard = Dashboard(beside) if service_address.why_no_real_node() is None else None
     try:
@@ -70,6 +71,7 @@ def _with_operator(beside: Executor, dashboard: Dashboard) -> Running:
         ready, _ = wait([dashboard.images], timeout=3)
         archives = dashboard.images.result() if ready else ()
         running = up(Settings(name=NAME, real_node=True, gpus=GPUS), archives=archives)
+        checkout.keep(running)
     names.start(running)
     beside.submit(living.clear, running)
     print(paint(f"  {REAL}", DIM))
@@ -90,6 +92,7 @@ def _on_fake_nodes() -> Running:
         build.ensure()
     with step("cluster: control plane"):
         running = up(Settings(name=NAME, real_node=True))
+        checkout.keep(running)
     with step("four fake servers of two A100s each"):
         running.add_nodes(_servers(tainted=False))
     with step("the operator, as a process on this machine"):
