@@ -48,6 +48,25 @@ def held_parts(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerFigures:
+    """A GPU container of a workload whose pods have several, in all of its pods.
+
+    Attributes:
+        name: of the container.
+        gpus: that it holds.
+        busy: mean over its shares, weighted by share, of time with a kernel of its own.
+        memory_mib: on GPUs, in all.
+        memory_limit_mib: that it may hold there.
+    """
+
+    name: str
+    gpus: float = 0.0
+    busy: float | None = None
+    memory_mib: float | None = None
+    memory_limit_mib: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkUse:
     """One workload with GPUs at this moment: a GPUJob, or who owns pods that ask by themselves.
 
@@ -67,6 +86,7 @@ class WorkUse:
         ram_mib: in use.
         idle_seconds: since the last kernel of any of it.
         advice: the rule of its headline; empty: none.
+        containers: where a pod of it has several with GPUs.
     """
 
     namespace: str
@@ -83,6 +103,7 @@ class WorkUse:
     ram_mib: float | None = None
     idle_seconds: int | None = None
     advice: str = ""
+    containers: Sequence[ContainerFigures] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,10 @@
+from dataclasses import replace
+
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from gpu_scheduler.usage.figures import ClusterUse, GpuState, WorkUse
+from gpu_scheduler.usage.figures import ClusterUse, ContainerFigures, GpuState, WorkUse
 from gpu_scheduler.web.usage_metrics import figures
 
 TRAIN = WorkUse(
@@ -73,6 +75,27 @@ def test_work_has_its_figures_in_base_units() -> None:
     assert seen[info] == 1
 
 
+def test_the_containers_of_pods_with_several_have_figures_of_their_own() -> None:
+    server = ContainerFigures(
+        name="server", gpus=0.5, busy=0.4, memory_mib=1.0, memory_limit_mib=2.0
+    )
+    tuner = ContainerFigures(name="tuner", gpus=0.25)
+    seen = shown(ClusterUse(work=[replace(TRAIN, containers=(server, tuner)), TRAIN]))
+    labels = OF_TRAIN.removeprefix("{").replace("gpujob", 'gpu_container="{}",gpujob', 1)
+    found = {
+        name.removeprefix("gpusched_gpujob_container_"): value
+        for name, value in seen.items()
+        if name.startswith("gpusched_gpujob_container_")
+    }
+    assert found == {
+        "allocated_gpus{" + labels.replace("{}", "server"): 0.5,
+        "gpu_utilization_ratio{" + labels.replace("{}", "server"): 0.4,
+        "gpu_memory_used_bytes{" + labels.replace("{}", "server"): 1 << 20,
+        "gpu_memory_limit_bytes{" + labels.replace("{}", "server"): 2 << 20,
+        "allocated_gpus{" + labels.replace("{}", "tuner"): 0.25,
+    }
+
+
 def test_what_is_unknown_is_absent() -> None:
     seen = shown(ClusterUse(work=[WorkUse(namespace="team-a", name="train", project="vision")]))
     names = {name.partition("{")[0] for name in seen}
@@ -104,6 +127,7 @@ def test_advice_is_counted_by_rule() -> None:
 
 
 def test_no_label_is_one_that_prometheus_has_itself() -> None:
-    families = figures(ClusterUse(work=[TRAIN]))
+    work = [replace(TRAIN, containers=(ContainerFigures(name="server"),))]
+    families = figures(ClusterUse(work=work))
     labels = {label for family in families for s in family.samples for label in s.labels}
     assert not labels & {"job", "instance", "pod", "service", "endpoint", "container", "trial"}

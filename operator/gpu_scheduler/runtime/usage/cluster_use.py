@@ -3,7 +3,7 @@
 What has not changed since somebody asked last is not made anew.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_scheduler.limits.in_pieces import in_parts
@@ -13,8 +13,9 @@ from gpu_scheduler.runtime.usage.held import HeldGpus, NodeHeld
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.runtime.usage.where_gpus_are import GpuStates, WhereGpusAre
-from gpu_scheduler.runtime.usage.works import LiveWork, LiveWorks, gpus
-from gpu_scheduler.usage.figures import ClusterUse, WorkUse
+from gpu_scheduler.runtime.usage.works import LiveWork, LiveWorks, busy_of, gpus, sum_of
+from gpu_scheduler.usage.answer import ShareUse
+from gpu_scheduler.usage.figures import ClusterUse, ContainerFigures, WorkUse
 
 _SECONDS = 0.5  # that a look may be old for who asks; the text of /metrics adds its own second
 _A_TURN = 100  # workloads
@@ -102,4 +103,15 @@ class ClusterUses:
             ram_mib=work.of_containers("ram_mib"),
             idle_seconds=work.idle_seconds(),
             advice=advice,
+            containers=[_of_container(*each) for each in sorted(work.by_container().items())],
         )
+
+
+def _of_container(name: str, shares: Sequence[ShareUse]) -> ContainerFigures:
+    return ContainerFigures(
+        name=name,
+        gpus=round(sum(share.share for share in shares), 3),
+        busy=busy_of(shares),
+        memory_mib=sum_of(shares, "memory_mib"),
+        memory_limit_mib=sum_of(shares, "cap_mib"),
+    )

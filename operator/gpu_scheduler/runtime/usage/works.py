@@ -90,6 +90,14 @@ class LiveWork(msgspec.Struct, frozen=True, eq=False, gc=False):
         """A figure of its shares, in all; None: not known of one."""
         return sum_of(self.shares, name)
 
+    def by_container(self) -> dict[str, list[ShareUse]]:
+        """Shares by the container's name; nothing where each pod has one container with GPUs."""
+        found = defaultdict[str, list[ShareUse]](list)
+        for share in self.shares:
+            found[share.container].append(share)
+        each = {(share.pod_uid, share.container) for share in self.shares}
+        return found if len(each) > len({pod_uid for pod_uid, _ in each}) else {}
+
     def of_containers(self, name: str) -> float | None:
         """A figure of its containers, in all, each once; None: not known of one."""
         each = {(share.pod_uid, share.container): getattr(share, name) for share in self.shares}

@@ -1,11 +1,12 @@
 """The figures of ``/metrics``: as old as their asker, and made for askers alone."""
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.runtime.usage.stage import NODE, UsageStage
 from tests.unit.state.builders import half, make_node, make_pod
 
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
-from gpu_scheduler.usage.figures import GpuState
+from gpu_scheduler.usage.figures import ContainerFigures, GpuState
 
 
 def figures(stage: UsageStage) -> ClusterUses:
@@ -56,3 +57,29 @@ async def test_a_free_part_below_the_smallest_share_that_waits_is_a_piece() -> N
     stage.seconds += 1.0
     found = (await uses.look()).gpus
     assert (found[GpuState.FREE_IN_PIECES], found[GpuState.FREE]) == (0.5, 1)
+
+
+async def test_containers_of_two_jobs_are_told_apart_only_where_a_pod_has_several() -> None:
+    stage = UsageStage()
+    stage.job()
+    pods = [stage.runs(), stage.runs("job-1")]
+    for pod in pods:
+        stage.works(pod, 10, busy=0.2)
+    stage.answers()
+    (work,) = (await figures(stage).look()).work
+    assert (work.gpus, list(work.containers)) == (1, [])
+    main = stage.shares[pods[0].uid]
+    tuner = replace(main, container="tuner", share=0.25, busy=0.8, cap_mib=4000, memory_mib=None)
+    stage.shares["the tuner of job-0"] = tuner
+    stage.answers()
+    (work,) = (await figures(stage).look()).work
+    assert list(work.containers) == [
+        ContainerFigures(
+            name="main",
+            gpus=1.0,
+            busy=0.2,
+            memory_mib=2000.0,
+            memory_limit_mib=2 * main.cap_mib,
+        ),
+        ContainerFigures(name="tuner", gpus=0.25, busy=0.8, memory_limit_mib=4000),
+    ]
