@@ -13,11 +13,12 @@ from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import NEVER, Allowed
+from gpu_scheduler.core.packing.scoring import parts
 from gpu_scheduler.core.packing.shapes import PICKED, ShapeRequest, ShapeScores
 
 MOST_AMOUNTS = 4_000  # of free CPU, remembered
 
-CLASS, MILLI, COUNT, CPU, LEAST, TAKEN, FIXED, GPU, STEP = range(9)
+CLASS, MILLI, COUNT, CPU, LEAST, TAKEN, FIXED, GPU, STEP, OPENS, PART = range(11)
 
 
 @dataclass(slots=True)
@@ -25,7 +26,7 @@ class DevicePlacements:
     """Placements on a device that has so much free, those that want the least CPU first.
 
     Attributes:
-        numbers: [9, placements] of their classes; the fixed part of the key knows what is left.
+        numbers: [11, placements] of their classes; the fixed part of the key knows what is left.
         change: [placements, width] by what they change the description of the node.
         cpu: [placements] milli-CPU, also a row of ``numbers``.
     """
@@ -40,16 +41,18 @@ class Classes:
     """Classes of pod shapes on nodes of one kind.
 
     Attributes:
-        numbers: [9, classes] number, milli per device (NEVER where the kind does not serve, PICKED
+        numbers: [11, classes] number, milli per device (NEVER where the kind does not serve, PICKED
             where devices are picked), devices, milli-CPU, scarcity of the least scarce node that
             they could use, milli-GPU in all, the fixed part of the key, 1 unless they want no GPU,
-            and where their CPU stands in ``steps``.
+            where their CPU stands in ``steps``, 1 where more devices than before are used in part,
+            and 1 where they take part of a device.
         steps: distinct amounts of milli-CPU, 0 first.
         hard: class and row of each pod shape for which devices are picked, and what it asks.
         sure: whether all that these take is known beforehand.
         of_row: [rows] the class of each pod shape.
         blocked: [classes] the keys where nothing fits.
         parts: placements on one device, by its free milli; 0 = on none.
+        free: placements on a free device, by the most that is free on one in use.
         whole: placements on several that are free, by how many are.
         by_cpu: what of the target workload CPU is enough for, by how much there is.
     """
@@ -61,6 +64,7 @@ class Classes:
     of_row: Ints
     blocked: Ints
     parts: dict[int, DevicePlacements] = field(default_factory=dict)
+    free: dict[int, DevicePlacements] = field(default_factory=dict)
     whole: dict[int, DevicePlacements] = field(default_factory=dict)
     by_cpu: dict[int, Allowed] = field(default_factory=dict)
 
@@ -71,6 +75,15 @@ class Classes:
             milli, count = self.numbers[MILLI], self.numbers[COUNT]
             fits = (milli <= free_milli) & (count == min(1, free_milli))
             found = self.parts[free_milli] = self._part(shape, np.flatnonzero(fits), free_milli)
+        return found
+
+    def on_free(self, shape: ShapeScores, used_milli: int) -> DevicePlacements:
+        """Placements on a free device of what no device in use, with so much free, holds."""
+        found = self.free.get(used_milli)
+        if found is None:
+            milli, count = self.numbers[MILLI], self.numbers[COUNT]
+            fits = (milli <= DEVICE_MILLI) & (milli > used_milli) & (count == 1)
+            found = self.free[used_milli] = self._part(shape, np.flatnonzero(fits), DEVICE_MILLI)
         return found
 
     def on_whole(self, shape: ShapeScores, devices: int) -> DevicePlacements:
@@ -98,6 +111,7 @@ class Classes:
         held = np.full(len(classes), free_milli)
         left = held - numbers[MILLI]
         numbers[FIXED] = shape.scoring.with_left(numbers[FIXED], left)
+        numbers[OPENS] = (held == DEVICE_MILLI) & (left > 0)
         change = shape.load.change(held, left) * numbers[COUNT, :, None].astype(np.int32)
         return DevicePlacements(numbers, change, numbers[CPU].tolist())
 
@@ -114,7 +128,9 @@ def classify(shape: ShapeScores, shape_requests: list[ShapeRequest], wants: Ints
     steps = np.array(sorted({0, *cpu.tolist()}), dtype=np.int64)
     each = (rows[: len(milli)], milli, count, cpu, least, taken)
     fixed = shape.scoring.fixed(size, taken)
-    numbers = np.array([*each, fixed, milli > 0, steps.searchsorted(cpu)])
+    numbers = np.array(
+        [*each, fixed, milli > 0, steps.searchsorted(cpu), 0 * milli, parts(taken, 0)]
+    )
     hard = [(at, r - 1, shape_requests[r - 1]) for at, r in enumerate(row.tolist()) if r]
     sure = all(ask.steps for _, _, ask in hard)
     blocked = np.full(len(milli), keys.BLOCKED)

@@ -19,6 +19,8 @@ from gpu_scheduler.core.packing.classes import (
     FIXED,
     GPU,
     LEAST,
+    OPENS,
+    PART,
     STEP,
     TAKEN,
     Classes,
@@ -26,6 +28,7 @@ from gpu_scheduler.core.packing.classes import (
 )
 from gpu_scheduler.core.packing.load import Allowed
 from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
+from gpu_scheduler.core.packing.scoring import opened, parts, to_pay
 from gpu_scheduler.core.packing.several import Free, Search, picked
 from gpu_scheduler.core.packing.shapes import ShapeScores
 from gpu_scheduler.core.packing.states import States
@@ -52,9 +55,9 @@ def columns_of(shape: ShapeScores, look: Classes, states: States, search: Search
     free, cpu, scarce = states
     base = shape.load.bases(free, alike=shape.alike) if shape.scoring.weighs else None
     each = zip(free.tolist(), cpu.tolist(), strict=True)
-    parts = [_fitting(shape, look, held, milli_cpu) for held, milli_cpu in each]
-    sizes = [sum(n for _, n in mine) for mine in parts]
-    together = [part for mine in parts for part in mine]
+    fitting = [_fitting(shape, look, held, milli_cpu) for held, milli_cpu in each]
+    sizes = [sum(n for _, n in mine) for mine in fitting]
+    together = [part for mine in fitting for part in mine]
     placements = _put_together(shape, together, np.arange(len(sizes)).repeat(sizes))
     picks = _picked(look, list(map(tuple, free.tolist())), cpu.tolist(), search)
     if picks:
@@ -114,7 +117,7 @@ def _scored(
         taken=numbers[TAKEN],
         cpu=cpu - numbers[CPU],
         gpu=numbers[GPU],
-        scarce=np.maximum(0, scarce - numbers[LEAST]),
+        paid=to_pay(scarce - numbers[LEAST], numbers[OPENS], numbers[PART]),
     )
     return shape.scoring.keys(shape.load, described, outcomes, shape.devices)
 
@@ -137,8 +140,12 @@ def _fitting(
         part = look.part(shape, 0)
         return [(part, bisect_right(part.cpu, cpu))]
     known = look.parts
-    parts = [known.get(milli) or look.part(shape, milli) for milli in dict.fromkeys((0, *free))]
     whole = free.count(DEVICE_MILLI)
+    in_use = free[: len(free) - whole]
+    parts = [known.get(milli) or look.part(shape, milli) for milli in dict.fromkeys((0, *in_use))]
+    if whole:
+        used = in_use[-1] if in_use and shape.scoring.shares_first else 0
+        parts.append(look.free.get(used) or look.on_free(shape, used))
     if whole > 1:
         parts.append(look.on_whole(shape, whole))
     return [(part, bisect_right(part.cpu, cpu)) for part in parts]
@@ -179,6 +186,8 @@ def _on_picked(
         numbers[TAKEN] = free[state].sum(axis=1) - rest.sum(axis=1)
         numbers[FIXED] = shape.scoring.fixed(size, numbers[TAKEN])
     numbers[FIXED] = shape.scoring.with_left(numbers[FIXED], left)
+    opens = numbers[OPENS] = opened(free[state], rest)
+    numbers[PART] = parts(numbers[TAKEN], opens)
     change = _NO_CHANGE
     if base is not None:
         change = shape.load.bases(rest, alike=shape.alike) - base[state]

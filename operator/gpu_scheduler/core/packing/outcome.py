@@ -23,7 +23,7 @@ class Outcomes:
         taken: milli-GPU that the pod takes; so here.
         cpu: milli-CPU left on the node.
         gpu: 1 when the pod takes a device, else 0; so here.
-        scarce: milli-GPU to pay for the node's scarcity.
+        paid: milli-GPU to pay for the node's scarcity and for a GPU that is opened.
     """
 
     fixed: Ints
@@ -32,7 +32,7 @@ class Outcomes:
     taken: Ints | int
     cpu: Ints
     gpu: Ints | int
-    scarce: Ints
+    paid: Ints
 
 
 @dataclass(slots=True)

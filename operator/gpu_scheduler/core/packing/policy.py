@@ -23,6 +23,11 @@ BUCKET_MILLI = 40
 COPIES_PERCENT = 8
 """Part of the copies term in the score; the rest is fragmentation."""
 
+OPENING_MILLI = 1000
+"""What it costs to take part of a GPU that is free while another node may have one in use: as
+much as that GPU, whatever pods are typical. On a scarce node any part of a GPU costs as much, or
+fractions would fill what is in use there rather than open a GPU of a node that nobody misses."""
+
 COVER_PERCENT = 95
 """Share of recent pods that the typical pod shapes stand for, as in FGD."""
 

@@ -7,8 +7,10 @@ takes the devices that are picked for it. Called by ``table``.
 import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints, Small
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.outcome import Described, Outcomes
+from gpu_scheduler.core.packing.scoring import opened, parts, to_pay
 from gpu_scheduler.core.packing.several import Search, picked
 from gpu_scheduler.core.packing.shapes import PICKED, ShapeRequest, ShapeScores
 from gpu_scheduler.core.packing.states import States
@@ -40,11 +42,13 @@ def row_of(
         left = np.array([p.left for _, p in picks], dtype=np.int64)
         size: Ints | int = np.array([p.size for _, p in picks], dtype=np.int64)
         taken: Ints | int = total[state] - rest.sum(axis=1)
+        opens = opened(free[state], rest)
         if base is not None:
             after = load.bases(rest, alike=shape.alike)
     else:
         state, held = _fitting(shape, free, cpu >= cpu_milli, ask)
         left, size, taken = held - ask.milli, ask.size, ask.taken
+        opens = (held == DEVICE_MILLI) & (left > 0)
         if base is not None:
             after = _after(shape, base[state], held, ask)
     if not len(state):
@@ -61,7 +65,7 @@ def row_of(
         taken=taken,
         cpu=cpu[state] - cpu_milli,
         gpu=int(ask.milli > 0),
-        scarce=np.maximum(0, scarce[state] - least),
+        paid=to_pay(scarce[state] - least, opens, parts(taken, opens)),
     )
     np.minimum.at(result, state, scoring.keys(load, described, outcomes, shape.devices))
     return result
@@ -86,5 +90,8 @@ def _fitting(shape: ShapeScores, free: Ints, enough: Flags, ask: ShapeRequest) -
     fits = (free >= ask.milli) & enough[:, None]
     fits[:, max(0, shape.devices - ask.devices + 1) :] = False
     fits[:, 1:] &= free[:, 1:] != free[:, :-1]
+    if shape.scoring.shares_first and ask.milli < DEVICE_MILLI:
+        used = np.where(free < DEVICE_MILLI, free, 0).max(axis=1, initial=0)
+        fits &= (free < DEVICE_MILLI) | (used < ask.milli)[:, None]
     state, place = np.nonzero(fits)
     return state, free[state, place]

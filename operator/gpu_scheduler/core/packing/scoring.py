@@ -8,12 +8,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_scheduler.core.model.arrays import Ints
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import ShapeLoad
 from gpu_scheduler.core.packing.outcome import Described, Outcomes
-from gpu_scheduler.core.packing.policy import BUCKET_MILLI, COPIES_PERCENT, UNIT, Packing
+from gpu_scheduler.core.packing.policy import (
+    BUCKET_MILLI,
+    COPIES_PERCENT,
+    OPENING_MILLI,
+    UNIT,
+    Packing,
+)
 from gpu_scheduler.core.packing.published import SCALE, left_over, sigmoid_points
 
 
@@ -29,6 +35,11 @@ class Scoring:
     def weighs(self) -> bool:
         """Whether outcomes have to be described."""
         return self.packing in (Packing.FRAGMENTATION, Packing.FGD)
+
+    @property
+    def shares_first(self) -> bool:
+        """Whether a pod takes part of a free GPU only if none in use on the node holds it."""
+        return self.packing is Packing.FRAGMENTATION
 
     def fixed(self, size: Ints | int, taken: Ints | int) -> Ints | int:
         """The part of a key that does not depend on the node: with nothing left on the devices.
@@ -56,7 +67,7 @@ class Scoring:
         """The key of each outcome on nodes with so many devices."""
         total = after.total
         if described is not None and self.packing is Packing.FRAGMENTATION:
-            cost = growth(load, described, after, COPIES_PERCENT) + after.scarce * UNIT
+            cost = growth(load, described, after, COPIES_PERCENT) + after.paid * UNIT
             bucket = cost // (BUCKET_MILLI * UNIT) * after.gpu  # without a GPU: least free GPU
         elif described is not None:
             bucket = sigmoid_points(growth(load, described, after, 0) // 100)
@@ -84,6 +95,33 @@ class Scoring:
         """What a key says is left on the devices."""
         left = keys.left_of(key)
         return keys.MOST_LEFT - left if self.packing is Packing.SPREAD else left
+
+
+def to_pay(scarce: Ints, opens: Ints | int, takes_part: Ints | int) -> Ints:
+    """[placements] Milli-GPU: for what a node is scarcer than need be, and for opening a GPU.
+
+    Args:
+        scarce: by how much it is scarcer; what is less than 0 counts as 0.
+        opens: 1 where more GPUs of the node are used in part than before.
+        takes_part: 1 where the pod takes part of a GPU.
+    """
+    return np.where(scarce > 0, scarce + takes_part * OPENING_MILLI, opens * OPENING_MILLI)
+
+
+def opened(free_before: Ints, free_after: Ints) -> Ints:
+    """[placements] ``opens``, of what was free on all devices of a node and what is afterwards."""
+    more: Ints = _partly(free_after).sum(axis=1) > _partly(free_before).sum(axis=1)
+    return more.astype(np.int64)
+
+
+def parts(taken: Ints | int, opens: Ints | int) -> Ints | int:
+    """``takes_part``, of what a pod takes in all and of what it opens."""
+    return (taken % DEVICE_MILLI > 0) | opens
+
+
+def _partly(free: Ints) -> Flags:
+    found: Flags = (free > 0) & (free < DEVICE_MILLI)
+    return found
 
 
 def growth(load: ShapeLoad, described: Described, after: Outcomes, copies_percent: int) -> Ints:

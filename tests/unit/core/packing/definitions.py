@@ -31,6 +31,11 @@ class State:
     def total(self) -> int:
         return sum(self.free)
 
+    @property
+    def in_use(self) -> tuple[int, ...]:
+        """What is free on GPUs that are used in part."""
+        return tuple(free for free in self.free if 0 < free < 1000)
+
 
 def fragmentation_of(state: State, pod_shape: PodShape) -> int:
     """F_n(m)."""
@@ -118,11 +123,12 @@ def without(state: State, taken: dict[int, int], cpu: int) -> State:
 
 
 def placements(
-    pod_request: PodRequest, node: int, snapshot: Snapshot
+    pod_request: PodRequest, node: int, snapshot: Snapshot, *, shares_first: bool
 ) -> list[tuple[dict[int, int], int]]:
     """Ways to put a pod on a node: milli by offset, and what is left on the devices.
 
-    All devices for a lone request of one on alike devices, else the choice of ``Chooser``.
+    All devices for a lone request of one on alike devices, else the choice of ``Chooser``. With
+    ``shares_first`` no part of a free one where one in use holds the pod.
     """
     if not snapshot.has_room(node, pod_request.pod_shape):
         return []
@@ -132,9 +138,12 @@ def placements(
     base, requests = snapshot.cluster.first[node], pod_request.pod_shape.devices
     kind = snapshot.node_shapes[snapshot.node_shape[node]]
     if len(requests) == 1 and requests[0].count == 1 and len(set(kind)) == 1:
-        free = state_of(snapshot, node).free
+        state = state_of(snapshot, node)
         milli = needs(pod_request.pod_shape, kind[0])
-        return [({o: milli}, f - milli) for o, f in enumerate(free) if f >= milli]
+        most = 1000
+        if shares_first and milli < 1000 and max(state.in_use, default=0) >= milli:
+            most = 999
+        return [({o: milli}, f - milli) for o, f in enumerate(state.free) if milli <= f <= most]
     taken: dict[int, int] = {}
     for _, device, milli, _ in choice.picks:
         taken[device - base] = taken.get(device - base, 0) + milli

@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import PodShape, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
-from gpu_scheduler.core.packing.policy import BUCKET_MILLI, UNIT, WEIGHT, Packing
+from gpu_scheduler.core.packing.policy import BUCKET_MILLI, OPENING_MILLI, UNIT, WEIGHT, Packing
 from gpu_scheduler.core.packing.published import SCALE, sigmoid_points
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.table import ScoreTable
@@ -64,7 +64,8 @@ class Scan:
             for _, device, milli, _ in choice.picks:
                 taken[device - base] = taken.get(device - base, 0) + milli
             return [(taken, choice.left_milli)]
-        return definitions.placements(pod_request, node, self._snapshot)
+        shares_first = self._packing is Packing.FRAGMENTATION
+        return definitions.placements(pod_request, node, self._snapshot, shares_first=shares_first)
 
     def _rank(
         self, pod_request: PodRequest, node: int, taken: dict[int, int], left: int
@@ -77,7 +78,11 @@ class Scan:
         if self._packing is Packing.FRAGMENTATION:
             growth = definitions.cost(after, self._mix) - definitions.cost(before, self._mix)
             least = min(self._scarce[n] for n in pod_request.could)
-            paid = growth + (self._scarce[node] - least) * UNIT
+            scarcer = self._scarce[node] - least
+            opens = len(after.in_use) > len(before.in_use)
+            part = opens or sum(taken.values()) % 1000 > 0
+            pays = part if scarcer else opens
+            paid = growth + (scarcer + OPENING_MILLI * pays) * UNIT
             return size, paid // (BUCKET_MILLI * UNIT) if taken else 0, left, after.total
         if self._packing is Packing.FGD:
             growth = definitions.fragmentation(after, self._mix)
