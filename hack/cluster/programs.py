@@ -20,7 +20,7 @@ TOOLS_FOLDER = Path(__file__).parent / "tools"
 # the others are the oldest and the newest on which the chart is tried: `make test-versions`.
 KUBERNETES = {
     "1.36.3": "kubernetes",
-    "1.30.14": "kubernetes-1.30",
+    "1.35.4": "kubernetes-1.35",
     "1.37.2": "kubernetes-1.37",
 }
 VARIABLE = "GPU_SCHEDULER_KUBERNETES"
