@@ -71,6 +71,18 @@ export interface GPUJobStatusPlacement {
   readonly computePercent?: number;
 }
 
+/** GPUs that are held for a pod which has no place yet. */
+export interface GPUJobStatusHeldRoom {
+  /** Node that has them. */
+  readonly node: string;
+  /** GPU. */
+  readonly device: string;
+  /** Thousandths of it. */
+  readonly milliGPU: number;
+  /** nominated: for pods that their Job is to make. */
+  readonly heldAs: 'nominated' | 'reserved';
+}
+
 /** Trials by state. */
 export interface GPUJobStatusSweepCounts {
   /** Trials that hold GPUs. */
@@ -220,6 +232,11 @@ export interface GPUJobStatus {
   readonly allocatedGPU?: string;
   /** Where pods run: the newest eight. */
   readonly placements?: readonly GPUJobStatusPlacement[];
+  /**
+   * GPUs that are held for pods that have no place yet, or do not exist: the first sixteen; written
+   * where that lasts for seconds.
+   */
+  readonly heldRoom?: readonly GPUJobStatusHeldRoom[];
   /** Of a sweep: what came of its trials. */
   readonly sweep?: GPUJobStatusSweep;
   /** What to change about it, by what its GPUs were seen doing; the first matters most. */

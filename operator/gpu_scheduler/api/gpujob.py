@@ -7,6 +7,7 @@ the descriptions below are what ``kubectl explain`` shows.
 """
 
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import ConfigDict, Field
 
@@ -267,6 +268,18 @@ class Placement(ApiModel):
     )
 
 
+class HeldRoom(ApiModel):
+    """GPUs that are held for a pod which has no place yet."""
+
+    node: str = Field(description="Node that has them.")
+    device: str = Field(description="GPU.")
+    milli_gpu: int = Field(description="Thousandths of it.")
+    held_as: Literal["nominated", "reserved"] = Field(
+        description="nominated: for pods that their Job is to make. reserved: for pods that start "
+        "as soon as all of their room is free."
+    )
+
+
 class GPUJobStatus(ApiModel):
     """What is."""
 
@@ -300,6 +313,12 @@ class GPUJobStatus(ApiModel):
     allocated_gpu: str = Field("0", description="GPUs held now.")
     placements: list[Placement] = Field(
         default_factory=list, max_length=8, description="Where pods run: the newest eight."
+    )
+    held_room: list[HeldRoom] | None = Field(
+        None,
+        max_length=16,
+        description="GPUs that are held for pods that have no place yet, or do not exist: the "
+        "first sixteen; written where that lasts for seconds.",
     )
     sweep: SweepStatus | None = Field(None, description="Of a sweep: what came of its trials.")
     advice: list[Advice] | None = Field(

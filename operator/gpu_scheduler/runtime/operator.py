@@ -218,6 +218,7 @@ class Operator:
             cost=preemption.costs.of(job),
             assumed=state.decisions.assumed,
             nominated=state.decisions.nominated.of(job.key),
+            reservations=plan.reservations_of(job.key),
             sweep=self.sweeping.judged(job),
             quarantine=plan.quarantine.job(job.key),
             refused=missing.refused(job),

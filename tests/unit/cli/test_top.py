@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.unit.cli.node_objects import (
+    GPUJOBS,
     GPUNODES,
     NODES,
     PODS,
@@ -53,6 +54,38 @@ def test_a_gpu_has_a_bar_and_its_holders(top: Any) -> None:
         "0.8 of 4 GPUs is allocated; what they do is not known. Three whole GPUs are free.",
         "util -: no agent has reported: kubectl gpu check",
     ]
+
+
+def test_what_is_held_for_pods_that_do_not_exist_is_shown_and_is_no_free_gpu(
+    top: Any, objects: Objects
+) -> None:
+    def room(device: str, milli: int, held_as: str) -> dict[str, Any]:
+        return {"node": "r7525-1", "device": device, "milliGPU": milli, "heldAs": held_as}
+
+    def job(name: str, *rooms: dict[str, Any]) -> dict[str, Any]:
+        meta = {"name": name, "namespace": "team-a"}
+        return {"metadata": meta, "status": {"heldRoom": list(rooms)}}
+
+    objects.lists[GPUJOBS] = [
+        job("whole", room("0", 1000, "nominated")),
+        job("wide", room("1", 500, "reserved"), room("gone", 500, "reserved")),
+        {"metadata": {"name": "odd", "namespace": "team-a"}, "status": {"heldRoom": [{}]}},
+    ]
+    lines = top("gpus").output.splitlines()
+    assert lines[2:5] == [
+        "r7525-1/0 A100  ░░░░░░░░░░ 0.00  held for a pod to come of whole 1.00",
+        "r7525-1/1 A100  ░░░░░░░░░░ 0.00  kept for wide 0.50",
+        "0.8 of 4 GPUs is allocated; what they do is not known. One whole GPU is free.",
+    ]
+    assert "0 entirely free" in top("nodes").output.splitlines()[1]
+    found = json.loads(top("gpus", "-o", "json").output)
+    (kept,) = [each for each in str(found).split("heldFor") if "whole" in each]
+    assert "nominated" in kept
+
+
+def test_who_may_not_read_gpujobs_sees_the_rest(top: Any, objects: Objects) -> None:
+    objects.forbidden.add(GPUJOBS)
+    assert top("gpus").output.splitlines()[0].startswith("r7525-0/0 A100  █████▓▓▓░░ 0.80")
 
 
 def test_where_the_output_knows_no_blocks_there_are_letters(top: Any) -> None:

@@ -11,7 +11,7 @@ from tests.unit.runtime.status_writing import status_writer
 from tests.unit.runtime.virtual_loop import Running, clock
 from tests.unit.state.builders import gpujob_body, half, make_job, make_pod
 
-from gpu_scheduler.core.model.decision import Reason, Wait
+from gpu_scheduler.core.model.decision import Reason, Reservation, Wait
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
@@ -41,6 +41,10 @@ class FakePlanning:
         self.shares_by_model_milli: dict[str, dict[ProjectName, int]] = {}
         self.cycles = 1
         self.quarantine = FakeAside()
+        self.reservations: list[Reservation] = []
+
+    def reservations_of(self, key: JobKey) -> list[Reservation]:
+        return [each for each in self.reservations if each.job == key]
 
 
 class FakePreemption:

@@ -37,6 +37,7 @@ def status_writer(
             preempted=preemption.of(job.key),
             assumed=state.decisions.assumed,
             quarantine=plan.quarantine.job(job.key),
+            reservations=plan.reservations_of(job.key),
             watched=watched,
         )
 

@@ -113,7 +113,8 @@ def _look(what: str, where: ClusterOptions, output: str, watch: bool, interval: 
         from gpu_scheduler.cli.holders import lines as top_lines
         from gpu_scheduler.cli.holders import read as top_read
 
-        view = top_read.read(cluster, projects=what == "projects")
+        rooms = what in ("gpus", "nodes")
+        view = top_read.read(cluster, projects=what == "projects", rooms=rooms)
         top_lines.show(what, view, output, now)
 
     _again(show, where, output, watch, interval)

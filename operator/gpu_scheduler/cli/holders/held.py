@@ -8,7 +8,7 @@ its allocation.
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpu_scheduler.api.names import LABEL_JOB, LABEL_PROJECT
 from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, text
@@ -55,6 +55,20 @@ class HeldFraction:
         return f"{self.namespace}/{self.name}"
 
 
+class KeptRoom(NamedTuple):
+    """What is held of a device for pods of a GPUJob that have no place, or do not exist."""
+
+    namespace: str
+    name: str
+    milli: int
+    held_as: str
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` of the GPUJob."""
+        return f"{self.namespace}/{self.name}"
+
+
 @dataclass(slots=True)
 class HeldDevice:
     """One GPU and its holders, those that hold most first."""
@@ -66,6 +80,7 @@ class HeldDevice:
     usable_mib: int
     trouble: str = ""  # why it takes no new pods
     shares: list[HeldFraction] = field(default_factory=list)
+    kept: list[KeptRoom] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -76,6 +91,11 @@ class HeldDevice:
     def milli(self) -> int:
         """Held by pods that can be seen."""
         return sum(share.milli for share in self.shares)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether all of it is there for a new pod."""
+        return not (self.milli or self.kept or self.trouble)
 
     @property
     def percent(self) -> int | None:
@@ -96,6 +116,15 @@ class HeldDevice:
             "allocatedMilliGPU": self.milli,
             "utilizationPercent": self.percent,
             "trouble": self.trouble or None,
+            "heldFor": [
+                {
+                    "namespace": kept.namespace,
+                    "name": kept.name,
+                    "milliGPU": kept.milli,
+                    "heldAs": kept.held_as,
+                }
+                for kept in self.kept
+            ],
             "holders": [
                 {
                     "namespace": share.namespace,
@@ -111,8 +140,13 @@ class HeldDevice:
         }
 
 
-def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) -> list[HeldDevice]:
-    """All devices by node and number, and who holds them.
+def held(
+    nodes: Iterable[Body],
+    gpunodes: Iterable[Body],
+    pods: Iterable[Body],
+    gpujobs: Iterable[Body] = (),
+) -> list[HeldDevice]:
+    """All devices by node and number, who holds them, and for whom they are kept.
 
     A device that a pod holds and no node has any more is there too, with what is known of it.
     """
@@ -163,6 +197,14 @@ def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) 
                     kind_of_holder(pod),
                 )
             )
+    for job in gpujobs:
+        for room in listed(job, "status", "heldRoom"):
+            node = text(room, "node")
+            device = ids.get(node, {}).get(text(room, "device"), text(room, "device"))
+            milli = room.get("milliGPU")
+            if (there := devices.get((node, device))) and isinstance(milli, int):
+                namespace = text(job, "metadata", "namespace")
+                there.kept.append(KeptRoom(namespace, name_of(job), milli, text(room, "heldAs")))
     for there in devices.values():
         there.shares.sort(key=lambda share: (-share.milli, naturally(share.key), share.pod))
     return list(devices.values())
@@ -212,7 +254,8 @@ def gpus(milli: int) -> str:
 
 def one_namespace(devices: Sequence[HeldDevice]) -> bool:
     """Whether names need no namespace before them."""
-    return len({share.namespace for device in devices for share in device.shares}) < 2
+    named = {share.namespace for device in devices for share in device.shares}
+    return len(named | {kept.namespace for device in devices for kept in device.kept}) < 2
 
 
 def naturally(name: str) -> list[tuple[int, int, str]]:

@@ -37,6 +37,8 @@ from gpu_scheduler.cli.holders.values import values
 from gpu_scheduler.cli.shown import print_table, print_value
 from gpu_scheduler.cli.use.job_rows import job_rows, job_table
 
+_KEPT = {"nominated": "held for a pod to come of", "reserved": "kept for"}
+
 
 def show(what: str, view: HoldersView, output: str, now: datetime) -> None:
     """Print what is asked for: gpus, nodes, jobs or projects; ``now``: until when it is idle."""
@@ -84,6 +86,9 @@ def of_gpus(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False)
         for number, (share, milli, count) in enumerate(together):
             text = f"{share.name if bare else share.key} {gpus(milli)}"
             line.append([Piece(text + (f" in {count} pods" if count > 1 else ""), colour(number))])
+        for kept in device.kept:
+            text = f"{kept.name if bare else kept.key} {gpus(kept.milli)}"
+            line.append([Piece(f"{_KEPT.get(kept.held_as, 'held for')} {text}", "dim")])
         line.append([Piece(f"util {_percent(device.percent)}")] if device.shares else [])
         if wide:
             line.append([Piece(f"{device.id}, {device.usable_mib} MiB")])
@@ -104,7 +109,7 @@ def of_nodes(view: HoldersView, *, wide: bool) -> list[Line]:
         models = sorted({d.model if wide else short_model(d.model) for d in there})
         parts = [Part(device.milli, _used(device.shares)) for device in there]
         count = "?" if view.blind else str(len(there))
-        whole = sum(not d.milli and not d.trouble for d in there)
+        whole = sum(d.is_free for d in there)
         bad = sum(bool(d.trouble) for d in there)
         line = [
             [Piece(name)],

@@ -40,7 +40,7 @@ def _nothing(view: HoldersView) -> str:
 def _sums(view: HoldersView) -> Iterator[str]:
     devices = view.devices
     total, has = len(devices), sum(device.milli for device in devices)
-    free = sum(not d.milli and not d.trouble for d in devices)
+    free = sum(d.is_free for d in devices)
     if view.blind:
         where = f"namespace {view.only} alone is" if view.only else "pods that you may see are"
         yield (

@@ -36,8 +36,13 @@ class HoldersView:
     without_projects: bool = False
 
 
-def read(cluster: ClusterAccess, *, projects: bool = False) -> HoldersView:
+def read(cluster: ClusterAccess, *, projects: bool = False, rooms: bool = False) -> HoldersView:
     """Look once.
+
+    Args:
+        cluster: that is asked.
+        projects: GPUProjects are wanted too.
+        rooms: what is held for pods that have no place yet is wanted too.
 
     Raises:
         Failed: nothing of it may be read.
@@ -51,11 +56,12 @@ def read(cluster: ClusterAccess, *, projects: bool = False) -> HoldersView:
     if pods is None:
         only = cluster.namespace
         pods = _own_pods(cluster, blind=blind)
+    gpujobs = _gpujobs(cluster, only) if rooms else ()
     there: list[Body] | None = []
     if projects or only:
         there = items(cluster, paths.of_group(GROUP, VERSION, "gpuprojects"))
     use = read_use(cluster)
-    devices = with_use(held(nodes or (), gpunodes or (), pods), use)
+    devices = with_use(held(nodes or (), gpunodes or (), pods, gpujobs), use)
     if blind:
         for device in devices:
             device.trouble = ""  # it is not known what the nodes say of it
@@ -68,6 +74,14 @@ def read(cluster: ClusterAccess, *, projects: bool = False) -> HoldersView:
         blind=blind,
         without_projects=there is None,
     )
+
+
+def _gpujobs(cluster: ClusterAccess, namespace: str) -> Sequence[Body]:
+    """Those that may be read; a cluster without the kind has none."""
+    try:
+        return items(cluster, paths.of_group(GROUP, VERSION, "gpujobs", namespace)) or ()
+    except errors.NotFound:
+        return ()
 
 
 def _own_pods(cluster: ClusterAccess, *, blind: bool) -> list[Body]:

@@ -6,6 +6,7 @@ of all change: a wait is put together when it is asked for.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from gpu_scheduler.api.states import Trait, having
 from gpu_scheduler.core.model.decision import Reason, Reservation, Verdict, Wait, Waits
@@ -129,10 +130,20 @@ class LastPlan:
     cycles: int = 0
     _turn: Iterator[JobKey] = field(default_factory=lambda: iter(()))
     _news: bool = False  # since the last turn began
+    _by_job: tuple[object, Mapping[JobKey, Sequence[Reservation]]] = (None, MappingProxyType({}))
 
     def expecting(self) -> set[JobKey]:
         """Jobs for which room is being made or kept."""
         return {each.job for each in self.reservations.values()}
+
+    def reservations_of(self, key: JobKey) -> Sequence[Reservation]:
+        """Room that is made or kept for pods of a job."""
+        if self._by_job[0] is not self.reservations:
+            found: dict[JobKey, list[Reservation]] = {}
+            for each in self.reservations.values():
+                found.setdefault(each.job, []).append(each)
+            self._by_job = self.reservations, found
+        return self._by_job[1].get(key, ())
 
     def verdicts(self) -> Mapping[JobKey, Verdict]:
         """Reason and sentence of each job that waits, as the plan said them."""

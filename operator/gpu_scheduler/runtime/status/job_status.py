@@ -5,16 +5,17 @@ from the previous status while a condition has not changed, so equal knowledge g
 and nothing is written.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from gpu_scheduler.api import states as words
 from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.condition import ConditionType, condition
-from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
+from gpu_scheduler.api.gpujob import GPUJobStatus, HeldRoom, Phase, Placement, PodCounts
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.api.sweep_status import SweepStatus
-from gpu_scheduler.core.model.decision import Reason, Wait
+from gpu_scheduler.core.model.decision import Grant, Reason, Wait
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
@@ -29,6 +30,7 @@ from gpu_scheduler.state.nodes.agents import compute_percent, worst
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 _PLACEMENTS = 8
+_HELD_ROOM = 16
 _ABOUT = 100  # of so many places in a queue one is not told
 
 
@@ -100,6 +102,7 @@ def gpujob_status(
         pods=counts,
         allocated_gpu=gpu_from_milli(milli),
         placements=[_placement(p, known.watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
+        held_room=None if ended else _held_room(known),
         sweep=sweep.status if sweep is not None else _sweep_before(job),
         advice=_advice(job, known),
         usage=_usage_of(job, known) if ended else None,
@@ -112,6 +115,28 @@ def gpujob_status(
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
         node=_nodes(nodes),
     )
+
+
+def _held_room(known: JobContext) -> list[HeldRoom] | None:
+    """What is held for pods that have no place, or do not exist."""
+    found: list[HeldRoom] = []
+    nominated = [(each.place.node, each.place.grants) for each in known.nominated]
+    found += _on_devices("nominated", nominated)
+    found += _on_devices("reserved", [(each.node, each.grants) for each in known.reservations])
+    return found[:_HELD_ROOM] or None
+
+
+def _on_devices(
+    held_as: Literal["nominated", "reserved"], places: Iterable[tuple[str, tuple[Grant, ...]]]
+) -> list[HeldRoom]:
+    held: Counter[tuple[str, str]] = Counter()
+    for node, grants in places:
+        for grant in grants:
+            held[node, grant.device] += grant.milli
+    return [
+        HeldRoom(node=node, device=device, milli_gpu=milli, held_as=held_as)
+        for (node, device), milli in sorted(held.items())
+    ]
 
 
 def _advice(job: GPUJobRecord, known: JobContext) -> list[Advice] | None:

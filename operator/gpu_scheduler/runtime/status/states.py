@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.api.states import NEVER
-from gpu_scheduler.core.model.decision import Assignment, Reason, Wait
+from gpu_scheduler.core.model.decision import Assignment, Reason, Reservation, Wait
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.wording import names, pods
 from gpu_scheduler.runtime.eviction.eviction_costs import EvictionCost
@@ -40,6 +40,7 @@ class JobContext:
         evicted: Why its pods had to leave their node, if they are not back.
         assumed: Placements that were decided and that the watch does not show yet.
         nominated: Pods that have a place and do not exist yet.
+        reservations: Room that the last plan keeps for pods of it.
         trouble: Why a placed pod does not start, where only its Events tell.
         sweep: What came of its trials, where it is a sweep and that is known.
         quarantine: Why the planner has quarantined it; empty = it has not.
@@ -56,6 +57,7 @@ class JobContext:
     evicted: str = ""
     assumed: Mapping[PodUID, Assignment] = field(default_factory=dict)
     nominated: Sequence[NominatedPod] = ()
+    reservations: Sequence[Reservation] = ()
     trouble: Callable[[PodRecord], Trouble | None] = lambda pod: None
     sweep: Judged | None = None
     quarantine: str = ""

@@ -318,6 +318,7 @@ class StatusWriter:
         before, after = statuses.status(key)
         patch = difference(before, after)
         if not patch:
+            self._transient.pop(uid, None)  # it has passed
             return
         at = -inf
         if statuses.is_transient(key, after):

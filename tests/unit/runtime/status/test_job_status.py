@@ -10,8 +10,15 @@ from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.gpujob import GPUJobStatus
-from gpu_scheduler.core.model.decision import Assignment, Grant, Reason, Wait
-from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.decision import (
+    Assignment,
+    Grant,
+    Reason,
+    Reservation,
+    ReservationReason,
+    Wait,
+)
+from gpu_scheduler.core.model.request import JobKey, PodShape, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.eviction.eviction_costs import EvictionCost
 from gpu_scheduler.runtime.eviction.preemption import Preempted
@@ -19,6 +26,7 @@ from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
 from gpu_scheduler.state.pods.pod import record
+from gpu_scheduler.state.queue.nominated import NominatedPod
 
 NO_GPU = annotations("a", ())  # of a placed pod that asked for none
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -259,6 +267,22 @@ def test_a_placement_adds_up_the_caps_of_containers_on_one_device() -> None:
     (placement,) = status_of(pods=(make_pod(node="a", grants=grants),)).placements
     assert (placement.node, placement.devices) == ("a", ["GPU-0", "GPU-1"])
     assert placement.memory_mib == 28000
+
+
+def test_what_is_held_for_pods_without_a_place_is_said_by_device_until_the_job_ends() -> None:
+    key = make_gpujob().key
+    places = [Assignment(key, PodUID(f"p{n}"), "a", half("1")) for n in (0, 1)]
+    nominated = [NominatedPod(place, "", n, n + 1, PodShape()) for n, place in enumerate(places)]
+    kept = Reservation(key, key, "b", ReservationReason.RESERVED, None, half("0"))  # type: ignore[arg-type]
+    context = JobContext(nominated=nominated, reservations=[kept])
+    status = gpujob_status(make_gpujob(), [], [], project=TEAM, now=NOW, known=context)
+    assert [each.to_json() for each in status.held_room or ()] == [
+        {"node": "a", "device": "1", "milliGPU": 1000, "heldAs": "nominated"},
+        {"node": "b", "device": "0", "milliGPU": 500, "heldAs": "reserved"},
+    ]
+    over = make_gpujob(status={"phase": "Succeeded"})
+    status = gpujob_status(over, [], [], project=TEAM, now=NOW, known=context)
+    assert (status.held_room, status_of().held_room) == (None, None)
 
 
 def test_nodes_are_summed_up() -> None:

@@ -19,10 +19,10 @@ from tests.unit.runtime.fake_client import (
 from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.runtime.status_case import INTERVAL, JOB_PATH, KEY, PROJECT_PATH, Case
 from tests.unit.runtime.virtual_loop import virtual
-from tests.unit.state.builders import gpujob_body
+from tests.unit.state.builders import gpujob_body, half
 
-from gpu_scheduler.core.model.decision import Reason, Wait
-from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationReason, Wait
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.status import status_writer
 from gpu_scheduler.runtime.status.status_writer import difference
@@ -72,6 +72,24 @@ async def test_who_has_said_something_waits_longer_with_what_passes() -> None:
         assert len(case.written()) == 1
         await asyncio.sleep(1)
     assert [write.body["status"]["reason"] for write in case.written()][1:] == ["CreatingJob"]
+
+
+@virtual
+async def test_room_that_is_held_for_a_moment_is_not_written_and_what_lasts_is() -> None:
+    case = Case()
+    case.waits()
+    room = Reservation(PodUID("p"), KEY, "a", ReservationReason.RESERVED, None, half("0"))
+    async with case.running():
+        await asyncio.sleep(INTERVAL)
+        for held in ([room], [], [room]):
+            case.planning.reservations = held
+            case.state.changes.touch(KEY)
+            await asyncio.sleep(2)
+        assert len(case.written()) == 1
+        await asyncio.sleep(5)
+    told = [write.body["status"] for write in case.written()][1:]
+    held_room = {"node": "a", "device": "0", "milliGPU": 500, "heldAs": "reserved"}
+    assert told == [{"heldRoom": [held_room]}]
 
 
 @virtual
