@@ -13,6 +13,7 @@ from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import NEVER, Allowed
+from gpu_scheduler.core.packing.policy import OPENING_MILLI
 from gpu_scheduler.core.packing.scoring import parts
 from gpu_scheduler.core.packing.shapes import PICKED, ShapeRequest, ShapeScores
 
@@ -44,8 +45,7 @@ class Classes:
         numbers: [11, classes] number, milli per device (NEVER where the kind does not serve, PICKED
             where devices are picked), devices, milli-CPU, scarcity of the least scarce node that
             they could use, milli-GPU in all, the fixed part of the key, 1 unless they want no GPU,
-            where their CPU stands in ``steps``, 1 where more devices than before are used in part,
-            and 1 where they take part of a device.
+            where their CPU stands in ``steps``, and ``opens`` and ``takes_part`` of ``to_pay``.
         steps: distinct amounts of milli-CPU, 0 first.
         hard: class and row of each pod shape for which devices are picked, and what it asks.
         sure: whether all that these take is known beforehand.
@@ -111,7 +111,7 @@ class Classes:
         held = np.full(len(classes), free_milli)
         left = held - numbers[MILLI]
         numbers[FIXED] = shape.scoring.with_left(numbers[FIXED], left)
-        numbers[OPENS] = (held == DEVICE_MILLI) & (left > 0)
+        numbers[OPENS] = OPENING_MILLI * ((held == DEVICE_MILLI) & (left > 0))
         change = shape.load.change(held, left) * numbers[COUNT, :, None].astype(np.int32)
         return DevicePlacements(numbers, change, numbers[CPU].tolist())
 

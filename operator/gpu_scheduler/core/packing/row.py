@@ -10,6 +10,7 @@ from gpu_scheduler.core.model.arrays import Flags, Ints, Small
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.outcome import Described, Outcomes
+from gpu_scheduler.core.packing.policy import OPENING_MILLI
 from gpu_scheduler.core.packing.scoring import opened, parts, to_pay
 from gpu_scheduler.core.packing.several import Search, picked
 from gpu_scheduler.core.packing.shapes import PICKED, ShapeRequest, ShapeScores
@@ -48,7 +49,7 @@ def row_of(
     else:
         state, held = _fitting(shape, free, cpu >= cpu_milli, ask)
         left, size, taken = held - ask.milli, ask.size, ask.taken
-        opens = (held == DEVICE_MILLI) & (left > 0)
+        opens = OPENING_MILLI * ((held == DEVICE_MILLI) & (left > 0))
         if base is not None:
             after = _after(shape, base[state], held, ask)
     if not len(state):

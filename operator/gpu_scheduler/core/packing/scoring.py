@@ -102,21 +102,21 @@ def to_pay(scarce: Ints, opens: Ints | int, takes_part: Ints | int) -> Ints:
 
     Args:
         scarce: by how much it is scarcer; what is less than 0 counts as 0.
-        opens: 1 where more GPUs of the node are used in part than before.
-        takes_part: 1 where the pod takes part of a GPU.
+        opens: what is paid where more GPUs of the node are used in part than before.
+        takes_part: what is paid on a scarce node where the pod takes part of a GPU.
     """
-    return np.where(scarce > 0, scarce + takes_part * OPENING_MILLI, opens * OPENING_MILLI)
+    return np.where(scarce > 0, scarce + takes_part, opens)
 
 
 def opened(free_before: Ints, free_after: Ints) -> Ints:
     """[placements] ``opens``, of what was free on all devices of a node and what is afterwards."""
     more: Ints = _partly(free_after).sum(axis=1) > _partly(free_before).sum(axis=1)
-    return more.astype(np.int64)
+    return more * OPENING_MILLI
 
 
-def parts(taken: Ints | int, opens: Ints | int) -> Ints | int:
+def parts(taken: Ints | int, opens: Ints | int) -> Ints:
     """``takes_part``, of what a pod takes in all and of what it opens."""
-    return (taken % DEVICE_MILLI > 0) | opens
+    return np.where(taken % DEVICE_MILLI, OPENING_MILLI, opens)
 
 
 def _partly(free: Ints) -> Flags:
