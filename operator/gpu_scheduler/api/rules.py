@@ -345,8 +345,9 @@ GPU_JOB_SPEC = (
         ".parallelism",
     ),
 )
+_INSTEAD = {"retries": "; kubectl gpu retry NAME runs a failed one again as it is"}
 GPU_JOB_FIELDS = {
-    name: Rule("self == oldSelf", f"{name} {IMMUTABLE}")
+    name: Rule("self == oldSelf", f"{name} {IMMUTABLE}{_INSTEAD.get(name, '')}")
     for name in IMMUTABLE_FIELDS
     if name != "completions"
 }

@@ -203,7 +203,7 @@ class FailedPlacements:
             return
         key, gone = self._state.workloads.key_of(pod), not self._state.ledger.has_node(pod.node)
         if pod.unschedulable:
-            why = pod.unschedulable.message
+            why = pod.trouble.message if pod.trouble else pod.unschedulable.message
             said = f"kube-scheduler could not bind {pod.name} to {pod.node}: {why}"
         elif gone:
             why = said = "the node is gone"
@@ -220,7 +220,8 @@ class FailedPlacements:
                 self._avoid(key, pod.node, why)
             else:
                 self._doubt(key, pod.node, said)
-        told = EvictionMessage(STUCK, f"{message}; {and_then(pod, 'placing it elsewhere')}")
+        elsewhere = "giving its GPUs back until then" if pod.trouble else "placing it elsewhere"
+        told = EvictionMessage(STUCK, f"{message}; {and_then(pod, elsewhere)}")
         self._evictor.evict(Eviction(pod, told))
         self._gangs.member_lost(pod, message)
 

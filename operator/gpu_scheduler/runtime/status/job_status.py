@@ -69,7 +69,8 @@ def gpujob_status(
         told = (sweep.reason, sweep.message) if sweep is not None else ("", "")
         facts = UnfinishedJob(job, own, live, over, bad, counted, by, told, known)
         reason, message = states.say(facts)
-        phase = _phase(job, running, counted, reason)
+        runs = any(p.stage is Stage.RUNNING and not _stops(job, p) for p in live)
+        phase = _phase(job, runs, counted, reason)
     else:
         phase = ended
         reason, message = _last_words(job, phase, failed_as, sweep)
@@ -236,8 +237,13 @@ def _ended(job: GPUJobRecord, complete: bool, failure: str) -> Phase | None:
     return Phase(before) if before in (Phase.SUCCEEDED, Phase.FAILED) else None
 
 
-def _phase(job: GPUJobRecord, running: int, counted: Counted, reason: str) -> Phase:
-    """The phase of a job that has not ended.
+def _stops(job: GPUJobRecord, pod: PodRecord) -> bool:
+    """Whether a pod is left of a time that is over, as of before the job was suspended."""
+    return pod.deleting and job.status.get("phase") in (Phase.PENDING, Phase.SUSPENDED)
+
+
+def _phase(job: GPUJobRecord, runs: bool, counted: Counted, reason: str) -> Phase:
+    """The phase of a job that has not ended; ``runs``: a pod of it does, that may go on.
 
     One that has begun and is between two pods, of which nothing was taken, reads Running.
     """
@@ -246,7 +252,7 @@ def _phase(job: GPUJobRecord, running: int, counted: Counted, reason: str) -> Ph
     before = job.status.get("pods") or {}
     told = sum(n for n in (before.get("succeeded"), before.get("failed")) if isinstance(n, int))
     begun = job.status.get("phase") == Phase.RUNNING or counted.succeeded + counted.failed > told
-    return Phase.RUNNING if running or (begun and words.goes_on(reason)) else Phase.PENDING
+    return Phase.RUNNING if runs or (begun and words.goes_on(reason)) else Phase.PENDING
 
 
 def _usage(job: GPUJobRecord, held: list[PodRecord]) -> str:

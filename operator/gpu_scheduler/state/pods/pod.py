@@ -22,7 +22,7 @@ from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import Condition, Meta, Pod
 from gpu_scheduler.limits.bounded import Bounded, digest
 from gpu_scheduler.state.jobs.job import JobRecord, epoch_seconds
-from gpu_scheduler.state.pods import containers
+from gpu_scheduler.state.pods import claims, containers
 from gpu_scheduler.state.pods.containers import Trouble
 from gpu_scheduler.state.pods.plugin import asked
 from gpu_scheduler.state.pods.shares import Share, group_uid, share_of
@@ -221,7 +221,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         holds=holds,
         pruned=pruned,
         deletion=meta.deletion_timestamp or "",
-        trouble=containers.trouble(pod) if stage is Stage.PLACED else None,
+        trouble=_trouble(pod, scheduled) if stage is Stage.PLACED else None,
         initializing=containers.initializing(pod) if stage is Stage.PLACED else "",
         failure=containers.failure(pod),
         disruption=disruption,
@@ -232,6 +232,14 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         warnings=warnings,
         advised=advised,
     )
+
+
+def _trouble(pod: Pod, scheduled: Condition | None) -> Trouble | None:
+    """Why a pod that has its place does not start there."""
+    unbound = scheduled is not None and scheduled.status == "False" and not pod.spec.node_name
+    if unbound and scheduled is not None and scheduled.reason == "Unschedulable":
+        return claims.trouble(pod, scheduled)
+    return containers.trouble(pod)
 
 
 def _started(pod: Pod, scheduled: Condition | None) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.fake_client import (
@@ -337,6 +338,24 @@ async def test_kube_schedulers_own_sentence_is_remembered_and_the_job_is_in_doub
     async with case.evicting.running():
         await asyncio.sleep(3)
     assert not case.state.waiting.avoided(KEY) and KEY not in case.state.waiting.doubts
+
+
+@virtual
+async def test_a_claim_that_is_missing_is_its_users_to_make_and_no_other_node_is_promised() -> None:
+    case = Case()
+    said = '0/1 nodes are available: persistentvolumeclaim "data" not found. not found'
+    pod = stuck()
+    condition = msgspec.structs.replace(pod.status.conditions[0], message=said)
+    status = msgspec.structs.replace(pod.status, conditions=(condition,))
+    async with case.evicting.running():
+        await case.see(msgspec.structs.replace(pod, status=status))
+        await asyncio.sleep(STUCK_SECONDS + 3)
+    assert case.events.said[0][2] == (
+        "job-0 cannot start on a: PersistentVolumeClaim data of namespace team-a is not there:"
+        " whoever made the pod has to make it, or name another; giving its GPUs back until then"
+    )
+    doubt = case.state.waiting.doubts.of(KEY)
+    assert doubt is not None and "not found. not found" not in doubt.why
 
 
 @virtual

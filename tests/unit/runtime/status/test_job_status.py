@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 
+from gpu_scheduler.api import states
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.core.model.decision import (
@@ -237,6 +238,33 @@ def test_a_job_that_runs_on_for_its_suspension_was_refused_does_not_say_that_it_
     job.unfollowed = "spec.suspend: no"
     found = status_of(job, (make_job(),), (running(),))
     assert (found.phase, found.reason, found.message) == ("Running", "Invalid", "spec.suspend: no")
+
+
+def test_a_job_that_goes_on_is_not_running_while_pods_of_before_its_suspension_end():
+    job = make_gpujob()
+    job.status = {"phase": "Suspended"}
+    found = status_of(job, (make_job(),), (running(deleting=True),))
+    assert (found.phase, found.reason) == ("Pending", "EndingPods")
+    found = status_of(after(found), (make_job(),), (running(deleting=True),))
+    assert (found.phase, found.reason) == ("Pending", "EndingPods")
+    later = status_of(after(found), (make_job(),), (make_pod(node="a", grants=half()),))
+    assert (later.phase, later.reason) == ("Pending", "Starting")
+
+
+def test_a_pod_whose_claim_is_missing_has_no_volume_and_its_user_moves_it_on():
+    said = 'persistentvolumeclaim "data" not found'
+    condition = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": said,
+    }
+    pod = make_pod(path="other", grants=half(), allocated_node="a", conditions=(condition,))
+    found = status_of(pods=(pod,))
+    assert (found.phase, found.reason) == ("Pending", "VolumeNotMounted")
+    assert found.message.startswith("PersistentVolumeClaim data of namespace team-a is not there")
+    state = states.of(found.reason)
+    assert state is not None and state.mover.startswith("its owner mends the cause")
 
 
 def test_an_end_stays_when_its_job_is_gone() -> None:
