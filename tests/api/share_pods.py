@@ -167,6 +167,8 @@ class _Maker:
             labels[f"{GROUP}/gang"] = "ring"
         if (f"{GROUP}/gang" in labels) is not self.strange():
             notes[f"{GROUP}/gang-size"] = self.one(("4",), ("0", "x", "1001"))
+        if (f"{GROUP}/gang" in labels and self.maybe(0.3)) or self.strange(0.05):
+            notes[f"{GROUP}/distinct-gpus"] = self.one(("true", "false"), ("no", ""))
         if self.maybe(0.1):
             labels["kueue.x-k8s.io/pod-group-name"] = "group"
         if self.maybe(0.1):

@@ -21,7 +21,7 @@ fraction of going through their entries, however many somebody put in.
 
 {{/* Annotations with which a pod asks for a share by itself: words of its user, and what they were made into. */}}
 {{- define "gpu-scheduler.cel.asks" -}}
-['gpu', 'gpu-memory', 'gpu-devices', 'gpu-container', 'gpu-models', 'type', 'priority', 'isolation', 'time-limit', 'gang-size', 'asked']
+['gpu', 'gpu-memory', 'gpu-devices', 'gpu-container', 'gpu-models', 'type', 'priority', 'isolation', 'time-limit', 'gang-size', 'distinct-gpus', 'asked']
 {{- end }}
 
 {{/*

@@ -331,12 +331,16 @@ all.size() > 0 && all.size() <= 16))
 ['leaderworkerset.sigs.k8s.io/group-key', 'leaderworkerset.sigs.k8s.io/size']].all(g, !(g[0] in {{ .tags }} && g[1] in {{ .notes }})
 || {{ .notes }}[g[1]].matches('^([1-9][0-9]{0,2}|1000)$')))
 {{- end }}
+{{- define "gpu-scheduler.cel.ruleDistinct" -}}
+(!('gpu-scheduler.io/distinct-gpus' in {{ .notes }}) || ({{ .notes }}['gpu-scheduler.io/distinct-gpus'] in ['true', 'false']
+&& ['gpu-scheduler.io/gang', 'kueue.x-k8s.io/pod-group-name', 'leaderworkerset.sigs.k8s.io/group-key'].exists(g, g in {{ .tags }})))
+{{- end }}
 
 {{/* Whether what a pod of ours asks for can be meant: all rules, in an expression that needs no variables. */}}
 {{- define "gpu-scheduler.cel.canBeMeant" -}}
 {{- $all := dict "asked" "asked" "parts" "parts" "notes" "notes" "tags" "tags" }}
 [has(object.metadata.annotations) ? object.metadata.annotations : {}].all(notes, [has(object.metadata.labels) ? object.metadata.labels : {}].all(tags,
-{{- range $rule := list "Type" "Isolation" "Priority" "TimeLimit" "Models" "Gang" }}
+{{- range $rule := list "Type" "Isolation" "Priority" "TimeLimit" "Models" "Gang" "Distinct" }}
 {{ include (printf "gpu-scheduler.cel.rule%s" $rule) $all }} &&
 {{- end }}
 [notes[?'gpu-scheduler.io/asked'].orValue('')].all(asked, {{ include "gpu-scheduler.cel.ruleReadable" $all }}

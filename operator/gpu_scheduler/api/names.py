@@ -54,6 +54,7 @@ ASK_ISOLATION = f"{GROUP}/isolation"
 ASK_TIME_LIMIT = f"{GROUP}/time-limit"
 LABEL_GANG = f"{GROUP}/gang"
 GANG_SIZE = f"{GROUP}/gang-size"
+DISTINCT_GPUS = f"{GROUP}/distinct-gpus"
 # On namespaces: pods there may ask with another scheduler's keys as well, see api.share_keys.
 COMPAT = f"{GROUP}/compat"
 # In the limits of their containers: integers, so that a Deployment may have them.

@@ -20,6 +20,7 @@ from gpu_scheduler.api.names import (
     ASK_TIME_LIMIT,
     ASK_TYPE,
     ASKED,
+    DISTINCT_GPUS,
     GANG_SIZE,
     LABEL_GANG,
 )
@@ -80,6 +81,7 @@ class ShareRequest:
         isolation: None = as the installation says.
         gang: name of the group that starts together; empty = the pod is alone.
         gang_size: how many pods that group has.
+        distinct_gpus: no two pods of that group share a GPU.
         unenforced: keys that were taken and hold nobody to anything.
     """
 
@@ -91,6 +93,7 @@ class ShareRequest:
     isolation: Isolation | None = None
     gang: str = ""
     gang_size: int = 0
+    distinct_gpus: bool = True
     unenforced: tuple[str, ...] = ()
 
 
@@ -119,6 +122,7 @@ def request_of(
         isolation=None if isolation is None else Isolation(isolation),
         gang=gang,
         gang_size=size,
+        distinct_gpus=annotations.get(DISTINCT_GPUS) != "false",
         unenforced=tuple(sorted({key for keys in said.values() for key in keys} & {HAMI_CORES})),
     )
 
@@ -166,9 +170,22 @@ def _problems(
             f"metadata.labels[{LABEL_GANG}]",
             f"is missing: {GANG_SIZE} goes with the name of a gang, which all of its pods have",
         )
+    if DISTINCT_GPUS in annotations:
+        yield from _apart(labels, annotations[DISTINCT_GPUS])
     for label, size in GANGS:
         if label in labels:
             yield from _count(annotations, size, 1, _MOST_GANG, "pods that start together")
+
+
+def _apart(labels: Mapping[str, str], word: str) -> Iterator[Problem]:
+    if word not in ("true", "false"):
+        said = f"{quoted(word)} is unknown; write true or false"
+        yield Problem(_note(DISTINCT_GPUS), f"{said}: whether pods of the gang keep to GPUs apart")
+    elif not any(label in labels for label, _ in GANGS):
+        yield Problem(
+            _note(DISTINCT_GPUS),
+            f"goes with a gang: the label {LABEL_GANG} and the annotation {GANG_SIZE}",
+        )
 
 
 def _gang(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[str, int]:

@@ -31,6 +31,7 @@ WORDS = (
     names.ASK_PRIORITY,
     names.ASK_ISOLATION,
     names.ASK_TIME_LIMIT,
+    names.DISTINCT_GPUS,
     names.ASKED,
 )
 

@@ -17,7 +17,7 @@ from gpu_scheduler.core.model.devices import qualifies
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
-from gpu_scheduler.core.queue.pod_group import Member
+from gpu_scheduler.core.queue.pod_group import PodGroup
 
 Json = dict[str, Any]
 
@@ -44,11 +44,11 @@ class Distance:
     node: int
 
 
-def candidates(session: PlannerCache, member: Member) -> list[Json]:
-    """All nodes that have a GPU, the closest first."""
-    placer = Placer(session)
+def candidates(session: PlannerCache, group: PodGroup) -> list[Json]:
+    """All nodes that have a GPU, the closest first, for a pod; of a gang for its first member."""
+    placer, member = Placer(session), group.members[0]
     found = [
-        _judge(placer, member, node)
+        _judge(placer, group, node)
         for node in range(len(session.snapshot.cluster.nodes))
         if not member[1].pod_shape.devices or _has_devices(session.snapshot, node)
     ]
@@ -61,8 +61,8 @@ def _has_devices(snapshot: Snapshot, node: int) -> bool:
     return first[node] < first[node + 1]
 
 
-def _judge(placer: Placer, member: Member, node: int) -> tuple[Distance, Json]:
-    snapshot, (pod, demand) = placer.snapshot, member
+def _judge(placer: Placer, group: PodGroup, node: int) -> tuple[Distance, Json]:
+    snapshot, (pod, demand) = placer.snapshot, group.members[0]
     cluster, info = snapshot.cluster, snapshot.cluster.nodes[node]
     devices = _best(demand, node, snapshot)
     kind, said, milli, rest = 0, list[str](), 0, (0, 0)
@@ -86,6 +86,9 @@ def _judge(placer: Placer, member: Member, node: int) -> tuple[Distance, Json]:
             said.append(
                 info.unschedulable or "is left out for a while: a pod of the job failed there"
             )
+    if not said and (held := placer.most_on(group, node)) < len(group.members):
+        apart = ", none of which share a GPU" if group.needs.gang.distinct else ""
+        said.append(f"room for {held} of {wording.pods(len(group.members))} at once{apart}")
     base = cluster.first[node]
     body = {
         "node": info.name,

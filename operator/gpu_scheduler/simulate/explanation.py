@@ -152,7 +152,7 @@ def _from_plan(
         }
     wait = planned.plan.waits.of(key)
     before = queue_place.before(planned, key)
-    nodes = candidates(room.session, group.members[0])
+    nodes = candidates(room.session, group)
     reason = wait.reason if wait is not None else None
     waiting = holders.Waiting(key, room, group, reason, len(before))
     pods = waiting.holding()

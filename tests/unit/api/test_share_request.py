@@ -89,6 +89,7 @@ def test_everything_else_that_a_pod_may_say() -> None:
             "isolation": "framework",
             "time-limit": "3600",
             "gang-size": "4",
+            "distinct-gpus": "false",
         },
         labels={"gang": "ring"},
     )
@@ -101,6 +102,7 @@ def test_everything_else_that_a_pod_may_say() -> None:
         Isolation.FRAMEWORK,
         "ring",
         4,
+        distinct_gpus=False,
     )
 
 
@@ -224,6 +226,20 @@ REFUSED: dict[str, tuple[dict[str, str], Any, dict[str, str], str, str]] = {
         {},
         "labels[gpu-scheduler.io/gang]",
         "is missing",
+    ),
+    "no word for whether GPUs are distinct": (
+        {"gpu": "1", "gang-size": "3", "distinct-gpus": "no"},
+        ONE,
+        {"gang": "ring"},
+        "annotations[gpu-scheduler.io/distinct-gpus]",
+        "write true or false",
+    ),
+    "distinct GPUs of no gang": (
+        {"gpu": "1", "distinct-gpus": "false"},
+        ONE,
+        {},
+        "annotations[gpu-scheduler.io/distinct-gpus]",
+        "goes with a gang",
     ),
     "seventeen containers": (
         {},

@@ -238,6 +238,15 @@ def test_a_gang_is_asked_about_as_a_whole() -> None:
     assert "all of its pods at the same time" in found["estimate"]["text"]
 
 
+def test_a_node_says_how_much_of_a_gang_it_has_room_for() -> None:
+    few = cluster(*waits("train", "Unsatisfiable", gpu=0.05, pods=5, gang=True))
+    found = lacks(why(few, "train"))
+    assert list(found.values()) == [["room for 2 of 5 pods at once, none of which share a GPU"]] * 2
+    shared = cluster(*waits("train", "X", gpu=0.75, pods=5, gang=True, distinctGPUs=False))
+    found = lacks(why(shared, "train"))
+    assert list(found.values()) == [["room for 2 of 5 pods at once"]] * 2
+
+
 def test_a_job_that_runs_in_part_tells_of_the_pod_that_waits() -> None:
     some = holds("train", FULL[0])
     more = waits("train", gpu=1, pods=2, phase="Running")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from gpu_scheduler.core.eviction.deadlines import Deadline, Deadlines
+from gpu_scheduler.core.eviction.deadlines import Deadline, Deadlines, Owed
 from gpu_scheduler.core.eviction.fair_share_state import FairShareState
 from gpu_scheduler.core.eviction.solver import Constraints, Solution, Solver
 from gpu_scheduler.core.eviction.victims import BudgetKey, Victims, orders
@@ -35,11 +35,12 @@ MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
 class Action(NamedTuple):
     """One kind of help.
 
-    Why others have to go, which groups of a queue may get it (see ``Queue.groups``), what one is
-    owed, and the solution for it.
+    Why others have to go and what for, which groups of a queue may get it (see ``Queue.groups``),
+    by when, and the solution for it.
     """
 
     reason: EvictReason
+    owed: Owed
     groups: Groups
     deadline: Callable[[PodGroup], Deadline | None]
     solve: Callable[[PodGroup], Solution | None]
@@ -78,6 +79,7 @@ class Preemption:
         guaranteed = [
             Action(
                 EvictReason.RECLAIM,
+                Owed.GUARANTEE,
                 deadlines.nominal_groups,
                 deadlines.guarantee,
                 lambda group, balance=balance: self._reclaim(  # type: ignore[misc]
@@ -88,6 +90,7 @@ class Preemption:
         ]
         above = Action(
             EvictReason.RECLAIM,
+            Owed.SHARE,
             self._behind,
             lambda group: deadlines.share(group, shares.shares_milli[group.project.name]),
             lambda group: self._reclaim(group, shares, borrows=True),
@@ -99,7 +102,9 @@ class Preemption:
                 self._pass(waiting, order, action)
             self._pass(waiting, order, above)
         outranked = [queue for queue in waiting if queue.waits and self._outranks(queue)]
-        higher = Action(EvictReason.PRIORITY, Queue.groups, deadlines.priority, self._preempt)
+        higher = Action(
+            EvictReason.PRIORITY, Owed.PRIORITY, Queue.groups, deadlines.priority, self._preempt
+        )
         self._pass(outranked, order, higher)
 
     def _outranks(self, queue: Queue) -> bool:
@@ -138,6 +143,7 @@ class Preemption:
                 if self._help(group, action, costs):
                     yield True
                 elif costs.get((group.needs, group.job.priority, None)) == NEVER:
+                    self._deadlines.note_in_vain(action.owed, group.signature)
                     if group.job.key not in kept and not self._active.reserved_open_to(group.job):
                         passed.add(group.signature)
 
@@ -168,7 +174,7 @@ class Preemption:
             return False
         if self._are_in_the_way(group, found.victims):
             return True
-        self._evict(found.victims, group, action.reason)
+        self._evict(found.victims, group, action)
         self._promise(group, found.placement, others)
         return True
 
@@ -253,24 +259,26 @@ class Preemption:
                 )
         return bool(self.in_the_way)
 
-    def _evict(
-        self, victims: Sequence[EvictionGroup], group: PodGroup, reason: EvictReason
-    ) -> None:
+    def _evict(self, victims: Sequence[EvictionGroup], group: PodGroup, action: Action) -> None:
         """Decide that these go."""
         name_of = self._placer.snapshot.cluster.name_of
         for victim in victims:
-            why = self._why(group, victim, reason) + self._victims.loss(victim)
-            self.evicts += orders(victim, group.job.key, reason, why, name_of)
+            why = self._why(group, victim, action.owed) + self._victims.loss(victim)
+            self.evicts += orders(victim, group.job.key, action.reason, why, name_of)
         for victim in victims:
             self._victims.evict(victim)
 
-    def _why(self, group: PodGroup, victim: EvictionGroup, reason: EvictReason) -> str:
+    def _why(self, group: PodGroup, victim: EvictionGroup, owed: Owed) -> str:
         job: WaitingJob = group.job
-        if reason is EvictReason.PRIORITY:
-            other = self._placer.snapshot.cluster.name_of(victim[0].job)
-            return f"its priority is {job.priority}, that of {other} {victim[0].priority}"
+        first = victim[0]
+        if owed is Owed.PRIORITY or first.project == job.project:
+            other = self._placer.snapshot.cluster.name_of(first.job)
+            return f"its priority is {job.priority}, that of {other} {first.priority}"
         balance = self._balance.of(group.needs)
-        return f"{balance.stand(job.project)}, {balance.stand(victim[0].project)}"
+        if owed is Owed.SHARE:
+            return f"{balance.stand(job.project)}, {balance.stand(first.project)}"
+        mine, other = (balance.above_quota(name) for name in (job.project, first.project))
+        return f"its quota is a guarantee: {mine}, {other}"
 
     def _promise(
         self, group: PodGroup, placement: Placement, others: Iterable[ActiveReservation]

@@ -7,6 +7,7 @@ strict promises everything is overdue at once. Asked by ``preemption``; reasons 
 """
 
 from collections.abc import Iterable
+from enum import Enum
 from math import inf
 from typing import NamedTuple
 
@@ -23,6 +24,14 @@ SHARE_OVERDUE = 0.75  # of the window
 PRIORITY_OVERDUE = 10.0  # times the patience
 WORTH = 0.3  # seconds of work that may be lost for each second of waiting
 NEGLIGIBLE_SECONDS = 45.0  # of work, which may be lost at once for a guarantee
+
+
+class Owed(Enum):
+    """What a group is owed."""
+
+    GUARANTEE = "guarantee"
+    SHARE = "fair share"
+    PRIORITY = "priority"
 
 
 class Deadline(NamedTuple):
@@ -63,6 +72,11 @@ class Deadlines:
         self._shares: dict[PodUID, float] = {}  # that were asked for, and when they are overdue
         self._priorities: dict[PodUID, float] = {}  # that were asked for, and since when they wait
         self._times: dict[float, str] = {}
+        self._in_vain: set[tuple[Owed, Signature]] = set()
+
+    def note_in_vain(self, owed: Owed, signature: Signature) -> None:
+        """Whoever was evicted for what such groups are owed, they would find no place now."""
+        self._in_vain.add((owed, signature))
 
     def note_nominal(
         self, queues: Iterable[Queue], balance: FairShareState, active: ActiveReservations
@@ -160,31 +174,50 @@ class Deadlines:
         return lost_seconds <= deadline.most_lost_seconds(self._now)
 
     def words(self, group: PodGroup) -> str:
-        """Until when a group waits for what it is owed, to be put behind its message."""
-        uid, preemption_policy = group.first_uid, self.preemption_policy
-        if uid in self._nominal_since and preemption_policy.guarantee_seconds < inf:
-            overdue = self._nominal_since[uid] + preemption_policy.guarantee_seconds
-            when = self._at(overdue)
-            if overdue > self._now:
-                return f"; its quota is a guarantee: who borrows gives way from {when} on"
-            return f"; its guarantee was due at {when}: too little is borrowed where it fits"
-        if uid in self._priorities and preemption_policy.patience_seconds < inf:
-            since, patience = self._priorities[uid], preemption_policy.patience_seconds
-            begins, overdue = self._at(since + patience), since + PRIORITY_OVERDUE * patience
-            when = self._at(overdue)
-            if overdue > self._now:
-                return (
-                    f"; pods of a lower priority give way from {begins} on if they lose little,"
-                    f" from {when} on whatever they lose"
-                )
-            return f"; its priority was due at {when}: too little of a lower one runs where it fits"
-        overdue = self._shares.get(uid, inf)
-        if overdue < inf:
-            when = self._at(overdue)
-            if overdue > self._now:
-                return f"; its project is below its fair share: others give way from {when} on"
-            return f"; its fair share was due at {when}: too little that may go is where it fits"
-        return ""
+        """Until when a group waits for what it is owed, to be put behind its message.
+
+        A time that is to come is promised only where an eviction would help as things are.
+        """
+        told = (self._of_guarantee, self._of_priority, self._of_share)
+        return next((words for said in told if (words := said(group))), "")
+
+    def _of_guarantee(self, group: PodGroup) -> str:
+        overdue = self._nominal_since.get(group.first_uid, inf)
+        overdue += self.preemption_policy.guarantee_seconds
+        if not self._is_told(overdue, Owed.GUARANTEE, group):
+            return ""
+        when = self._at(overdue)
+        if overdue > self._now:
+            return f"; its quota is a guarantee: who borrows gives way from {when} on"
+        return f"; its guarantee was due at {when}: too little is borrowed where it fits"
+
+    def _of_priority(self, group: PodGroup) -> str:
+        since = self._priorities.get(group.first_uid, inf)
+        patience = self.preemption_policy.patience_seconds
+        overdue = since + PRIORITY_OVERDUE * patience
+        if not self._is_told(overdue, Owed.PRIORITY, group):
+            return ""
+        begins, when = self._at(since + patience), self._at(overdue)
+        if overdue > self._now:
+            return (
+                f"; pods of a lower priority give way from {begins} on if they lose little,"
+                f" from {when} on whatever they lose"
+            )
+        return f"; its priority was due at {when}: too little of a lower one runs where it fits"
+
+    def _of_share(self, group: PodGroup) -> str:
+        overdue = self._shares.get(group.first_uid, inf)
+        if not self._is_told(overdue, Owed.SHARE, group):
+            return ""
+        when = self._at(overdue)
+        if overdue > self._now:
+            return f"; its project is below its fair share: others give way from {when} on"
+        return f"; its fair share was due at {when}: too little that may go is where it fits"
+
+    def _is_told(self, overdue: float, owed: Owed, group: PodGroup) -> bool:
+        if overdue > self._now and (owed, group.signature) in self._in_vain:
+            return False
+        return overdue < inf
 
     def memory(self, balance: FairShareState) -> PlannerMemory:
         """For the next plan; ``again_at`` counts what follows from it."""

@@ -120,6 +120,11 @@ class FairShareState:
         held, share = self.held_milli(name), self.shares_milli[name]
         return f"project {name} holds {gpus(held)}, its fair share is {gpu_from_milli(share)}"
 
+    def above_quota(self, name: ProjectName) -> str:
+        """What a project holds, and what of it others have to leave to it, in words."""
+        quota_milli = gpu_from_milli(self.quota_milli(name))
+        return f"project {name} holds {gpus(self.held_milli(name))}, its quota is {quota_milli}"
+
     def spare_of_model_milli(self, name: ProjectName, flavor: Flavor) -> int:
         """How much of a model can be taken from a project, for its quota of it; not negative."""
         quota_milli = self.projects[name].quota_by_model.get(flavor)
@@ -215,6 +220,14 @@ class ModelShareState(FairShareState):
         floor = max(self.shares_milli[name] if self._keeps_shares else 0, named or 0)
         spare = max(0, self._taken_of(name, self._flavor) - floor)
         return spare if named is not None else min(spare, self._whole.spare_milli(name))
+
+    def above_quota(self, name: ProjectName) -> str:
+        """See ``FairShareState``."""
+        named = self.projects[name].quota_by_model.get(self._flavor)
+        if named is None:
+            return self._whole.above_quota(name)
+        held = f"project {name} holds {gpus(self.held_milli(name))} of {self._flavor}"
+        return f"{held}, its quota of them is {gpu_from_milli(named)}"
 
     def stand(self, name: ProjectName) -> str:
         """See ``FairShareState``."""

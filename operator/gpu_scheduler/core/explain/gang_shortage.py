@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from gpu_scheduler.core.explain.affinity_reasons import AffinityExplainer
-from gpu_scheduler.core.explain.group_words import together
+from gpu_scheduler.core.explain.group_words import APART, together
 from gpu_scheduler.core.fit.placement import Placer, milli_of
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Reason, Verdict
@@ -53,6 +53,8 @@ class GangShortage:
         topology = group.needs.topology
         if topology is not None:
             text += f" in one {topology.key.rsplit('/', 1)[-1]}"
+        if self._kept_apart(group):
+            text += f"; {APART}"
         return Reason.WAITING_FOR_GANG, text
 
     def _by_rules(self, group: PodGroup) -> Verdict | None:
@@ -78,6 +80,12 @@ class GangShortage:
         if found is None:
             return None
         return found[0], f"{len(most)} of {wording.pods(len(group.members))} fit; {found[1]}"
+
+    def _kept_apart(self, group: PodGroup) -> bool:
+        """Whether it would start now if its members might share a GPU."""
+        if not group.needs.gang.distinct or self._tried > MOST_TRIED:
+            return False
+        return self._placer.place_sharing(group) is not None
 
     def _free(self, group: PodGroup) -> str:
         """What is free on devices that members could use."""

@@ -4,6 +4,11 @@ from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.queue.pod_group import PodGroup
 
+APART = (
+    "they would fit if they shared GPUs, which pods of a gang do not: spec.distinctGPUs: false lets"
+    ' them, on pods without a GPUJob the annotation gpu-scheduler.io/distinct-gpus: "false"'
+)
+
 
 def cost(group: PodGroup) -> str:
     """'0.5 of a GPU', '20480 MiB of a GPU, at least 0.25 of one'; of gangs 'at least 40 GPUs'."""

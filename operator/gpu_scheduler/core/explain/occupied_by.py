@@ -79,6 +79,11 @@ def held_by(reason: Reason, pods: Iterable[RunningPod], cluster: Cluster) -> str
     return f"; held by {wording.names(told, of=len(ranked))}"
 
 
+def not_running(milli: int) -> str:
+    """What of a project's share is held by places whose pods do not run; behind who holds."""
+    return f", and pods that are about to start ({wording.cpu(milli)})" if milli > 0 else ""
+
+
 def until(start: float | None) -> str:
     """When reserved room is complete, as far as that is known."""
     return f", complete by {wording.at(start)} at the latest" if start is not None else ""

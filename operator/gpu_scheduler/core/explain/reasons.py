@@ -10,7 +10,7 @@ from collections import Counter
 from gpu_scheduler.core.explain import occupied_by
 from gpu_scheduler.core.explain.affinity_reasons import AffinityExplainer
 from gpu_scheduler.core.explain.gang_shortage import GangShortage
-from gpu_scheduler.core.explain.group_words import cost
+from gpu_scheduler.core.explain.group_words import APART, cost
 from gpu_scheduler.core.explain.shortage import shortage
 from gpu_scheduler.core.explain.unsatisfiable import missing
 from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
@@ -124,6 +124,9 @@ class Explainer:
                 reason, group, self._snapshot, self._running_pods, occupied_by.MOST_NODES
             )
             held = occupied_by.held_by(reason, pods, self._snapshot.cluster)
+            if held and not on_devices:
+                whole = self._snapshot.allocated_milli(group.project.name)
+                held += occupied_by.not_running(whole - sum(each.milli for each in pods))
             if on_devices:
                 held = occupied_by.others(self._taken, pod_request, self._snapshot) + held
             self._held[key] = held
@@ -135,7 +138,9 @@ class Explainer:
                 if not pod_request.could:
                     role = f"role {pod.role} " if pod.role else ""
                     return group.never, role + missing(pod_request.chooser, self._snapshot)
-            return group.never, self._placer.domains.refusal(group)
+            domains = self._placer.domains
+            apart = f"; {APART}" if domains.kept_apart(group) else ""
+            return group.never, domains.refusal(group) + apart
         if group.never is Reason.EXCEEDS_QUOTA:
             project, most = group.project, wording.ceiling(group.project)
             if group.needs.least_milli <= quota.ceiling_milli(project):

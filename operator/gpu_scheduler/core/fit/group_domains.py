@@ -59,13 +59,11 @@ class GroupDomains:
 
     def refusal(self, group: PodGroup) -> str:
         """Why its members can never be together on these nodes; empty when they may."""
-        topology = group.needs.topology
-        if topology is None or not group.needs.gang.nodes:
-            return self._session.possible.refusal(group.needs)
-        division = self._session.domains.by(topology.key)
-        allowed = self.allowed(group, division)
-        domains = [d for d in range(len(division.names)) if d in allowed]
-        return self._session.possible.refusal(group.needs, domains)
+        return self._session.possible.refusal(group.needs, self._left(group))
+
+    def kept_apart(self, group: PodGroup) -> bool:
+        """Of a group that is refused: whether it is for no two members sharing a GPU."""
+        return self._session.possible.kept_apart(group.needs, self._left(group))
 
     def hold_all(self, group: PodGroup, nodes: set[int]) -> bool:
         """Whether these nodes are in one domain, if they have to be."""
@@ -76,6 +74,15 @@ class GroupDomains:
         found = {int(division.of_node[n]) for n in nodes}
         allowed = self.allowed(group, division)
         return len(found) == 1 and all(domain in allowed for domain in found)
+
+    def _left(self, group: PodGroup) -> list[int] | None:
+        """The only domains that come into question; None: all."""
+        topology = group.needs.topology
+        if topology is None or not group.needs.gang.nodes:
+            return None
+        division = self._session.domains.by(topology.key)
+        allowed = self.allowed(group, division)
+        return [d for d in range(len(division.names)) if d in allowed]
 
     def _domains(
         self, group: PodGroup, division: Division, barred: Flags | None, hopeful: bool

@@ -41,6 +41,7 @@ class Placer:
         self._table = session.table
         self._candidates = Candidates(session.snapshot, session.table)
         self._usable: dict[PodRequest, frozenset[int]] = {}
+        self._sharing = False  # whether members of any gang may meet on a GPU
 
     def place(
         self,
@@ -93,6 +94,13 @@ class Placer:
         self.affinity = affinity
         return found
 
+    def place_sharing(self, group: PodGroup) -> Placement | None:
+        """The same if members of a gang might share a GPU, whatever it costs."""
+        self._sharing = True
+        found = self.place(group, UNBOUNDED)
+        self._sharing = False
+        return found
+
     def place_at(
         self,
         group: PodGroup,
@@ -133,6 +141,12 @@ class Placer:
             if (milli_of(found), len(found)) > (milli_of(best), len(best)):
                 best = found
         return best
+
+    def most_on(self, group: PodGroup, node: int) -> int:
+        """How many members find a place at once on one node, in no domain but its own."""
+        others: Flags = np.ones(len(self.snapshot.node_shape), dtype=np.bool_)
+        others[node] = False
+        return len(self._run(group, group.members, None, others, None))
 
     def fits(self, member: Member, node: int) -> Choice | None:
         """The devices that a pod would get on a node now; None where it may not or cannot go."""
@@ -285,10 +299,13 @@ class Placer:
             self.affinity.counts.rollback(seats)
 
     def _take(self, gang: Gang, member: Member, node: int, choice: Choice) -> None:
-        picks = self._whole(choice.picks) if gang.distinct else choice.picks
+        picks = self._whole(choice.picks) if self._are_apart(gang) else choice.picks
         self.snapshot.take(node, member[1].pod_shape, picks, _NOBODY, 0)
         if self.affinity is not None:
             self.affinity.add(member[0], node)
+
+    def _are_apart(self, gang: Gang) -> bool:
+        return gang.distinct and not self._sharing
 
     def _whole(self, picks: Picks) -> Picks:
         """All that is free on the devices that are picked."""
@@ -298,7 +315,7 @@ class Placer:
 
     def _keep_off(self, gang: Gang) -> None:
         """Leave nothing on the devices of members that run."""
-        if not gang.distinct or not gang.devices:
+        if not self._are_apart(gang) or not gang.devices:
             return
         cluster = self.snapshot.cluster
         for node in self.snapshot.numbers_of(gang.nodes):

@@ -55,10 +55,18 @@ class Possible:
             known = self._known[needs.request_key] = self._refusal(needs, allowed)
         return known
 
-    def _refusal(self, needs: GroupRequest, allowed: Iterable[int] | None) -> str:
+    def kept_apart(self, needs: GroupRequest, allowed: Iterable[int] | None = None) -> bool:
+        """Of a gang that is refused: whether it is for no two members sharing a GPU."""
+        return needs.gang.distinct and not self._refusal(needs, allowed, distinct=False)
+
+    def _refusal(
+        self, needs: GroupRequest, allowed: Iterable[int] | None, *, distinct: bool | None = None
+    ) -> str:
+        """``distinct``: None: as the gang says."""
+        apart = needs.gang.distinct if distinct is None else distinct
         topology = needs.topology
         if topology is None:
-            lack = self._lack(needs, self._all, 0)
+            lack = self._lack(needs, self._all, 0, apart)
             return f"the gang can never start: the cluster {lack}" if lack else ""
         division = self._domains.by(topology.key)
         if not division.names:
@@ -67,18 +75,18 @@ class Possible:
             return f"no node has the label {topology.key}, which the topology asks for{meant}"
         lacks = []
         for domain in sorted(allowed) if allowed is not None else range(len(division.names)):
-            lack = self._lack(needs, division, domain)
+            lack = self._lack(needs, division, domain, apart)
             if not lack:
                 return ""
             lacks.append(f"{division.word} {division.names[domain]} {lack}")
         return f"no {division.word} can ever hold the gang: {wording.names(lacks, '; ')}"
 
-    def _lack(self, needs: GroupRequest, division: Division, domain: int) -> str:
+    def _lack(self, needs: GroupRequest, division: Division, domain: int, apart: bool) -> str:
         """What a domain lacks; empty when nothing."""
         mask: Flags = division.of_node == domain
         lacks = []
         for pod_request, count in needs.counts.items():
-            holds = int(self._slots_of(pod_request, needs.gang.distinct)[mask].sum())
+            holds = int(self._slots_of(pod_request, apart)[mask].sum())
             if holds < count:
                 lacks.append(self._words(pod_request, count, holds, mask))
         if lacks:

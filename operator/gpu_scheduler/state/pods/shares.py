@@ -33,6 +33,7 @@ _ANNOTATIONS = (
     names.ASK_PRIORITY,
     names.ASK_ISOLATION,
     names.ASK_TIME_LIMIT,
+    names.DISTINCT_GPUS,
     *(size for _, size in GANGS),
 )
 _TEMPLATE_HASH = "pod-template-hash"  # label of a Deployment's pods; ends their ReplicaSet's name
@@ -227,7 +228,7 @@ def _group(pod: Pod, share: Share, uid: str, problem: str) -> tuple[GPUJobRecord
         share.interactive,
         request.priority if request is not None else 0,
         request.time_limit_seconds if request is not None else None,
-        bool(share.gang),
+        None if not share.gang or request is None else request.distinct_gpus,
         size,
     )
     record = GPUJobRecord(
@@ -264,14 +265,16 @@ def _group(pod: Pod, share: Share, uid: str, problem: str) -> tuple[GPUJobRecord
 
 @lru_cache(maxsize=1024)  # of numbers alone
 def _spec(
-    interactive: bool, priority: int, time_limit: int | None, gang: bool, size: int
+    interactive: bool, priority: int, time_limit: int | None, distinct: bool | None, size: int
 ) -> GPUJobSpec:
+    """``distinct``: whether pods of the gang share no GPU; None: it is no gang."""
     said = {
         "gpu": 1,  # read off each pod
         "type": JobType.INTERACTIVE if interactive else JobType.TRAINING,
         "priority": priority,
         "timeLimitSeconds": time_limit,
-        "gang": gang or None,
+        "gang": None if distinct is None else True,
+        "distinctGPUs": distinct,
         "parallelism": size,
     }
     return GPUJobSpec.model_validate(said)

@@ -102,7 +102,7 @@ def test_a_gang_gives_way_whole_even_for_one_pod():
     assert {evict.pod for evict in first} == {pod.uid for pod in gang}
     assert all(evict.whole_job for evict in first)
     assert first[0].message.startswith(
-        "gang ns/g gives 3 GPUs of its 4 pods to ns/one: project p holds 0 GPUs"
+        "gang ns/g gives 3 GPUs of its 4 pods to ns/one: its quota is a guarantee: project p holds"
     )
     # What the gang held on the other node is room that comes: there only one more has to go.
     assert [evict.job for evict in result.evicts if evict not in first] == ["ns/r"]

@@ -87,6 +87,28 @@ def test_no_time_that_has_passed_is_promised():
     )
 
 
+def test_nobody_is_promised_what_no_eviction_could_bring():
+    """Whatever b gives back is too small, or no place for it: no time is named for that."""
+    case = borrowed()
+    spare_all(case)
+    assert "gives way" not in later(case, 1.0).plan().waits[0].message
+    case = play(project("a", 2000), project("b", 0), project("c", 1000), gpus=3)
+    case.place(Pod("v0", "b", WHOLE), "n0/0")
+    for i in (1, 2):
+        case.place(Pod(f"v{i}", "c", pod_shape(500)), f"n0/{i}", milli=500)
+    case.now += 1000.0
+    case.wait(Pod("w", "a", pod_shape(1000, count=2), created=case.now))
+    assert "gives way" not in later(case, 1.0).plan().waits[0].message
+
+
+def test_a_guarantee_is_the_ground_that_who_gives_way_reads():
+    evict = later(borrowed(), 60.0).plan().evicts[0]
+    assert (
+        "gives 1 GPU on n0 to ns/w: its quota is a guarantee: project a holds 0 GPUs, its quota is"
+        " 2, project b holds 2 GPUs, its quota is 0; "
+    ) in evict.message
+
+
 def test_who_gets_what_others_are_giving_up_is_promised_nothing_more():
     case = borrowed()
     case.carry_out(case.plan())

@@ -390,6 +390,22 @@ def test_the_same_state_gives_the_same_sentence_in_the_next_cycle():
     assert waits(after=False) == waits(after=True)
 
 
+def test_what_holds_a_projects_share_adds_up_while_some_of_it_is_only_placed():
+    builder = (
+        ClusterBuilder().node("a", gpus=4).held("a/0", 250, "team-a").held("a/1", 750, "team-a")
+    )
+    grants = (Grant(0, "a/0", 250, 10112),)
+    wide = RunningPod(PodUID("w"), "w", JobKey("ns/wide"), ProjectName("team-a"), "a", grants)
+    given = PlanInput(
+        builder.obj(), projects(project(limit_milli=1000)), [job("j", pod_shape(1000))]
+    )
+    (wait,) = plan(replace(given, running_pods=Roll([wide]))).waits
+    assert wait.message == (
+        "needs 1 GPU; project team-a holds 1 of its limit 1; held by ns/wide (0.25), and pods that"
+        " are about to start (0.75)"
+    )
+
+
 def test_who_holds_a_projects_share_is_told_with_when_a_time_limit_frees_it():
     builder = ClusterBuilder().node("a", 4)
     pods = []

@@ -206,8 +206,8 @@ def test_a_model_that_is_promised_is_taken_back_from_who_holds_more_of_it():
     result = scene.plan()
     assert [evict.job for evict in result.evicts] == ["ns/old1"] or len(result.evicts) == 1
     assert result.evicts[0].message.endswith(
-        "project a holds 0 GPUs of a100, its fair share is 1, project b holds 2 GPUs of a100, its"
-        " fair share is 1"
+        "its quota is a guarantee: project a holds 0 GPUs of a100, its quota of them is 2, project"
+        " b holds 2 GPUs of a100, its quota of them is 0"
     )
 
 

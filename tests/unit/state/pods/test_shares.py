@@ -5,7 +5,14 @@ from typing import Any
 import msgspec
 from tests.unit.state.builders import half, make_assignment, make_node, make_pod, make_project
 
-from gpu_scheduler.api.names import ASK_PRIORITY, ASK_TYPE, ASKED, GANG_SIZE, LABEL_GANG
+from gpu_scheduler.api.names import (
+    ASK_PRIORITY,
+    ASK_TYPE,
+    ASKED,
+    DISTINCT_GPUS,
+    GANG_SIZE,
+    LABEL_GANG,
+)
 from gpu_scheduler.core.model.request import (
     DeviceRequest,
     JobKey,
@@ -123,6 +130,18 @@ def test_a_gang_is_one_group_and_knows_who_is_missing() -> None:
     for name in "abcd":
         known.pod_gone(PodUID(f"uid-{name}"))
     assert not known.groups.records and not known.jobs.believed
+
+
+def test_a_gang_may_say_that_its_pods_share_gpus() -> None:
+    known, key = state(), JobKey("team-a/gang ring")
+    known.pod_changed(gang("a"))
+    found = waiting(known)[key].gang
+    assert found is not None and found.distinct, "unless it says otherwise"
+    known.pod_gone(PodUID("uid-a"))
+    notes = {GANG_SIZE: "3", DISTINCT_GPUS: "false"}
+    known.pod_changed(asking("b", notes, labels={LABEL_GANG: "ring"}))
+    found = waiting(known)[key].gang
+    assert found is not None and not found.distinct
 
 
 def test_gangs_of_two_namespaces_are_two() -> None:
