@@ -291,6 +291,10 @@ REFUSED: dict[str, tuple[Json, str]] = {
         pod({**HALF, "gpu-scheduler.io/gpu-container": "x"}),
         "[gpu-scheduler.io/gpu-container]: no container",
     ),
+    "distinct GPUs of no gang": (
+        pod({**HALF, "gpu-scheduler.io/distinct-gpus": "false"}),
+        "[gpu-scheduler.io/distinct-gpus]: write true or false",
+    ),
     "two hundred containers": (
         pod(HALF, containers=[{"name": f"c{n}", "image": "x"} for n in range(200)]),
         "spec.containers: 200 entries, at most 64",

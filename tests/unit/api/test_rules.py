@@ -68,3 +68,7 @@ def test_a_name_with_a_line_break_is_no_name_of_a_shape(name: str):
     assert not isinstance(spec, tuple)
     (problem,) = class_problems(spec)
     assert problem.message == rules.SHAPE_NAMES
+
+
+def test_who_wants_more_retries_of_a_failed_job_is_told_how_to_run_it_again() -> None:
+    assert "kubectl gpu retry" in rules.GPU_JOB_FIELDS["retries"].message
