@@ -340,3 +340,23 @@ def test_status_is_stored_through_its_own_door_only(admin, namespace):
     assert created.ok and "status" not in created.body
     status = {"phase": "Running", "podSummary": "1/0/1", "allocatedGPU": "0.5"}
     assert admin.patch(f"{path}/train/status", {"status": status}).body["status"] == status
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "says"),
+    [
+        ("train.v2", job(), "has a dot"),
+        ("a" * 62, job(), "is too long"),
+        ("a" * 61, job(parallelism=11), "is too long"),
+        ("a" * 60, job(parallelism=2, completions=1000), "is too long"),
+    ],
+    ids=["dot", "one pod", "eleven pods", "completions"],
+)
+def test_a_name_that_pods_cannot_have_is_refused_at_once(admin, name, spec, says):
+    path = f"{CUSTOM}/namespaces/default/gpujobs{DRY}"
+    answer = admin.create(path, gpujob(spec, name))
+    assert answer.status == 422, answer.message
+    assert "metadata.name" in answer.message
+    assert says in answer.message
+    shorter = admin.create(path, gpujob(spec, name.replace(".", "-")[:59]))
+    assert shorter.ok, shorter.message

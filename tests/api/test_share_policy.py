@@ -278,10 +278,20 @@ def test_what_others_keys_cannot_mean_is_refused_with_their_names(admin: Caller,
     assert "Policy 'gpu-scheduler-share-requests'" in answer.message, "not a failure of another"
 
 
+def labelled(labels: dict[str, str]) -> Json:
+    """A pod with labels."""
+    body = pod()
+    return {**body, "metadata": {**body["metadata"], "labels": labels}}
+
+
 REFUSED: dict[str, tuple[Json, str]] = {
     "negative": (pod({"gpu-scheduler.io/gpu": "-1"}), "[gpu-scheduler.io/gpu]"),
     "one and a half": (pod({"gpu-scheduler.io/gpu": "1.5"}), "a whole number of GPUs (2)"),
     "text": (pod({"gpu-scheduler.io/gpu": "half"}), '"half" must be a share'),
+    "text in a label": (
+        labelled({"gpu-scheduler.io/gpu": "half"}),
+        'metadata.labels[gpu-scheduler.io/gpu]: "half" must be a share',
+    ),
     "odd signs": (pod({"gpu-scheduler.io/gpu": "a=b;c"}), 'gpu-scheduler.io/gpu: "0.5"'),
     "both forms": (
         pod({**HALF, "gpu-scheduler.io/gpu-memory": "1Gi"}),

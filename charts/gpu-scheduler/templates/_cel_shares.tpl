@@ -304,9 +304,9 @@ p.filter(w, w.matches('^({{ include "gpu-scheduler.cel.keysOf" "shares" }})=')).
 {{- define "gpu-scheduler.cel.ruleWhole" -}}
 {{ .wholes }}.all(w, w.matches('=([1-9]|[1-5][0-9]|6[0-4])$'))
 {{- end }}
-{{/* Words of a unit as a sentence begins with them: where they stand, and what they say. */}}
+{{/* Words of a unit as a sentence begins with them: where they stand (no .place: a label or an annotation), and what they say. */}}
 {{- define "gpu-scheduler.cel.told" -}}
-{{ .words }}.map(w, '{{ .place }}[' + w.split('=')[0] + ']: "' + w.split('=')[1] + '"').join(', ')
+{{ .words }}.map(w, {{ if .place }}'{{ .place }}['{{ else }}(w.startsWith('gpu-scheduler.io/gpu=') && !('gpu-scheduler.io/gpu' in variables.notes) ? 'metadata.labels[' : 'metadata.annotations['){{ end }} + w.split('=')[0] + ']: "' + w.split('=')[1] + '"').join(', ')
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleType" -}}
 {{ .notes }}[?'gpu-scheduler.io/type'].orValue('training') in ['training', 'interactive']

@@ -17,7 +17,7 @@ from gpu_scheduler.api.model import (
     rules,
 )
 from gpu_scheduler.api.pod_template import POD_TEMPLATE
-from gpu_scheduler.api.rules import GPU, GPU_MEMORY
+from gpu_scheduler.api.rules import GPU, GPU_MEMORY, RESOURCE_AMOUNTS
 
 PodTemplate = Annotated[dict[str, Any], WithJsonSchema(POD_TEMPLATE)]
 """A PodTemplateSpec as JSON. The API server checks it in full by a dry run, not the CRD."""
@@ -37,6 +37,11 @@ Models = Annotated[
 """GPU models, any of which will do."""
 
 PullPolicy = Annotated[str, Field(json_schema_extra={"enum": ["Always", "IfNotPresent", "Never"]})]
+
+Amounts = Annotated[
+    dict[str, Quantity], Field(max_length=32, json_schema_extra=rules(*RESOURCE_AMOUNTS))
+]
+"""How much of each resource, as in a pod."""
 
 T = TypeVar("T")
 Named = Annotated[list[T], Field(min_length=1, max_length=16, json_schema_extra=by_key("name"))]
@@ -58,5 +63,5 @@ class EnvironmentVariable(ApiModel):
 class Resources(ApiModel):
     """CPU and memory of the container, as in a pod; GPUs are not asked for here."""
 
-    requests: dict[str, Quantity] | None = Field(None, description="Guaranteed: cpu, memory …")
-    limits: dict[str, Quantity] | None = Field(None, description="Upper bound: cpu, memory …")
+    requests: Amounts | None = Field(None, description="Guaranteed: cpu, memory …")
+    limits: Amounts | None = Field(None, description="Upper bound: cpu, memory …")

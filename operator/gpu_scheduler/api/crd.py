@@ -19,8 +19,10 @@ from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
 from gpu_scheduler.api.gpuusage import GPUUsageStatus
-from gpu_scheduler.api.model import ApiModel
+from gpu_scheduler.api.model import ApiModel, rules
 from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.api.rule import Rule
+from gpu_scheduler.api.rules import GPU_JOB
 from gpu_scheduler.api.schema import Schema, structural
 
 HEADER = "# Generated from operator/gpu_scheduler/api by `make crds`; edit the models instead.\n"
@@ -37,6 +39,7 @@ class CustomResource:
     spec: type[ApiModel] | None
     status: type[ApiModel] | None
     columns: tuple[tuple[str, str], ...]  # name and JSON path; AGE is added
+    rules: tuple[Rule, ...] = ()  # of the whole object
 
     @property
     def plural(self) -> str:
@@ -103,7 +106,7 @@ class CustomResource:
         schema: Schema = {"description": self.description, "type": "object"}
         if self.spec is not None:
             schema["required"] = ["spec"]
-        return schema | {"properties": properties}
+        return schema | {"properties": properties} | (rules(*self.rules) if self.rules else {})
 
 
 _ENTRY = re.compile(r"\[[^]]*\]")  # of a list: [0], [?(@.type=="Accepted")]
@@ -125,6 +128,7 @@ KINDS = (
             ("REASON", ".status.reason"),
             ("NODE", ".status.node"),
         ),
+        GPU_JOB,
     ),
     CustomResource(
         "GPUProject",

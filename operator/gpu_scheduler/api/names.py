@@ -74,6 +74,9 @@ LABEL_PROJECT = f"{GROUP}/project"
 LABEL_ROLE = f"{GROUP}/role"  # for people and selectors; absent in a job without roles
 LABEL_FIRST_RANK = f"{GROUP}/first-rank"  # rank of the role's pod number 0, where ranks are told
 
+# Annotation on pods of a GPUJob whose time limit is their template's own.
+LIMIT_OF_TEMPLATE = f"{GROUP}/time-limit-of-template"
+
 # Annotation on placed pods with the label above: their own rank, for their environment.
 RANK = f"{GROUP}/rank"
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import JsonValue
+
 from gpu_scheduler.api.problem import Problem
 
 
@@ -23,6 +25,7 @@ class Rule:
         expression: CEL that writes the message with the values found; else ``message``.
         holds: the same as ``rule``, of the value in Python; None where ``instead`` says why.
         end: of a message that ``expression`` writes: what stands behind ``message``.
+        at_creation: only of a new object; what is there already may be changed.
         instead: the function that says more in Python, such as which entry it is. Rules about
             ``oldSelf`` have neither: the operator sees one object.
     """
@@ -34,10 +37,13 @@ class Rule:
     holds: Callable[[Any], bool] | None = None
     end: Callable[[Any], str] = lambda value: ""
     instead: str = ""
+    at_creation: bool = False
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, JsonValue]:
         """An entry of ``x-kubernetes-validations``."""
-        result = {"rule": self.rule, "message": self.message}
+        result: dict[str, JsonValue] = {"rule": self.rule, "message": self.message}
+        if self.at_creation:
+            result |= {"rule": f"oldSelf.hasValue() || {self.rule}", "optionalOldSelf": True}
         if self.expression:
             result["messageExpression"] = self.expression
         if self.field:

@@ -5,6 +5,7 @@ what would be right. A rule is one row, see ``Rule``; what CEL cannot see is sai
 CEL here stays within what Kubernetes 1.30 knows.
 """
 
+import re
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
@@ -46,8 +47,25 @@ DEVICES_ALONE = (
 NO_QUANTITY = "is not an amount of memory; write for example 20Gi"
 QUANTITY_LARGE = "must be at most 16Ti, more than any GPU has; write for example 20Gi"
 NO_AMOUNT = 'is not a quantity; write for example "500m" of CPU or 2Gi of memory'
+NO_AMOUNTS = (
+    "every amount must be a quantity; write for example 500m of CPU or 2Gi of memory (GB is no "
+    "unit of Kubernetes)"
+)
 AMOUNT_LARGE = "is more than any node has; write for example 4 CPUs or 32Gi of memory"
 QUANTITY_SMALL = "must be at least 1Mi; a number without a unit is bytes: for 20 GiB write 20Gi"
+_GPU_KEYS = "^(nvidia[.]com/(gpu([.].+|mem|mem-percentage|cores)?|mig-.+)|gpu-scheduler[.]io/.*)$"
+GPUS_ELSEWHERE = (
+    "GPUs are not asked for in resources: say how much with gpu, gpuMemory or containers, and "
+    "remove here what names GPUs (nvidia.com/gpu, gpu-scheduler.io/milligpu and the like)"
+)
+NAME_CHARS = 63  # of a DNS label
+NAME_WITHOUT_DOTS = (
+    "metadata.name: has a dot, which hostnames of pods cannot have; write a '-' in its place"
+)
+NAME_SHORT = (
+    f"metadata.name: is too long: with '-' and the number of its last pod it may have {NAME_CHARS} "
+    "characters, as the pods' hostnames do; of a job of one pod the name may have 61"
+)
 RESTART_POLICY = "must be Never or absent: failed pods are started again as often as retries says"
 IMMUTABLE = "cannot be changed; delete the job and apply it again, or use another name"
 PARALLELISM_FIXED = (
@@ -105,6 +123,11 @@ IMMUTABLE_FIELDS = (
 
 # Exact: k / 1000 is the double nearest to a decimal with three digits, and so is what was parsed.
 _THREE_DECIMALS = "double(int(self * 1000.0 + 0.5)) / 1000.0 == self"
+
+
+def asks_for_gpus(key: str) -> bool:
+    """Whether a key of a container's resources stands for GPUs, or shares of them."""
+    return re.fullmatch(_GPU_KEYS, key) is not None
 
 
 def _three_decimals(amount: Decimal) -> bool:
@@ -177,6 +200,18 @@ GPU_MEMORY = (
         "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Ti')) <= 0",
         QUANTITY_LARGE,
         holds=lambda said: (found := _bytes(said)) is None or found <= MOST_MIB * MIB,
+    ),
+)
+RESOURCE_AMOUNTS = (
+    Rule(
+        f"self.all(k, !k.matches('{_GPU_KEYS}'))",
+        GPUS_ELSEWHERE,
+        holds=lambda amounts: not any(map(asks_for_gpus, amounts)),
+    ),
+    Rule(
+        "self.all(k, isQuantity(string(self[k])))",
+        NO_AMOUNTS,
+        instead="_quantity_problems",
     ),
 )
 AMOUNT = (
@@ -361,6 +396,26 @@ GPU_PROJECT_SPEC = (
         holds=lambda spec: spec.limit is None or spec.limit >= spec.quota,
     ),
 )
+
+# Written over all that names are made of, so that of roles and sweeps the least is asked here: how
+# long theirs may be follows from more than the name.
+GPU_JOB = (
+    Rule(
+        "!self.metadata.name.contains('.')",
+        NAME_WITHOUT_DOTS,
+        instead="name_problems",
+        at_creation=True,
+    ),
+    Rule(
+        "size(self.metadata.name) + 1 + (has(self.spec.roles) || has(self.spec.sweep) ? 1 : "
+        "size(string((has(self.spec.completions) ? self.spec.completions : "
+        f"self.spec.parallelism) - 1))) <= {NAME_CHARS}",
+        NAME_SHORT,
+        instead="name_problems",
+        at_creation=True,
+    ),
+)
+"""Of the whole object."""
 
 SHAPES = (
     Rule(

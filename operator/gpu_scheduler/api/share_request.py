@@ -137,6 +137,10 @@ def field_of(number: int, key: str) -> str:
     return f"spec.{kind}[{index}].resources.limits[{key}]"
 
 
+def _place(number: int, key: str, labelled: bool) -> str:
+    return f"metadata.labels[{key}]" if labelled and key == ASK_GPU else field_of(number, key)
+
+
 def _note(key: str) -> str:
     return f"metadata.annotations[{key}]"
 
@@ -147,7 +151,7 @@ def _problems(
     if len(said) > MOST_CONTAINERS:
         yield Problem("spec.containers", f"{len(said)} ask for GPUs; at most {MOST_CONTAINERS} can")
     for number, keys in sorted(said.items()):
-        yield from _of_container(number, keys)
+        yield from _of_container(number, keys, ASK_GPU in labels and ASK_GPU not in annotations)
     yield from _named(annotations, ASK_TYPE, JobType)
     yield from _named(annotations, ASK_ISOLATION, Isolation)
     yield from _count(annotations, ASK_PRIORITY, 0, 100, "higher goes first")
@@ -196,7 +200,8 @@ def _gang(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[st
     return "", 0
 
 
-def _of_container(number: int, keys: Mapping[str, str]) -> Iterator[Problem]:
+def _of_container(number: int, keys: Mapping[str, str], labelled: bool) -> Iterator[Problem]:
+    """``labelled``: the share of the pod stands in a label."""
     if number in _NOT_HERE:
         theirs = keys.keys() & {KAI_SHARE, KAI_MEMORY}
         field = KAI_CONTAINER if theirs else ASK_CONTAINER
@@ -207,7 +212,7 @@ def _of_container(number: int, keys: Mapping[str, str]) -> Iterator[Problem]:
         return
     if len(amounts) > 1:
         yield Problem(
-            field_of(number, amounts[1]),
+            _place(number, amounts[1], labelled),
             f"asks a second time beside {amounts[0]}; say how much in one place",
         )
         return
@@ -219,7 +224,7 @@ def _of_container(number: int, keys: Mapping[str, str]) -> Iterator[Problem]:
         )
         return
     for each, word in keys.items():
-        yield from _of_word(each, word, field_of(number, each))
+        yield from _of_word(each, word, _place(number, each, labelled))
     whole_gpus = UNITS[key] is Unit.SHARE and _NUMBER.fullmatch(keys[key])
     if whole_gpus and Decimal(keys[key]) >= 1 and (devices := _devices_key(keys)):
         yield Problem(_note(devices), f"goes with a share below 1; write {key}: 2")

@@ -245,7 +245,10 @@ def _resource_problems(field: str, spec: GPUJobSpec | Role) -> Iterator[Problem]
 def _quantity_problems(field: str, asks: Mapping[str, Any]) -> Iterator[Problem]:
     for part in ("requests", "limits"):
         amounts = asks.get(part)
-        for name, amount in (amounts if isinstance(amounts, dict) else {}).items():
+        if not isinstance(amounts, dict):
+            continue
+        yield from broken(rules.RESOURCE_AMOUNTS, amounts, f"{field}.{part}")
+        for name, amount in amounts.items():
             read, most = (cpu_milli, MOST_CPU_MILLI) if name == "cpu" else (whole, MOST)
             try:
                 if read(str(amount)) >= most:

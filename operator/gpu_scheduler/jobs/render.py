@@ -17,6 +17,7 @@ from gpu_scheduler.api.names import (
     CONDITION_TIME_LIMIT,
     DEFAULT_CONTAINER,
     LABEL_FIRST_RANK,
+    LIMIT_OF_TEMPLATE,
     RENDERED,
     RUNTIME_CLASS,
     segment_name,
@@ -152,6 +153,8 @@ def _template(job: RenderInput, part: PodSet) -> dict[str, Any]:
     pod_spec["restartPolicy"] = "Never"  # podFailurePolicy needs it
     if job.spec.time_limit_seconds is not None:
         pod_spec["activeDeadlineSeconds"] = job.spec.time_limit_seconds
+    elif pod_spec.get("activeDeadlineSeconds") is not None:
+        meta["annotations"][LIMIT_OF_TEMPLATE] = "true"
     equip.run_by(pod_spec, job.runtime_class if requests and job.has_runtime_class else "")
     schedule(pod_spec, job.path, has_priority_class=job.has_priority_class)
     return template

@@ -23,6 +23,8 @@ def users_words(spec: GPUJobSpec, role: str, problem: Problem) -> str:
         at = f"{where}.{field}"
     elif where == "spec" and field.startswith(_ONLY_CONTAINER):
         at = f"spec.{field.removeprefix(_ONLY_CONTAINER)}"
+    elif field in ("", "spec"):
+        at = where
     else:
         at = f"{where} ({field.removeprefix('spec.')})"
     return f"{at}: {problem.message}"

@@ -154,6 +154,32 @@ WRONG_JOBS: dict[str, Wrong] = (
         "gpu just above 0": Wrong(job(gpu=1e-9), "spec.gpu", "three decimals"),
         "gpu just below 1": Wrong(job(gpu=0.9999), "spec.gpu", "three decimals"),
         "gpu just beside a half": Wrong(job(gpu=0.5000000000000001), "spec.gpu", "three decimals"),
+        "a GPU of the device plugin as well": Wrong(
+            job(resources={"limits": {"cpu": 1, "nvidia.com/gpu": 1}}),
+            "spec.resources.limits",
+            "remove here what names GPUs",
+        ),
+        "thousandths in the limits as well": Wrong(
+            job(resources={"requests": {"gpu-scheduler.io/milligpu": 500}}),
+            "spec.resources.requests",
+            "remove here what names GPUs",
+        ),
+        "HAMi's memory in the limits as well": Wrong(
+            job(resources={"limits": {"nvidia.com/gpumem": 3000}}),
+            "spec.resources.limits",
+            "remove here what names GPUs",
+        ),
+        "a role with a GPU of the device plugin": Wrong(
+            roles({"name": "a", "gpu": 1, "resources": {"limits": {"nvidia.com/gpu": 1}}}),
+            "spec.roles[0].resources.limits",
+            "remove here what names GPUs",
+        ),
+        "memory in gigabytes": Wrong(
+            job(resources={"limits": {"memory": "1GB"}}),
+            "spec.resources.limits",
+            "write for example",
+            python_field="spec.resources.limits.memory",
+        ),
         "no amount": Wrong(job(gpu=None), "spec", "set exactly one of gpu"),
         "gpu and gpuMemory": Wrong(job(gpuMemory="1Gi"), "spec", "more than one is set"),
         "gpu and containers": Wrong(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.jobs.golden_jobs import CASES, FOLDER, SWEEP, TEMPLATE, make_input, text_of
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.names import LIMIT_OF_TEMPLATE
 from gpu_scheduler.jobs.render import render
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import Job
@@ -76,6 +77,19 @@ def test_time_limit_of_the_job_wins_over_the_template() -> None:
     assert pod_spec(render(make_input(spec)))["activeDeadlineSeconds"] == 5
     limited = render(make_input({**spec, "timeLimitSeconds": 60}))
     assert pod_spec(limited)["activeDeadlineSeconds"] == 60
+
+
+def test_pods_bear_it_that_their_limit_is_the_templates() -> None:
+    def notes(**more: object) -> dict[str, str]:
+        job = render(make_input({"template": template({"name": "a"}, **more), "gpu": 1}))
+        found: dict[str, str] = job["spec"]["template"]["metadata"]["annotations"]
+        return found
+
+    assert LIMIT_OF_TEMPLATE in notes(activeDeadlineSeconds=5)
+    assert LIMIT_OF_TEMPLATE not in notes()
+    spec = {"template": template({"name": "a"}, activeDeadlineSeconds=5), "timeLimitSeconds": 60}
+    job = render(make_input({**spec, "gpu": 1}))
+    assert LIMIT_OF_TEMPLATE not in job["spec"]["template"]["metadata"]["annotations"]
 
 
 def test_a_trial_that_was_told_to_stop_is_over_before_an_eviction_is_forgiven() -> None:

@@ -128,6 +128,11 @@ class FailedPlacements:
             except Exception:
                 unexpected("failed placements", f"{pod.namespace}/{pod.name}")
 
+    def _time_limit(self, key: JobKey, pod: PodRecord) -> str:
+        job = self._state.gpujobs.get(key)
+        limit = job.spec.time_limit_seconds if job is not None and job.spec is not None else 0
+        return time_limit(requests=pod.share is not None, of_template=limit is None)
+
     def _ended(self, pod: PodRecord) -> None:
         """Mark a pod that failed before it ran, or ran for too long."""
         if pod.phase != "Failed" or pod.allocation is None or not pod.job_uid:
@@ -141,7 +146,7 @@ class FailedPlacements:
         if explained:
             return self._learn(key, pod)
         if pod.reason == _DEADLINE:
-            message = f"the pod ran longer than {time_limit(requests=pod.share is not None)}"
+            message = f"the pod ran longer than {self._time_limit(key, pod)}"
             mark = mark_time_limit(pod.meta, message, now)
             self._evictor.mark(pod, mark, "time_limit")
         elif pod.failure is not None and pod.failure.reason is Reason.PROGRAM_NOT_FOUND:

@@ -30,6 +30,7 @@ from gpu_scheduler.jobs.write_path import WritePath, claim_need
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
+from gpu_scheduler.runtime.jobs.quota_words import of_quota, way_out
 from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 
@@ -277,10 +278,9 @@ class Acceptance:
             await self._client.create(core("pods", job.namespace), pod, dry_run=True)
         except errors.Forbidden as error:
             said = error.message.removeprefix(f'pods "{meta["name"]}" is forbidden: ')
-            if "exceeded quota" in said:
+            if of_quota(error):
                 return Refusal(
-                    f"namespace {job.namespace}: {said}. Its pods are made once others of the "
-                    "namespace have ended, or an administrator raises the ResourceQuota (kubectl "
+                    f"namespace {job.namespace}: {said}. {way_out(said, where)} (kubectl "
                     f"describe resourcequota -n {job.namespace})",
                     for_now=True,
                 )
@@ -288,15 +288,14 @@ class Acceptance:
         except (errors.Unprocessable, errors.BadRequest) as error:
             causes = error.details.causes
             if causes:
-                field = causes[0].field.removeprefix("spec.")
+                said = causes[0].field
+                field = "" if said == "spec" else said.removeprefix("spec.")
                 if any(c["name"] == CAP_CONTAINER for c in _first(template["spec"])):
                     field = users_field(field)
                 below = "" if field.startswith("metadata.") else "spec."
-                place = (
-                    f"{where}.{below}{field}"
-                    if where.endswith("template")
-                    else f"{where} ({field})"
-                )
+                place = f"{where} ({field})" if field else where
+                if field and where.endswith("template"):
+                    place = f"{where}.{below}{field}"
                 return Refusal(f"{place}: {causes[0].message}")
             return Refusal(f"{where}: the API server refuses such a pod: {error.message}")
         except errors.Conflict:

@@ -17,6 +17,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.paths import job as job_path
+from gpu_scheduler.runtime.jobs.quota_words import of_quota
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
 from gpu_scheduler.state.jobs.own_jobs import misfit
 
@@ -29,6 +30,10 @@ class StaleJobError(Exception):
 
 class NotCreatableError(Exception):
     """A sentence for the user: what is in the way, and what to do about it."""
+
+
+class QuotaUsedUpError(NotCreatableError):
+    """A ResourceQuota of the namespace has no room for one more."""
 
 
 class TemplateRefusedError(NotCreatableError):
@@ -206,7 +211,7 @@ async def create_service(client: Client, job: GPUJobRecord, project: str) -> Non
 def _not_here(kind: str, job: GPUJobRecord, error: errors.Refused) -> NotCreatableError:
     """A ResourceQuota that is used up, a policy, no such namespace: its own words say which."""
     message = f"metadata.namespace: no {kind} may be created in {job.namespace}: {error.message}"
-    return NotCreatableError(message)
+    return QuotaUsedUpError(message) if of_quota(error) else NotCreatableError(message)
 
 
 def _ours(kind: str, job: GPUJobRecord, name: str, found: Job | Named) -> None:

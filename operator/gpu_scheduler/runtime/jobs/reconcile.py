@@ -21,6 +21,7 @@ from gpu_scheduler.runtime.jobs import stored_ends
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.creation import (
     NotCreatableError,
+    QuotaUsedUpError,
     StaleJobError,
     TemplateRefusedError,
 )
@@ -142,15 +143,17 @@ class Reconciler:
         untried = job.problem or not job.own(self._state.workloads.jobs(key))
         if untried and not self._refusals.may_try(key, about):
             return None
+        used_up = False
         try:
             problem = await jobs.follow(job, project)
         except NotCreatableError as error:
+            used_up = isinstance(error, QuotaUsedUpError)
             refused = isinstance(error, TemplateRefusedError)
             problem = (
                 await self._accepting.explained(job, project, error) if refused else str(error)
             )
             cannot_be_made(self._state, key, problem)
-        self._note_verdict(job, project, problem)
+        self._note_verdict(job, project, problem, used_up=used_up)
         self._cannot_follow(job, jobs.complaint(job))
         return None
 
@@ -180,20 +183,23 @@ class Reconciler:
         """What a verdict is about; it says nothing once this is another."""
         return (job.uid, job.generation, project, self._state.projects.records[project].generation)
 
-    def _note_verdict(self, job: GPUJobRecord, project: ProjectName, problem: str) -> None:
+    def _note_verdict(
+        self, job: GPUJobRecord, project: ProjectName, problem: str, *, used_up: bool
+    ) -> None:
         """Tell the API server's verdict; what it refuses is looked at again."""
         same = sorted(problem.split()) == sorted(job.problem.split())
-        self._refuse(job, job.problem if same else problem)  # several causes come in any order
+        # Several causes come in any order.
+        self._refuse(job, job.problem if same else problem, used_up=used_up)
         if problem:
             self._refusals.refused(job.key, self._about(job, project))
         else:
             self._refusals.accepted(job.key)
 
-    def _refuse(self, judged: GPUJobRecord, problem: str) -> None:
+    def _refuse(self, judged: GPUJobRecord, problem: str, *, used_up: bool = False) -> None:
         """Note what is wrong, or that nothing is, with the spec that was judged."""
         job = self._judged(judged)
-        if job is not None and job.problem != problem:
-            job.problem = problem
+        if job is not None and (job.problem, job.used_up) != (problem, used_up):
+            job.problem, job.used_up = problem, used_up
             self._state.decisions.give_back(job.key)
             self._state.changes.touch(job.key)
             self._state.changes.replan()

@@ -19,6 +19,7 @@ from gpu_scheduler.core.model.decision import Grant, Reason, Wait
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
+from gpu_scheduler.jobs.unhonoured import unhonoured
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status import counting, protection, states
 from gpu_scheduler.runtime.status.counting import Counted, Failed
@@ -274,11 +275,12 @@ def _usage(job: GPUJobRecord, held: list[PodRecord]) -> str:
 def _accepted(job: GPUJobRecord, before: Mapping[str, Mapping[str, Any]]) -> list[Wanted]:
     """Nothing until its templates have been judged; another leader's word is kept until then."""
     kind, yes = ConditionType.ACCEPTED, "Accepted"
-    if job.complaint:
+    if job.complaint and not job.used_up:
         return [(kind, False, "Invalid", job.complaint)]
     if job.templates is None and before.get(kind, {}).get("reason") != yes:
         return []
-    return [(kind, True, yes, _fewer_trials(job))]
+    said = unhonoured(job.spec) if job.spec is not None else ""
+    return [(kind, True, yes, "; ".join(filter(None, (_fewer_trials(job), said))))]
 
 
 def _newest(pod: PodRecord) -> tuple[int, str]:

@@ -143,7 +143,8 @@ def _deleting(facts: UnfinishedJob) -> Said | None:
 
 
 def _invalid(facts: UnfinishedJob) -> Said | None:
-    return (Reason.INVALID, facts.job.complaint) if facts.job.complaint else None
+    reason = Reason.PODS_REFUSED if facts.job.used_up else Reason.INVALID
+    return (reason, facts.job.complaint) if facts.job.complaint else None
 
 
 def _suspended(facts: UnfinishedJob) -> Said | None:

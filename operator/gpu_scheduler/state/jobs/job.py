@@ -78,6 +78,7 @@ class GPUJobRecord:
     stored: bool = True  # the status is as it was found, and nobody has asked the objects yet
     said: GPUJobSpec | None = None
     unknown: str = ""
+    used_up: bool = False  # ``problem`` is a ResourceQuota's, and no mistake of its owner
     unread: bool = False  # there was no room for what it says
     too_large: bool = False  # to be read, and for the API server to write to without much ado
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on

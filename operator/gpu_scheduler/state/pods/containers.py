@@ -125,7 +125,10 @@ def failure(pod: Pod) -> Trouble | None:
     at = min((e.finished_at for _, e in bad if e.finished_at), default="")
     if pod.status.reason or not bad:
         late = pod.status.reason == _DEADLINE
-        field = time_limit(requests=names.ASKED in pod.metadata.annotations)
+        notes = pod.metadata.annotations
+        field = time_limit(
+            requests=names.ASKED in notes, of_template=names.LIMIT_OF_TEMPLATE in notes
+        )
         limit = f"it ran longer than {field} ({pod.spec.active_deadline_seconds} s)"
         said = pod.status.reason, line(pod.status.message, KUBELET_CHARS)
         why = ": ".join(filter(None, (limit if late else "", *said)))
@@ -135,9 +138,14 @@ def failure(pod: Pod) -> Trouble | None:
     return Trouble(_kind(first), f"container {clip(name, 63)} {_ending(first)}", at)
 
 
-def time_limit(*, requests: bool) -> str:
-    """What limits how long a pod runs: a GPUJob's field, its own if it ``requests`` by itself."""
-    return "spec.activeDeadlineSeconds" if requests else "spec.timeLimitSeconds"
+def time_limit(*, requests: bool, of_template: bool) -> str:
+    """What limits how long a pod runs: a GPUJob's field, or its template's.
+
+    ``requests``: the pod asks by itself, and has no GPUJob.
+    """
+    if requests:
+        return "spec.activeDeadlineSeconds"
+    return "template.spec.activeDeadlineSeconds" if of_template else "spec.timeLimitSeconds"
 
 
 def _was_told(ended: Terminated) -> bool:

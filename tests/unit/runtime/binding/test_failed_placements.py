@@ -28,7 +28,12 @@ from tests.unit.state.pods.test_shares import asking
 from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
-from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT, SAID_BY_POLICY
+from gpu_scheduler.api.names import (
+    CONDITION_DISRUPTION,
+    CONDITION_TIME_LIMIT,
+    LIMIT_OF_TEMPLATE,
+    SAID_BY_POLICY,
+)
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
@@ -178,6 +183,23 @@ async def test_a_pod_past_its_time_limit_is_marked_as_such() -> None:
     await case.see(late)
     assert case.marks == [CONDITION_TIME_LIMIT]
     assert case.avoided() == set()
+
+
+@virtual
+async def test_a_limit_of_the_template_is_named_as_such() -> None:
+    case, late = Case(), {"phase": "Failed", "reason": "DeadlineExceeded", "ran": True}
+    main = {"containers": [{"name": "main", "image": "x"}], "activeDeadlineSeconds": 5}
+    case.state.gpujob_changed(make_gpujob(template={"spec": main}))
+    bears = {LIMIT_OF_TEMPLATE: "true"}
+    await case.see(make_pod(node="a", grants=half(), limit_seconds=5, annotations_=bears, **late))
+    (sent,) = case.client.of("PATCH")
+    (condition,) = sent.body["status"]["conditions"]
+    assert condition["message"] == "the pod ran longer than template.spec.activeDeadlineSeconds"
+    (known,) = case.state.pods.known.values()
+    assert known.failure is not None
+    assert known.failure.message.startswith(
+        "it ran longer than template.spec.activeDeadlineSeconds (5 s)"
+    )
 
 
 @virtual

@@ -137,6 +137,26 @@ async def test_init_containers_are_numbered_as_in_the_template() -> None:
     assert refused == Refusal("spec.template.spec.initContainers[0].image: Required value")
 
 
+@pytest.mark.parametrize("field", ["", "spec"])
+async def test_no_brackets_stand_around_nothing(field: str) -> None:
+    """As where a ValidatingAdmissionPolicy refuses, whose causes name no field."""
+    short = await Case(invalid(field, "needs a label")).judge()
+    assert short == Refusal("spec: needs a label")
+    whole = await Case(invalid(field, "needs a label")).judge(template=template())
+    assert whole == Refusal("spec.template: needs a label")
+
+
+async def test_a_pod_that_alone_exceeds_a_quota_is_not_told_to_wait_for_others() -> None:
+    said = "exceeded quota: few, requested: cpu=4,pods=1, used: cpu=0,pods=2, limited: cpu=2,pods=2"
+    refused = await Case(errors.Forbidden(403, "", said)).acceptance.refusal(make_gpujob(), TEAM)
+    assert refused is not None and refused.for_now
+    assert "of cpu one alone asks for more than the whole quota" in refused.message
+    assert "others of the namespace have ended" not in refused.message
+    fits = said.replace("limited: cpu=2", "limited: cpu=4500m")
+    later = await Case(errors.Forbidden(403, "", fits)).acceptance.refusal(make_gpujob(), TEAM)
+    assert later is not None and "others of the namespace have ended" in later.message
+
+
 async def test_a_refusal_without_a_field_is_passed_on() -> None:
     refused = await Case(errors.BadRequest(400, "", "cannot decode")).judge()
     assert isinstance(refused, Refusal)

@@ -389,6 +389,7 @@ async def test_a_job_that_nobody_may_create_says_why_and_is_tried_again() -> Non
     case.answers = {"POST": errors.Forbidden(403, "Forbidden", used_up)}
     await case.handle()
     assert case.problem == f"metadata.namespace: no Job may be created in team-a: {used_up}"
+    assert case.state.gpujobs[KEY].used_up
     assert await case.keys_within(60) == [30.0]
     doubts = case.state.waiting.doubts
     assert KEY in doubts and not doubts.held_back(KEY), "nobody goes for it until it has started"

@@ -58,6 +58,12 @@ def wait(reason: Reason) -> JobContext:
     return JobContext(wait=Wait(make_gpujob().key, reason, "with numbers", 1))
 
 
+def out_of_quota() -> GPUJobRecord:
+    job = make_gpujob()
+    job.problem, job.used_up = "exceeded quota: jobs, requested: count/jobs.batch=1", True
+    return job
+
+
 @dataclass
 class Row:
     """What is known, and phase, reason and a part of the message that it leads to."""
@@ -82,6 +88,9 @@ ROWS = {
     "refused pods": Row(
         ("Pending", "PodsRefused", "exceeded quota"),
         known=JobContext(refused="exceeded quota: gpu"),
+    ),
+    "no room for its Job in a quota": Row(
+        ("Pending", "PodsRefused", "count/jobs.batch"), out_of_quota(), jobs=()
     ),
     "invalid": Row(("Pending", "Invalid", "spec.gpu"), make_gpujob(gpu=1.5), jobs=()),
     **{
