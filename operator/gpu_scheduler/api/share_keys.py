@@ -108,6 +108,14 @@ UNITS: Mapping[str, Unit] = {
 LIMITS = frozenset(key for form in (OWN, *PEERS.values()) for key in form.limits)
 PEER_LIMITS = LIMITS - {*OWN.limits}
 
+# Annotations with which pods choose devices at HAMi: they are not read, and the pod is told so.
+NOT_READ = (
+    "nvidia.com/use-gputype",
+    "nvidia.com/nouse-gputype",
+    "nvidia.com/use-gpuuuid",
+    "nvidia.com/nouse-gpuuuid",
+)
+
 # Gangs: the label that names one, and the annotation with its size. Ours says that there is one;
 # another scheduler's is read where both are there, in every namespace.
 GANGS = (

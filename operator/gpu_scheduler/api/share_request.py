@@ -37,6 +37,7 @@ from gpu_scheduler.api.share_keys import (
     KAI_MEMORY,
     KAI_SHARE,
     LIMITS,
+    NOT_READ,
     PEER_LIMITS,
     UNITS,
     Unit,
@@ -83,6 +84,7 @@ class ShareRequest:
         gang_size: how many pods that group has.
         distinct_gpus: no two pods of that group share a GPU.
         unenforced: keys that were taken and hold nobody to anything.
+        not_read: keys of another scheduler that nothing is made of.
     """
 
     devices: tuple[DeviceRequest, ...]
@@ -95,6 +97,7 @@ class ShareRequest:
     gang_size: int = 0
     distinct_gpus: bool = True
     unenforced: tuple[str, ...] = ()
+    not_read: tuple[str, ...] = ()
 
 
 def request_of(
@@ -124,6 +127,7 @@ def request_of(
         gang_size=size,
         distinct_gpus=annotations.get(DISTINCT_GPUS) != "false",
         unenforced=tuple(sorted({key for keys in said.values() for key in keys} & {HAMI_CORES})),
+        not_read=tuple(key for key in NOT_READ if key in annotations),
     )
 
 

@@ -7,9 +7,11 @@ behind our gate kube-scheduler says it, of a GPUJob's pods their job does.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NoReturn
 
+from gpu_scheduler.api.names import ASK_MODELS
+from gpu_scheduler.api.share_request import ShareRequest
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.units import gpu_from_milli
@@ -51,10 +53,9 @@ class ScheduledEvents:
         if not gated(pod):
             said = f"Successfully assigned {subject.namespace}/{subject.name} to {decision.node}"
             self._todo.append((subject, REASON, f"{said}: {shares(decision.grants)}", at))
-        if share.request is not None and share.request.unenforced:
-            keys = wording.names(share.request.unenforced)
-            message = f"{keys}: devices are shared in time, and nobody is held to this"
-            self._todo.append((subject, NOT_ENFORCED, message, at))
+        if share.request is not None:
+            for message in _without_effect(share.request):
+                self._todo.append((subject, NOT_ENFORCED, message, at))
         if self._todo:
             self._some.set()
 
@@ -72,6 +73,18 @@ class ScheduledEvents:
                 self._some.clear()
             await self._events.write(subject, "Normal", reason, message, at=at)
             await asyncio.sleep(PAUSE_SECONDS)
+
+
+def _without_effect(request: ShareRequest) -> Iterator[str]:
+    """What of a pod's words does nothing."""
+    if request.unenforced:
+        keys = wording.names(request.unenforced)
+        yield f"{keys}: devices are shared in time, and nobody is held to this"
+    if request.not_read:
+        yield (
+            f"{wording.names(request.not_read)}: not read; models are chosen with the annotation "
+            f"{ASK_MODELS}, nodes with a nodeSelector, and devices by the scheduler alone"
+        )
 
 
 def shares(grants: Iterable[Grant]) -> str:

@@ -16,7 +16,7 @@ import msgspec
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.gpujob import GPUJobSpec, JobType
-from gpu_scheduler.api.share_keys import GANGS
+from gpu_scheduler.api.share_keys import GANGS, NOT_READ
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import read
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey, PodUID
@@ -35,6 +35,7 @@ _ANNOTATIONS = (
     names.ASK_TIME_LIMIT,
     names.DISTINCT_GPUS,
     *(size for _, size in GANGS),
+    *NOT_READ,
 )
 _TEMPLATE_HASH = "pod-template-hash"  # label of a Deployment's pods; ends their ReplicaSet's name
 _MOST_CHARS = 63  # of a kind and a name, in a sentence

@@ -8,7 +8,7 @@ rules about nodes and pods, tolerations, requests) stays, and a pod that says mo
 import msgspec
 
 from gpu_scheduler.api.names import GROUP
-from gpu_scheduler.api.share_keys import GANGS
+from gpu_scheduler.api.share_keys import GANGS, NOT_READ
 from gpu_scheduler.kube.objects import Container, Meta, Pod, PodSpec
 
 MOST_BYTES = 16 << 10
@@ -16,7 +16,7 @@ MOST_ANNOTATION_BYTES = 128 << 10  # of others: as many are left for what a plac
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 _ENCODER = msgspec.json.Encoder()
-_READ = frozenset({INDEX, *(size for _, size in GANGS)})
+_READ = frozenset({INDEX, *(size for _, size in GANGS), *NOT_READ})
 
 
 def slim(pod: Pod) -> Pod:

@@ -4,17 +4,20 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from tests.unit.runtime.fake_client import AWAY, NOT_LEADER, FakeClient
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_assignment, make_pod
 from tests.unit.state.pods.test_shares import asking
 
-from gpu_scheduler.api.names import ASKED
+from gpu_scheduler.api.names import ASK_MODELS, ASKED
+from gpu_scheduler.api.share_keys import NOT_READ
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.common.events import Events
 from gpu_scheduler.runtime.status.scheduled_events import MOST, PAUSE_SECONDS, ScheduledEvents
+from gpu_scheduler.state.pods.slim import slim
 
 
 class Case:
@@ -83,6 +86,17 @@ async def test_a_key_that_holds_nobody_to_anything_is_said_on_both_paths() -> No
         await case.run()
         assert case.said[-1].startswith("nvidia.com/gpucores: devices are shared in time")
         assert len(case.said) == (2 if path == "bind" else 1)
+
+
+@virtual
+@pytest.mark.parametrize("key", NOT_READ)
+async def test_a_choice_of_devices_that_is_not_read_is_said(key: str) -> None:
+    case = Case()
+    case.place(slim(asking(more={key: "GPU-1"}, path="gate")))
+    await case.run()
+    (said,) = case.said
+    assert said.startswith(f"{key}: not read; models are chosen with")
+    assert ASK_MODELS in said
 
 
 @virtual
