@@ -12,6 +12,8 @@ from gpu_scheduler.api.names import GROUP, LABEL_JOB, LABEL_PROJECT, LABEL_ROLE
 
 MAX_LABEL_CHARS = 63
 _DIGEST_CHARS = 10
+_OF_OTHERS = (f"{GROUP}/", "kueue.x-k8s.io/", "batch.kubernetes.io/")
+_OF_JOBS = ("controller-uid", "job-name")
 
 
 def label_value(name: str) -> str:
@@ -26,6 +28,15 @@ def own_labels(job: str, project: str, role: str = "") -> dict[str, str]:
     """The labels that mark a Job and its pods as part of a GPUJob; ``role`` empty: of no role."""
     of_role = {LABEL_ROLE: role} if role else {}
     return {LABEL_JOB: label_value(job), LABEL_PROJECT: label_value(project)} | of_role
+
+
+def for_jobs(theirs: object) -> dict[str, str]:
+    """Labels of a template that its Job bears as well, for policies that want some on Jobs.
+
+    Not those of who would take the Job for their own, such as Kueue.
+    """
+    kept = theirs if isinstance(theirs, dict) else {}
+    return {k: v for k, v in kept.items() if not k.startswith(_OF_OTHERS) and k not in _OF_JOBS}
 
 
 def merged(theirs: object, ours: Mapping[str, str]) -> dict[str, str]:

@@ -33,7 +33,7 @@ from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
 from gpu_scheduler.jobs.drift import digest
 from gpu_scheduler.jobs.env import identity
 from gpu_scheduler.jobs.hparams import fail_fast_rules, inject, segment_annotations
-from gpu_scheduler.jobs.marks import merged, own_labels
+from gpu_scheduler.jobs.marks import for_jobs, merged, own_labels
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.jobs.scheduling import schedule
 from gpu_scheduler.jobs.template import pod_template
@@ -99,7 +99,8 @@ def render(job: RenderInput) -> dict[str, Any]:
     metadata = {
         "name": segment_name(job.name, trials.number) if trials else part.job_name(job.name),
         "namespace": job.namespace,
-        "labels": own_labels(job.name, job.project, part.role),
+        "labels": for_jobs(((part.spec.template or {}).get("metadata") or {}).get("labels"))
+        | own_labels(job.name, job.project, part.role),
         "annotations": {RENDERED: digest(job_spec)}
         | (segment_annotations(trials) if trials else {}),
         "ownerReferences": [owner_reference(job.name, job.uid)],

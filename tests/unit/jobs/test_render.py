@@ -72,6 +72,17 @@ def test_the_short_form_gets_no_credentials_and_a_template_decides_for_itself() 
     assert "automountServiceAccountToken" not in pod_spec(job)
 
 
+def test_labels_of_a_template_are_on_its_job_too_but_none_by_which_others_take_it() -> None:
+    """A policy of the cluster may want labels on Jobs; Kueue would suspend what bears its own."""
+    theirs = {"team": "vision", "app.kubernetes.io/name": "train"}
+    foreign = {"kueue.x-k8s.io/queue-name": "a", "job-name": "b", "gpu-scheduler.io/job": "c"}
+    spec = template({"name": "a"}) | {"metadata": {"labels": theirs | foreign}}
+    labels = render(make_input({"template": spec, "gpu": 1}))["metadata"]["labels"]
+    assert {key: labels[key] for key in theirs} == theirs
+    assert labels["gpu-scheduler.io/job"] != "c"
+    assert not {"kueue.x-k8s.io/queue-name", "job-name"} & labels.keys()
+
+
 def test_time_limit_of_the_job_wins_over_the_template() -> None:
     spec = {"template": template({"name": "a"}, activeDeadlineSeconds=5), "gpu": 1}
     assert pod_spec(render(make_input(spec)))["activeDeadlineSeconds"] == 5

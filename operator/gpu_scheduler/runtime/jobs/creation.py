@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from gpu_scheduler.api.names import FIRST_TRIAL
+from gpu_scheduler.api.names import FIRST_TRIAL, GROUP
 from gpu_scheduler.jobs.drift import changes, steps
 from gpu_scheduler.jobs.service import service
 from gpu_scheduler.kube import errors
@@ -157,7 +157,9 @@ def _differs(found: Job, rendered: Mapping[str, Any], most: int) -> list[dict[st
         ("annotations", found.metadata.annotations),
     ):
         wanted = rendered["metadata"].get(kind) or {}
-        if lost := {key: value for key, value in wanted.items() if key not in there}:
+        if lost := {
+            k: v for k, v in wanted.items() if k.startswith(f"{GROUP}/") and k not in there
+        }:
             meta[kind] = lost
     patches: list[dict[str, Any]] = [{"metadata": meta}] if meta else []
     ends = [c for c in found.status.conditions if c.type in ("Complete", "Failed")]
@@ -211,7 +213,11 @@ async def create_service(client: Client, job: GPUJobRecord, project: str) -> Non
 def _not_here(kind: str, job: GPUJobRecord, error: errors.Refused) -> NotCreatableError:
     """A ResourceQuota that is used up, a policy, no such namespace: its own words say which."""
     message = f"metadata.namespace: no {kind} may be created in {job.namespace}: {error.message}"
-    return QuotaUsedUpError(message) if of_quota(error) else NotCreatableError(message)
+    if of_quota(error):
+        return QuotaUsedUpError(message)
+    if kind == "Job" and "label" in error.message:
+        message += "; labels in template.metadata.labels are on Job and pods"
+    return NotCreatableError(message)
 
 
 def _ours(kind: str, job: GPUJobRecord, name: str, found: Job | Named) -> None:

@@ -65,7 +65,7 @@ class FakeAcceptance:
                     "metadata": {
                         "name": part.job_name(job.name),
                         "namespace": job.namespace,
-                        "labels": {LABEL_JOB: job.name},
+                        "labels": {"team": "put back by nobody"} | {LABEL_JOB: job.name},
                     },
                     "spec": {
                         "completions": part.pods,
@@ -393,6 +393,15 @@ async def test_a_job_that_nobody_may_create_says_why_and_is_tried_again() -> Non
     assert await case.keys_within(60) == [30.0]
     doubts = case.state.waiting.doubts
     assert KEY in doubts and not doubts.held_back(KEY), "nobody goes for it until it has started"
+
+
+@virtual
+async def test_who_is_refused_for_a_label_is_told_where_labels_of_jobs_come_from() -> None:
+    case = Case()
+    said = "ValidatingAdmissionPolicy 'x' denied request: jobs need the label team"
+    case.answers = {"POST": errors.Forbidden(403, "Forbidden", said)}
+    await case.handle()
+    assert case.problem.endswith(f"{said}; labels in template.metadata.labels are on Job and pods")
 
 
 @virtual
