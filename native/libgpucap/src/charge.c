@@ -18,18 +18,27 @@ static struct {
 } small;
 
 /* The account's number of each of the driver's devices, plus one; 0: not looked up yet. Both stay
- * the same for the life of a process, but a forked child begins anew. */
+ * the same for the life of a driver, but a forked child begins anew. */
 static _Atomic(int) numbers[CHARGE_ORDINALS];
+static _Atomic(unsigned) numbers_driver; /* whose they are */
 
-void charge_forget(void) {
+static void forget_numbers(void) {
     for (int i = 0; i < CHARGE_ORDINALS; i++)
         numbers[i] = 0;
+}
+
+void charge_forget(void) {
+    forget_numbers();
     memset(&small, 0, sizeof small);
 }
 
 bool charge_ordinal(CUdevice ordinal, struct place *out) {
     if (ordinal < 0 || ordinal >= CHARGE_ORDINALS)
         return false;
+    if (numbers_driver != function_drivers) {
+        forget_numbers();
+        numbers_driver = function_drivers;
+    }
     int number = numbers[ordinal] - 1;
     if (number < 0) {
         CUuuid uuid;

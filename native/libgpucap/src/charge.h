@@ -23,6 +23,7 @@ extern _Thread_local int charge_depth;
         if (charge_depth > 0)                                                                      \
             return DRIVER(symbol)(__VA_ARGS__);                                                    \
         fork_check();                                                                              \
+        function_check_closed();                                                                   \
     } while (0)
 
 #define CALL_DRIVER(symbol, ...)                                                                   \

@@ -6,6 +6,8 @@
 #include <string.h>
 
 _Atomic(void *) function_driver[FUNCTION_COUNT];
+_Atomic(unsigned) function_drivers;
+static _Atomic(unsigned long long) closed; /* libraries, when they were found */
 
 static const struct {
     const char *name;
@@ -30,6 +32,8 @@ static void *absent(enum function function) {
     return functions[function].name[0] == 'n' ? (void *)nvml_absent : (void *)cuda_absent;
 }
 
+static _Atomic(bool) chained[FUNCTION_COUNT]; /* a preloaded library behind this one hooks it */
+
 static void *find(enum function function) {
     const char *name = functions[function].name;
     /* Through RTLD_NEXT first, so that a preloaded library behind this one stays in the chain; it
@@ -38,7 +42,9 @@ static void *find(enum function function) {
      * this library. */
     dlsym_function *libc = functions[function].hook ? resolve_libc("dlsym") : NULL;
     void *found = libc ? libc(RTLD_NEXT, name) : NULL;
-    return found ? found : resolve_driver(name);
+    void *own = resolve_driver(name);
+    atomic_store_explicit(&chained[function], found && found != own, memory_order_relaxed);
+    return found ? found : own;
 }
 
 void *function_find_driver(enum function function) {
@@ -48,7 +54,32 @@ void *function_find_driver(enum function function) {
     return found ? found : absent(function);
 }
 
+/* No lock: another thread may have the loader's, which the search may need, and want ours. Threads
+ * that come here at the same time find the same. */
+static void find_anew(void) {
+    bool another = false;
+    for (enum function i = 0; i < FUNCTION_COUNT; i++) {
+        void *known = atomic_load_explicit(&function_driver[i], memory_order_acquire);
+        /* Not through RTLD_NEXT where that gave nothing: dlerror() is the program's. */
+        void *own = known ? resolve_driver(functions[i].name) : NULL;
+        if (own && chained[i])
+            own = find(i);
+        another |= known != own;
+        atomic_store_explicit(&function_driver[i], own, memory_order_release);
+    }
+    function_drivers += another;
+}
+
+void function_check_closed(void) {
+    unsigned long long now = resolve_closed();
+    if (now == atomic_load_explicit(&closed, memory_order_acquire))
+        return;
+    find_anew();
+    atomic_store_explicit(&closed, now, memory_order_release);
+}
+
 bool function_exists(enum function function) {
+    function_check_closed();
     return function_real(function) != absent(function);
 }
 

@@ -3,7 +3,8 @@
  *
  * DRIVER(cuMemAlloc_v2)(&pointer, bytes) calls the driver's function, or whichever comes next in
  * the chain of preloaded libraries; when there is no driver it answers "not found". It is found at
- * the first use: nothing of this runs in a program that never asks for a CUDA or NVML symbol.
+ * the first use: nothing of this runs in a program that never asks for a CUDA or NVML symbol. It is
+ * found anew after any library was closed, for that may have been the driver.
  */
 #ifndef GPUCAP_FUNCTIONS_H
 #define GPUCAP_FUNCTIONS_H
@@ -34,6 +35,12 @@ static inline void *function_real(enum function function) {
 }
 
 #define DRIVER(symbol) ((__typeof__(&symbol))function_real(FUNCTION_##symbol))
+
+/* At the beginning of each call of the program, before the first DRIVER(). */
+void function_check_closed(void);
+
+/* Grows when that found another driver: what was learned of the last one may not hold for it. */
+extern _Atomic(unsigned) function_drivers;
 
 bool function_exists(enum function function);         /* the driver is loaded and has it */
 const char *function_name(enum function function);    /* its symbol */

@@ -52,12 +52,14 @@ static void *by_version(const char *name, int version, uint64_t flags) {
  * them is a function that we do not know, and must be left alone. */
 static bool gives_exports(void) {
     static _Atomic(int) known; /* 1 yes, 2 no */
-    if (!known) {
+    static _Atomic(unsigned) of;
+    if (!known || of != function_drivers) {
         void *pointer = NULL;
         if (function_exists(FUNCTION_cuGetProcAddress_v2))
             CALL_DRIVER(cuGetProcAddress_v2, "cuMemAlloc", &pointer, 3020, 0, NULL);
         else
             CALL_DRIVER(cuGetProcAddress, "cuMemAlloc", &pointer, 3020, 0);
+        of = function_drivers;
         known = pointer == resolve_driver("cuMemAlloc_v2") ? 1 : 2;
     }
     return known == 1;

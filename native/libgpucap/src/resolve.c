@@ -154,6 +154,18 @@ void *resolve_driver(const char *symbol) {
     return search.found;
 }
 
+static int read_closed(struct dl_phdr_info *object, size_t size, void *argument) {
+    (void)size; /* glibc has had the counter since 2.4 */
+    *(unsigned long long *)argument = object->dlpi_subs;
+    return 1;
+}
+
+unsigned long long resolve_closed(void) {
+    unsigned long long closed = 0;
+    dl_iterate_phdr(read_closed, &closed);
+    return closed;
+}
+
 struct place {
     const char *const *objects;
     uintptr_t address;

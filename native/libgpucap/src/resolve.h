@@ -21,6 +21,9 @@ void *resolve_libc(const char *symbol);
 /* A function of the driver library (libcuda for "cu…", libnvidia-ml for "nvml…"); NULL likewise. */
 void *resolve_driver(const char *symbol);
 
+/* How many objects were ever closed in this process. */
+unsigned long long resolve_closed(void);
+
 /* The address lies in the driver library that a symbol of this name belongs to. */
 bool resolve_in_driver(const char *symbol, const void *address);
 
