@@ -173,8 +173,20 @@ def test_read_only(box: Container) -> None:
     content = good_ledger(box)
     mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0"'
     done = with_mount(box, mount, *box.probe_command("linked", "alloc", 128))
-    assert done.stderr == REFUSED
+    words = f"ledger: {box.state}/ledger: it cannot be opened (error 30): memory is refused until"
+    assert done.stderr == f"libgpucap: {words} it can be used\n{REFUSED}"
     assert box.ledger().content == content
+
+
+@pytest.mark.parametrize("what", ["2<>data", "2>&-"])
+def test_the_words_go_nowhere_but_to_a_stderr(box: Container, what: str) -> None:
+    """Not into a file that has its number since the program closed it."""
+    good_ledger(box)
+    mount = f'cd {box.folder} && : >data && mount --bind "$0" "$0" && mount -o remount,ro,bind "$0"'
+    probe = " ".join(box.probe_command("linked", "alloc", 128))
+    done = with_mount(box, mount, "sh", "-c", f"{probe} {what}; echo $?")
+    assert done.stdout == "2\n"
+    assert "libgpucap" not in (box.folder / "data").read_text()
 
 
 def test_full_disk(box: Container) -> None:

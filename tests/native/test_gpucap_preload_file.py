@@ -13,9 +13,9 @@ SCRIPT = """
 set -e
 mount --bind "$0" /etc
 mount -t tmpfs none /opt
-mkdir -p /opt/gpu-scheduler/state
+[ "$STATE" = absent ] || mkdir -p /opt/gpu-scheduler/state
 env -i FAKEGPU_DIR="$FAKEGPU_DIR" FAKEGPU_DEV=/nonexistent LD_LIBRARY_PATH="$FAKE" "$@"
-ls /opt/gpu-scheduler/state >&2
+[ "$STATE" = absent ] || ls /opt/gpu-scheduler/state >&2
 """
 
 
@@ -36,11 +36,11 @@ def etc(box: Container, tmp_path: Path) -> Path:
     return folder
 
 
-def run(box: Container, etc: Path, *command: str) -> tuple[str, str]:
+def run(box: Container, etc: Path, *command: str, state: str = "") -> tuple[str, str]:
     """Run it there: what it printed, and the files in the state folder."""
     unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
     done = box.gpu.run(
-        [*unshare, "sh", "-c", SCRIPT, etc, *command], FAKE=str(box.gpu.build.fakegpu)
+        [*unshare, "sh", "-c", SCRIPT, etc, *command], FAKE=str(box.gpu.build.fakegpu), STATE=state
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
@@ -93,3 +93,19 @@ def test_a_process_without_cuda_touches_nothing(box: Container, etc: Path) -> No
         pytest.skip("a sanitizer's runtime must be preloaded first")
     printed, files = run(box, etc, "sh", "-c", "cat /etc/gpu-scheduler/memory-limit-mib")
     assert (printed, files) == ("8192", "")
+
+
+def test_a_container_without_its_state_folder_gives_out_nothing_and_says_why(
+    box: Container, etc: Path
+) -> None:
+    """As in a sandbox with /etc and without /opt: each process would have the whole cap."""
+    if box.gpu.build.sanitizer:
+        pytest.skip("a sanitizer's runtime must be preloaded first")
+    command = box.probe_command("dlopen", "alloc", 512)
+    script = '"$@" || echo refused'
+    printed, said = run(box, etc, "sh", "-c", script, "sh", *command, state="absent")
+    assert printed == "refused\n"
+    assert said.startswith(
+        "libgpucap: ledger: /opt/gpu-scheduler/state/ledger: its folder cannot be opened "
+        "(error 2): memory is refused until it can be used\n"
+    )

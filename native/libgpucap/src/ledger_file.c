@@ -4,6 +4,7 @@
 #include "log.h"
 #include "os.h"
 #include "resolve.h"
+#include "settings.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -243,9 +244,10 @@ enum ledger_answer ledger_open(struct ledger_mapping *out) {
     if (fd < 0) {
         int folder = open(state_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (folder < 0) {
-            if (!os_absent(errno))
-                complain("its folder cannot be opened", errno);
-            return os_absent(errno) ? LEDGER_NOWHERE : LEDGER_AWAY;
+            if (os_absent(errno) && !settings_managed())
+                return LEDGER_NOWHERE;
+            complain("its folder cannot be opened", errno);
+            return LEDGER_AWAY;
         }
         fd = open_or_make(folder, NULL);
         close(folder);

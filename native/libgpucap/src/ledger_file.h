@@ -15,7 +15,8 @@ struct ledger_mapping {
 
 enum ledger_answer {
     LEDGER_USABLE,
-    LEDGER_NOWHERE, /* there is no state folder: nobody to share a cap with */
+    LEDGER_NOWHERE, /* there is no state folder, and no container of the scheduler's: nobody
+                     * to share a cap with */
     LEDGER_AWAY     /* it cannot be used now, as the log says; memory is refused meanwhile */
 };
 

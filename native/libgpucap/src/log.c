@@ -4,6 +4,7 @@
 #include "os.h"
 #include "settings.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,13 +30,15 @@ static bool said_in_file(int fd, const char *message) {
     return strstr(text, message) != NULL;
 }
 
-static void append(const char *message) {
+/* false: there should have been a line and there is none. */
+static bool append(const char *message) {
     static char path[4096], line[640];
     if ((size_t)snprintf(path, sizeof path, "%s/" LOG_FILE, state_folder()) >= sizeof path)
-        return;
+        return true;
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
     if (fd < 0)
-        return;
+        return os_absent(errno) && !settings_managed();
+    bool written = true;
     if (!said_in_file(fd, message)) {
         fchmod(fd, 0666); /* whatever the umask: the container's other users write here too */
         char when[32];
@@ -43,11 +46,30 @@ static void append(const char *message) {
         struct tm utc;
         strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
         int length = snprintf(line, sizeof line, "%s [%d] %s\n", when, (int)getpid(), message);
-        if (length > 0 && write(fd, line, (size_t)length) < 0) {
-            /* Nothing to do: a full disk must not disturb the program. */
-        }
+        written = length <= 0 || write(fd, line, (size_t)length) >= 0;
     }
     close(fd);
+    return written;
+}
+
+/* Something that only text goes to: where a program closed its stderr the number may be that of a
+ * file with data, or of a connection. It must take the line at once, and not by SIGPIPE. */
+static bool takes_text(int fd) {
+    struct stat status;
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    if (os_fstat(fd, &status) != 0 || poll(&ready, 1, 0) != 1 || ready.revents != POLLOUT)
+        return false;
+    return S_ISFIFO(status.st_mode) || S_ISCHR(status.st_mode) ||
+           (S_ISREG(status.st_mode) && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY);
+}
+
+/* The program's own, so this is the last resort: memory is refused, and nothing else says why. */
+static void say(const char *message) {
+    static char line[640];
+    int length = snprintf(line, sizeof line, "libgpucap: %s\n", message);
+    if (length > 0 && takes_text(STDERR_FILENO) && write(STDERR_FILENO, line, (size_t)length) < 0) {
+        /* Nothing to do: what cannot be said must not disturb the program. */
+    }
 }
 
 void log_once(const char *format, ...) {
@@ -68,7 +90,8 @@ void log_once(const char *format, ...) {
         i++;
     if (i == count && count < sizeof said / sizeof *said) {
         said[count++] = hash;
-        append(message);
+        if (!append(message))
+            say(message);
     }
     lock_free(&lock);
     errno = kept_errno;

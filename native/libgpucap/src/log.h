@@ -1,6 +1,7 @@
 /*
- * What went wrong, one line once, in libgpucap.log of the state folder; nowhere if that cannot be
- * written. Never stdout or stderr: they belong to the program.
+ * What went wrong, one line once, in libgpucap.log of the state folder. Never on stdout or stderr,
+ * which belong to the program; but on stderr where that folder is there, or a container of the
+ * scheduler's has none, and the line cannot be written.
  */
 #ifndef GPUCAP_LOG_H
 #define GPUCAP_LOG_H

@@ -5,10 +5,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Whether the scheduler's limit file is there. What cannot be found out counts as there. */
-static bool is_managed(void) {
+bool settings_managed(void) {
     enum { UNKNOWN, NO, YES };
-    static _Atomic(int) known = UNKNOWN;
+    static _Atomic(int) known = UNKNOWN; /* what cannot be found out counts as there */
     if (known == UNKNOWN) {
         struct stat status;
         int kept_errno = errno;
@@ -21,5 +20,5 @@ static bool is_managed(void) {
 
 const char *settings_override(const char *name) {
     const char *text = secure_getenv(name);
-    return text && *text && !is_managed() ? text : NULL;
+    return text && *text && !settings_managed() ? text : NULL;
 }

@@ -9,8 +9,14 @@
 #ifndef GPUCAP_SETTINGS_H
 #define GPUCAP_SETTINGS_H
 
+#include <stdbool.h>
+
 #define SETTINGS_LIMIT_FILE   "/etc/gpu-scheduler/memory-limit-mib"
 #define SETTINGS_CONTEXT_FILE "/etc/gpu-scheduler/context-mib"
+
+/* This is a container of the scheduler's, as far as was seen: its limit file was there, or might
+ * have been. It stays so when the process leaves it by chroot. */
+bool settings_managed(void);
 
 /* The variable's text; NULL: it is not there, is empty, or does not count. */
 const char *settings_override(const char *name);
