@@ -198,6 +198,17 @@ def test_full_disk(box: Container) -> None:
     assert "cannot be written (error 28): memory is refused" in log
 
 
+def test_a_ledger_with_holes_on_a_full_disk(box: Container) -> None:
+    """A page that cannot be written must be words, and no signal (SIGBUS)."""
+    holes = box.folder / "holes"
+    holes.write_bytes(good_ledger(box)[:HEADER_BYTES] + bytes(LEDGER_BYTES - HEADER_BYTES))
+    mount = f"""mount -t tmpfs -o size=64k,mode=1777 none "$0"
+cp --sparse=always {holes} "$0/ledger" && ! dd if=/dev/zero of="$0/full" 2>"$0/said\""""
+    done = with_mount(box, mount, *box.probe_command("linked", "alloc", 128))
+    words = f"ledger: {box.state}/ledger: there is no room for all of it (error 28): memory is"
+    assert done.stderr == f"libgpucap: {words} refused until it can be used\n{REFUSED}"
+
+
 @pytest.mark.parametrize("how", ["truncate", "remove", "replace"])
 def test_damage_while_it_is_in_use(box: Container, how: str) -> None:
     """A long-lived process notices within 100 ms, goes on with what it holds, and keeps the cap."""

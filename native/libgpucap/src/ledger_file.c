@@ -254,13 +254,16 @@ enum ledger_answer ledger_open(struct ledger_mapping *out) {
     }
     if (fd < 0)
         return LEDGER_AWAY;
-    if (os_fstat(fd, &status) != 0 || !(out->file = map(fd))) {
-        complain("it cannot be mapped", errno);
+    /* A page without room on a full disk would end the process when it is first touched. */
+    bool room = os_allocate(fd, sizeof *out->file) == 0;
+    if (!room || os_fstat(fd, &status) != 0 || !(out->file = map(fd))) {
+        complain(room ? "it cannot be mapped" : "there is no room for all of it", errno);
         close(fd);
         return LEDGER_AWAY;
     }
     out->volume = status.st_dev;
     out->inode = status.st_ino;
+    out->blocks = status.st_blocks;
     out->descriptor = fd;
     return LEDGER_USABLE;
 }
@@ -283,7 +286,7 @@ void ledger_close(struct ledger_mapping *mapping) {
 bool ledger_is_current(const struct ledger_mapping *mapping) {
     struct stat status;
     return os_stat(path_of(LEDGER_FILE), &status) == 0 && is_ours(mapping, &status) &&
-           status.st_size == (off_t)sizeof *mapping->file;
+           status.st_size == (off_t)sizeof *mapping->file && status.st_blocks >= mapping->blocks;
 }
 
 bool ledger_reopened(struct ledger_mapping *mapping) {

@@ -10,7 +10,8 @@ struct ledger_mapping {
     struct ledger_file *file; /* NULL: none */
     dev_t volume;             /* which file it is: its device and inode */
     ino_t inode;
-    int descriptor; /* open for the sake of the lock on it; a program may have closed it since */
+    blkcnt_t blocks; /* what it had of the disk; less: somebody has made holes */
+    int descriptor;  /* open for the sake of the lock on it; a program may have closed it since */
 };
 
 enum ledger_answer {
