@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 from tests.native.container import OUT_OF_MEMORY, Container
 from tests.native.cuda import MIB, Cuda, Number
+from tests.native.fake_gpu import FakeGPU
 
 PIECE_MIB = 128
 SLOTS_SEEN_AT = 32  # in the ledger's header
@@ -224,3 +225,28 @@ def allocate_and_reset(count: int) -> float:
     cuda.ok("cuDevicePrimaryCtxReset_v2", 0)
     cuda.ok("cuCtxSetCurrent", cuda.get("cuDevicePrimaryCtxRetain", 0))
     return cuda.free_mib()
+
+
+def test_what_one_of_many_held_is_got_back_though_not_all_are_looked_at_each_time(
+    gpu: FakeGPU, container: Callable[..., Container]
+) -> None:
+    gpu.configure(context_mib=0)
+    box = container(cap_mib=1024)
+    idle = [box.hold("alloc", 1025) for _ in range(40)]  # a slot each, and no memory
+    holder = box.hold("alloc", 128)
+    assert holder.seen.pieces == 8
+    asking = box.start(box.probe_command("linked", "alloc", 128, "steps"))
+    assert asking.stdin and asking.stdout
+    assert asking.stdout.readline() == "0\n"
+    with holder:
+        pass
+    said = "0\n"
+    while said == "0\n":  # refused, until its slot's turn has come
+        asking.stdin.write("\n")
+        asking.stdin.flush()
+        said = asking.stdout.readline()
+    assert said == "1\n"
+    asking.kill()
+    asking.communicate()
+    for each in idle:
+        each.__exit__()

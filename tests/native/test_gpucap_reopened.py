@@ -52,7 +52,7 @@ def test_the_cap_holds_in_the_driver_that_was_opened_again(box: Container, secon
     library = str(box.gpu.build.libcuda)
     if second == "a copy":
         (box.folder / "copy").mkdir()
-        library = shutil.copy(library, box.folder / "copy")
+        library = str(shutil.copy(library, str(box.folder / "copy")))
     assert reopen(box, "libcuda.so.1", library, "128")[-1] == "pieces 8"
 
 

@@ -2,8 +2,9 @@
 
 Against the pretended driver, in one run, turn by turn, so that both see the same machine. Bounds:
 one microsecond per allocation and free, alone, beside a hundred and a thousand processes of the
-container, and after ten thousand have gone; ten milliseconds per start; a tenth of a second for the
-reset of a context with a hundred thousand allocations.
+container, and after ten thousand have gone; twenty microseconds for one that is refused beside so
+many; ten milliseconds per start; a tenth of a second for the reset of a context with a hundred
+thousand allocations.
 
     python -m tests.perf.bench_gpucap
 """
@@ -24,6 +25,7 @@ from tests.native.cuda import Cuda, Number
 from tests.native.fake_gpu import FakeGPU
 
 MOST_ADDED_NS, MOST_ADDED_MS, MOST_RESET_MS = 1000.0, 10.0, 100.0
+MOST_REFUSED_NS = 20_000.0
 TURNS, STARTS, ROUNDS = 4000, 30, 8
 BESIDE, GONE, RESET = (99, 999), 10_000, 100_000
 
@@ -109,7 +111,15 @@ def _crowds(container: Container) -> list[Figure]:
     for others in BESIDE:
         with _beside(container, others):
             figure = _allocation(container, "small")
-        found.append(replace(figure, name=f"small, beside {others} processes"))
+            refused = _allocation(container, "refused")
+        found += [
+            replace(figure, name=f"small, beside {others} processes"),
+            replace(
+                refused,
+                name=f"refused, beside {others} processes",
+                most_added=MOST_REFUSED_NS,
+            ),
+        ]
     crowd = [str(container.programs / "crowd"), "1000", "512"]
     for _ in range(GONE // 1000):
         container.run(crowd)

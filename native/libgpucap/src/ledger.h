@@ -83,9 +83,10 @@ struct ledger_header {
     uint32_t slots_seen;   /* 32: slots at or above this number are free */
     uint32_t spare0;       /* 36 */
     uint64_t
-        reaped_until;   /* 40: CLOCK_MONOTONIC µs; before it nobody looks thoroughly for the dead */
-    uint64_t spare2[2]; /* 48 */
-    union {             /* 64: 64 bytes */
+        reaped_until; /* 40: CLOCK_MONOTONIC µs; before it nobody looks thoroughly for the dead */
+    uint64_t looked_until; /* 48: the same; before it nobody looks at every slot for the dead */
+    uint64_t spare2;       /* 56 */
+    union {                /* 64: 64 bytes */
         pthread_mutex_t mutex;
         uint8_t room[LEDGER_MUTEX_ROOM];
     };

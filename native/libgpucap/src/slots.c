@@ -104,20 +104,37 @@ static bool is_gone(const struct ledger_slot *slots, const struct ledger_slot *s
     return lock.l_type == F_UNLCK;
 }
 
-static void reap(struct ledger_file *file, const struct process_key *self, bool thoroughly) {
-    for (unsigned i = 0; i < seen(file); i++) {
-        struct ledger_slot *slot = &file->slot[i];
-        if (slot->pid && is_gone(file->slot, slot, self, thoroughly)) {
-            FAULT(reap_slot);
-            file->header.unsummed = 1;
-            __atomic_store_n(&slot->pid, 0, __ATOMIC_RELEASE);
-            FAULT(reaped_slot);
-        }
+static void reap_one(struct ledger_file *file, unsigned number, const struct process_key *self,
+                     bool thoroughly) {
+    struct ledger_slot *slot = &file->slot[number];
+    if (slot->pid && is_gone(file->slot, slot, self, thoroughly)) {
+        FAULT(reap_slot);
+        file->header.unsummed = 1;
+        __atomic_store_n(&slot->pid, 0, __ATOMIC_RELEASE);
+        FAULT(reaped_slot);
     }
+}
+
+static void reap(struct ledger_file *file, const struct process_key *self, bool thoroughly) {
+    for (unsigned i = 0; i < seen(file); i++)
+        reap_one(file, i, self, thoroughly);
     unsigned end = seen(file);
     while (end && !file->slot[end - 1].pid)
         end--;
     file->header.slots_seen = end; /* so that nobody reads those of the dead for ever */
+}
+
+#define REAP_SOME 16u
+
+/* Some slots, the next ones at the next call: all of them where there are no more. */
+static void reap_some(struct ledger_file *file, const struct process_key *self) {
+    static unsigned next;
+    if (seen(file) <= REAP_SOME) {
+        reap(file, self, false);
+        return;
+    }
+    for (unsigned i = 0; i < REAP_SOME; i++)
+        reap_one(file, next++ % seen(file), self, false);
 }
 
 #define REAP_PAUSE_SHARE 20u
@@ -129,27 +146,32 @@ static uint64_t microseconds(clockid_t clock) {
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
-static bool is_due(const struct ledger_file *file, uint64_t now) {
-    uint64_t until = file->header.reaped_until;
+static bool is_due(uint64_t until, uint64_t now) {
     return now >= until || until > now + REAP_PAUSE_MOST;
 }
 
 void slots_reap_when_due(struct ledger_file *file, const struct process_key *self) {
-    if (is_due(file, microseconds(CLOCK_MONOTONIC)))
+    if (is_due(file->header.reaped_until, microseconds(CLOCK_MONOTONIC)))
         slots_reap(file, self);
 }
 
 void slots_reap(struct ledger_file *file, const struct process_key *self) {
+    struct ledger_header *header = &file->header;
     uint64_t now = microseconds(CLOCK_MONOTONIC);
-    if (!is_due(file, now)) {
-        reap(file, self, false);
+    bool thoroughly = is_due(header->reaped_until, now);
+    if (!thoroughly && !is_due(header->looked_until, now)) {
+        reap_some(file, self);
         return;
     }
     /* The processor's time, not the clock's: a thread that had to wait did not make work. */
     uint64_t before = microseconds(CLOCK_THREAD_CPUTIME_ID);
-    reap(file, self, true);
+    reap(file, self, thoroughly);
     uint64_t pause = (microseconds(CLOCK_THREAD_CPUTIME_ID) - before) * REAP_PAUSE_SHARE;
-    file->header.reaped_until = now + (pause < REAP_PAUSE_MOST ? pause : REAP_PAUSE_MOST);
+    uint64_t until = now + (pause < REAP_PAUSE_MOST ? pause : REAP_PAUSE_MOST);
+    if (thoroughly)
+        header->reaped_until = until;
+    else
+        header->looked_until = until;
 }
 
 static struct ledger_slot *own(struct ledger_file *file, const struct process_key *self) {

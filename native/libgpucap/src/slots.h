@@ -27,10 +27,11 @@ struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_k
  * lives, or until it closes a descriptor of the file. */
 void slots_lock(struct ledger_file *file, struct ledger_slot *slot, const struct process_key *self);
 
-/* Frees every slot whose process is gone: its number and its lock must both say so. Always those
- * whose number is free; a zombie, or a number that another process has now, costs a look into /proc
- * for each slot, which is not done again until twenty times as long has passed as it took: a
- * thousand processes that are all refused memory would do nothing else. */
+/* Frees every slot whose process is gone: its number and its lock must both say so. To ask for a
+ * number costs a system call for each slot; a zombie, or a number that another process has now, a
+ * look into /proc. Neither is done again for all slots until twenty times as long has passed as it
+ * took: a thousand processes that are all refused memory would do nothing else. Until then numbers
+ * are asked for 16 slots at a time, which are all in most containers. */
 void slots_reap(struct ledger_file *file, const struct process_key *self);
 
 /* The same, and nothing at all where each slot would not be looked at so. */

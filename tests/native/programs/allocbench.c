@@ -1,7 +1,8 @@
 /*
  * allocbench KIND TURNS: nanoseconds of one allocation with its free, the least
  * of five runs of TURNS. KIND: small (4 KiB), large (64 MiB) by cuMemAlloc;
- * async (64 KiB) by cuMemAllocAsync from a pool that keeps its memory.
+ * async (64 KiB) by cuMemAllocAsync from a pool that keeps its memory;
+ * refused (1 TiB) by cuMemAlloc.
  */
 #include "simple.h"
 
@@ -16,7 +17,10 @@ static double now(void) {
 
 static void once(const char *kind) {
     CUdeviceptr pointer;
-    if (strcmp(kind, "async") == 0) {
+    if (strcmp(kind, "refused") == 0) {
+        if (cuMemAlloc_v2(&pointer, 1ull << 40) != CUDA_ERROR_OUT_OF_MEMORY)
+            exit(1);
+    } else if (strcmp(kind, "async") == 0) {
         MUST(cuMemAllocAsync(&pointer, 65536, NULL));
         MUST(cuMemFreeAsync(pointer, NULL));
     } else {
