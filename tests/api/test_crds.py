@@ -346,9 +346,9 @@ def test_status_is_stored_through_its_own_door_only(admin, namespace):
     ("name", "spec", "says"),
     [
         ("train.v2", job(), "has a dot"),
-        ("a" * 62, job(), "is too long"),
-        ("a" * 61, job(parallelism=11), "is too long"),
-        ("a" * 60, job(parallelism=2, completions=1000), "is too long"),
+        ("a" * 62, job(), "at most 61"),
+        ("a" * 61, job(parallelism=11), "at most 60"),
+        ("a" * 60, job(parallelism=2, completions=1000), "at most 59"),
     ],
     ids=["dot", "one pod", "eleven pods", "completions"],
 )

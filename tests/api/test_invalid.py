@@ -4,6 +4,7 @@ from tests.api.caller import Caller
 from tests.api.tenant import Json, Tenant, template, until
 
 from cluster import Running
+from gpu_scheduler.api.names import API_VERSION
 
 
 def accepted(status: Json) -> Json:
@@ -53,9 +54,11 @@ def test_a_pod_that_pod_security_refuses_says_which_rule(admin: Caller) -> None:
 
 def test_a_name_that_leaves_no_room_for_the_index_is_refused(tenant: Tenant) -> None:
     name = "a" * 60
-    tenant.submit(name, gpu=0.5, parallelism=1, completions=1001)
-    message = tenant.wait_reason(name, "Invalid")
-    assert "metadata.name" in message and "58" in message, message
+    spec = {"gpu": 0.5, "image": "x", "parallelism": 1, "completions": 1001}
+    body = {"apiVersion": API_VERSION, "kind": "GPUJob", "metadata": {"name": name}, "spec": spec}
+    answer = tenant.admin.create(f"/apis/{API_VERSION}/namespaces/{tenant.name}/gpujobs", body)
+    assert answer.status == 422, answer
+    assert "metadata.name" in answer.message and "58" in answer.message, answer.message
 
 
 def test_a_job_of_that_name_that_is_not_ours_is_left_alone(tenant: Tenant) -> None:

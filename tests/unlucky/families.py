@@ -336,7 +336,7 @@ def variable_of_the_scheduler(random: Random) -> Unlucky:
 def name_without_room_for_an_index(random: Random) -> Unlucky:
     spec = _job(container(), parallelism=1, completions=1001)
     name = _word(random, 60)
-    return Unlucky(spec, "Invalid", ("metadata.name", "58"), name=name)
+    return Unlucky(spec, "", ("metadata.name", "58"), name=name)
 
 
 def name_in_capitals(random: Random) -> Unlucky:

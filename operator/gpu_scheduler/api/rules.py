@@ -399,6 +399,16 @@ GPU_PROJECT_SPEC = (
 
 # Written over all that names are made of, so that of roles and sweeps the least is asked here: how
 # long theirs may be follows from more than the name.
+_PODS = "(has(self.spec.completions) ? self.spec.completions : self.spec.parallelism)"
+
+
+def _most_name(quote: str = "") -> str:
+    """CEL: how many characters a name may have; a text between quotes."""
+    most = [f"{quote}{NAME_CHARS - 1 - digits}{quote}" for digits in range(1, 6)]
+    by_pods = "".join(f"{_PODS} <= {10 ** (n + 1)} ? {most[n]} : " for n in range(4))
+    return f"(has(self.spec.roles) || has(self.spec.sweep) ? {most[0]} : {by_pods}{most[4]})"
+
+
 GPU_JOB = (
     Rule(
         "!self.metadata.name.contains('.')",
@@ -407,10 +417,10 @@ GPU_JOB = (
         at_creation=True,
     ),
     Rule(
-        "size(self.metadata.name) + 1 + (has(self.spec.roles) || has(self.spec.sweep) ? 1 : "
-        "size(string((has(self.spec.completions) ? self.spec.completions : "
-        f"self.spec.parallelism) - 1))) <= {NAME_CHARS}",
+        f"size(self.metadata.name) <= {_most_name()}",
         NAME_SHORT,
+        expression="'metadata.name: is too long: with the number of its last pod at most ' + "
+        f"{_most_name(chr(39))} + ' characters are possible'",
         instead="name_problems",
         at_creation=True,
     ),
