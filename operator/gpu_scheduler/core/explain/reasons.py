@@ -221,8 +221,7 @@ class Explainer:
     def _beyond_budget(self, model_budget: ModelBudget, placement: Placement) -> frozenset[Flavor]:
         costs: Counter[Flavor] = Counter()
         for _, _, choice in placement:
-            for _, device, milli, _ in choice.picks:
-                costs[self._flavors.of_device(device)] += milli
+            costs.update(self._flavors.costs(choice.picks))
         return frozenset(
             flavor for flavor, cost in costs.items() if cost > model_budget.left_milli(flavor)
         )

@@ -140,15 +140,9 @@ class ModelSpending:
         return all(
             self._spent[flavor] + milli + (self._kept[flavor] if flavor else 0)
             <= self._left_milli(flavor)
-            for flavor, milli in self._costs(choice).items()
+            for flavor, milli in self._flavors.costs(choice.picks).items()
         )
 
     def spend(self, choice: Choice) -> None:
         """The pod gets these devices."""
-        self._spent.update(self._costs(choice))
-
-    def _costs(self, choice: Choice) -> Counter[Flavor]:
-        costs: Counter[Flavor] = Counter()
-        for _, device, milli, _ in choice.picks:
-            costs[self._flavors.of_device(device)] += milli
-        return costs
+        self._spent.update(self._flavors.costs(choice.picks))

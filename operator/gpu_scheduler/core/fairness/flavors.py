@@ -93,5 +93,12 @@ class FlavorUsage:
             if picks:
                 self._held[project, self.of_device(picks[0][1])] += sign * milli
             return
-        for _, device, part, _ in picks:
-            self._held[project, self.of_device(device)] += sign * part
+        for flavor, part in self.costs(picks).items():
+            self._held[project, flavor] += sign * part
+
+    def costs(self, picks: Picks) -> Counter[Flavor]:
+        """What devices cost, by model."""
+        costs: Counter[Flavor] = Counter()
+        for _, device, milli, _ in picks:
+            costs[self.of_device(device)] += milli
+        return costs

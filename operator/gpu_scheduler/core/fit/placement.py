@@ -16,7 +16,7 @@ from gpu_scheduler.core.fit.group_domains import GroupDomains
 from gpu_scheduler.core.fit.scores import NOBODY, Candidates
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.arrays import Flags
-from gpu_scheduler.core.model.decision import Assignment, Grant
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.quota import UNBOUNDED
@@ -211,8 +211,7 @@ class Placer:
         snapshot.take(node, pod.pod_shape, choice.picks, group.job.project)
         if self.affinity is not None:
             self.affinity.add(pod, node)
-        ids = snapshot.cluster.dev_id
-        grants = tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in choice.picks])
+        grants = snapshot.grants_of(choice.picks)
         return Assignment(group.job.key, pod.uid, snapshot.cluster.nodes[node].name, grants)
 
     def nodes_of(self, group: PodGroup) -> Flags:
@@ -309,9 +308,7 @@ class Placer:
 
     def _whole(self, picks: Picks) -> Picks:
         """All that is free on the devices that are picked."""
-        cluster = self.snapshot.cluster
-        devices = {pick[1] for pick in picks}
-        return tuple((0, d, cluster.free_milli[d], cluster.free_mib[d]) for d in devices)
+        return self.snapshot.free_on_devices({pick[1] for pick in picks})
 
     def _keep_off(self, gang: Gang) -> None:
         """Leave nothing on the devices of members that run."""

@@ -73,9 +73,7 @@ class Candidates:
         for device_type in types if len(types) > 1 else ():
             others = [base + offset for offset, each in enumerate(devices) if each != device_type]
             mark = snapshot.mark()
-            snapshot.block(
-                node, tuple((0, d, cluster.free_milli[d], cluster.free_mib[d]) for d in others)
-            )
+            snapshot.block(node, snapshot.free_on_devices(others))
             choice = pod_request.chooser.choose(node)
             snapshot.rollback(mark)
             if choice is not None:

@@ -139,6 +139,16 @@ class Snapshot:
             if grant.device in at
         )
 
+    def grants_of(self, picks: Picks) -> tuple[Grant, ...]:
+        """What a pod is given that gets these devices."""
+        ids = self.cluster.dev_id
+        return tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in picks])
+
+    def free_on_devices(self, devices: Iterable[int]) -> Picks:
+        """All that is free on devices."""
+        free_milli, free_mib = self.cluster.free_milli, self.cluster.free_mib
+        return tuple([(0, d, free_milli[d], free_mib[d]) for d in devices])
+
     def held_by(self, pod: RunningPod) -> Picks:
         """The devices that a pod on a node holds, as far as they are known."""
         picks = self._held.get(pod.uid)

@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from gpu_scheduler.core.affinity.masks import AffinityMasks
 from gpu_scheduler.core.fit.placement import Placement, milli_of
-from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationReason
+from gpu_scheduler.core.model.decision import Reservation, ReservationReason
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.model.resources import NOTHING, NodeResources, resources_of
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
@@ -116,7 +116,7 @@ class ActiveReservations:
         held = self._snapshot.allocated_milli(project.name) + milli_of(placement)
         for (pod, _), node, choice in placement:
             picks, pod_shape = choice.picks, pod.pod_shape
-            grants = tuple(Grant(c, cluster.dev_id[d], milli, mib) for c, d, milli, mib in picks)
+            grants = self._snapshot.grants_of(picks)
             reservation = Reservation(
                 pod.uid, group.job.key, cluster.nodes[node].name, reason, start, grants
             )
