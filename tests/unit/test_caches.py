@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "operator" / "gpu_scheduler"
-NUMBERS = {"int", "float", "bool", "int | None", "tuple[int, ...]"}
+NUMBERS = {"int", "float", "bool", "bool | None", "int | None", "tuple[int, ...]"}
 # Of what no tenant chooses: the installation's own image; the nodes and the planner's mix.
 OURS = {"jobs/share_form.py:_installer", "core/packing/load.py:load_of"}
 
