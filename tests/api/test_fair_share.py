@@ -120,7 +120,7 @@ def test_an_interactive_job_above_its_quota_is_reclaimed_and_ends_right(
     owner.submit("own", gpu=2)
     owner.wait_placed("own")
     message = told(borrower, "note", "Preempted")
-    assert "fair share" in message and f"{owner.name}/own" in message
+    assert "its quota is a guarantee" in message and f"{owner.name}/own" in message
     owner.finish("own")
     assert borrower.finish("note")["pods"]["succeeded"] == 8
     assert failed(borrower, "note") == 0

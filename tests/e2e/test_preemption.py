@@ -263,7 +263,7 @@ def test_a_reclaimed_interactive_job_above_its_quota_runs_again_and_succeeds(
         said = words[index(gone)].result(LIMIT_SECONDS)
         assert said.split("\n")[:3] == ["started", "told to stop", "cleaned up"]
         running(owner, "own", 1)
-        tenant.wait_event("notes", "Preempted", words="fair share")
+        tenant.wait_event("notes", "Preempted", words="its quota is a guarantee")
         finish(operated, owner, "own", 1)
         after = running(tenant, "notes", 2)
         assert [index(pod) for pod in after] == ["0", "1"]
