@@ -214,9 +214,8 @@ def claim_that_is_missing(random: Random) -> Unlucky:
     main = container(volumeMounts=[{"name": "data", "mountPath": "/data"}])
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
     spec = _job(main, pod={"volumes": [claim]})
-    # kube-scheduler's sentence is there at once; later the job waits, and says the same.
-    words = "kube-scheduler: 0/1 nodes", f'persistentvolumeclaim "{name}" not found'
-    return Unlucky(spec, "Placing", words, event=None)
+    words = f"PersistentVolumeClaim {name} of namespace", "whoever made the pod has to make it"
+    return Unlucky(spec, "VolumeNotMounted", words, event=None)
 
 
 # --- room ---
