@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.api.account import HAS_MUTATING_POLICIES
 from tests.api.pod_watch import PodWatch
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team
@@ -20,6 +21,8 @@ from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation, share
+
+pytestmark = pytest.mark.skipif(not HAS_MUTATING_POLICIES, reason="Kubernetes before 1.36")
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 IMAGE = "example/operator:v1"

@@ -9,6 +9,7 @@ from itertools import cycle
 from typing import Any
 
 import pytest
+from tests.api.account import HAS_MUTATING_POLICIES
 from tests.api.admission.objects import (
     ELSEWHERE,
     GATE,
@@ -28,6 +29,8 @@ from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.placeholder import PlaceholderSettings, holder
 from gpu_scheduler.jobs.share import Installation, share
+
+pytestmark = pytest.mark.skipif(not HAS_MUTATING_POLICIES, reason="Kubernetes before 1.36")
 
 Json = dict[str, Any]
 GROUP = "gpu-scheduler.io"

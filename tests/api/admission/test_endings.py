@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.api.account import HAS_MUTATING_POLICIES
 from tests.api.admission.objects import PROJECT, binding, created, pod, wait_until
 from tests.api.caller import Caller
 
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT, SAID_BY_POLICY
+
+pytestmark = pytest.mark.skipif(not HAS_MUTATING_POLICIES, reason="Kubernetes before 1.36")
 
 REJECTED = {"phase": "Failed", "reason": "OutOfcpu", "message": "Pod was rejected: no CPU"}
 LATE = {"phase": "Failed", "reason": "DeadlineExceeded", "message": "Pod was active too long"}

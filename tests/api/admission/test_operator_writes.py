@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
+from tests.api.account import HAS_MUTATING_POLICIES
 from tests.api.admission.objects import PROJECT, RELEASE, pod, pods, refused, wait_until
 from tests.api.admission.test_stolen_operator_token import JOBS, gpujob, rendered, told
 from tests.api.caller import Answer, Caller
@@ -69,6 +70,7 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
     assert "schedulingGates" not in placed["spec"]
 
 
+@pytest.mark.skipif(not HAS_MUTATING_POLICIES, reason="Kubernetes before 1.36")
 def test_it_says_why_a_pod_waits_and_nothing_of_one_that_does_not(
     operator: Caller, admin: Caller, editor: Caller
 ) -> None:
