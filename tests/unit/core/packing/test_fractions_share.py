@@ -1,10 +1,10 @@
 """Fractions that fit one GPU together share one, whatever has been learned."""
 
-from collections import Counter
 from random import Random
 
 import pytest
 from tests.unit.builders import ClusterBuilder, job, pod_shape, projects
+from tests.unit.core.test_cases import by_device
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.decision import Plan
@@ -55,14 +55,6 @@ def planned(
     jobs = [job(f"f{n}", pod_shape(m, cpu_milli=0), created=n) for n, m in enumerate(milli)]
     given = PlanInput(builder.obj(), projects(), jobs, packing=packing, workload=workload)
     return plan(given, PlannerCache())
-
-
-def by_device(result: Plan) -> Counter[str]:
-    held: Counter[str] = Counter()
-    for place in result.assignments:
-        for grant in place.grants:
-            held[grant.device] += grant.milli
-    return held
 
 
 @POLICY
