@@ -1,13 +1,13 @@
 import type {
-  Device,
+  DeviceRow,
   JobRow,
   Lead,
   NodeRow,
-  Piece,
+  LeadPiece,
   ProjectRow,
   QueueRow,
-  Ref,
-  Share,
+  WorkRef,
+  ShareRow,
   SweepRow,
 } from '../src/api/views.ts';
 
@@ -18,7 +18,7 @@ export const HOUR = 3600;
 export const DAY = 86_400;
 
 /** A sentence; what is in [brackets](/to) is a link. */
-export function pieces(sentence: string): Piece[] {
+export function pieces(sentence: string): LeadPiece[] {
   if (!sentence) return [];
   return sentence
     .split(/(\[[^\]]+\]\([^)]*\))/)
@@ -33,13 +33,13 @@ export function lead(first: string, then = ''): Lead {
   return { first: pieces(first), then: pieces(then) };
 }
 
-export const ref = (namespace: string, name: string, kind = 'GPUJob'): Ref => ({
+export const ref = (namespace: string, name: string, kind = 'GPUJob'): WorkRef => ({
   namespace,
   kind,
   name,
 });
 
-export function share(part: Partial<Share> & { ref: Ref | null; gpus: number }): Share {
+export function share(part: Partial<ShareRow> & { ref: WorkRef | null; gpus: number }): ShareRow {
   return {
     project: part.ref?.namespace ?? '',
     pod: part.ref ? `${part.ref.name}-0` : '',
@@ -53,9 +53,9 @@ export function share(part: Partial<Share> & { ref: Ref | null; gpus: number }):
 
 export function device(
   index: number,
-  shares: readonly Share[],
-  part: Partial<Device> = {},
-): Device {
+  shares: readonly ShareRow[],
+  part: Partial<DeviceRow> = {},
+): DeviceRow {
   const held = shares.reduce((sum, each) => sum + each.gpus, 0);
   const known = shares.every((each) => each.busy !== null);
   const memory = shares.reduce((sum, each) => sum + (each.memoryMib ?? 0), 0);
@@ -80,7 +80,7 @@ export function device(
 
 export function node(
   name: string,
-  devices: readonly Device[],
+  devices: readonly DeviceRow[],
   part: Partial<NodeRow> = {},
 ): NodeRow {
   return {
@@ -98,7 +98,7 @@ export function node(
   };
 }
 
-export function job(part: Partial<JobRow> & { ref: Ref }): JobRow {
+export function job(part: Partial<JobRow> & { ref: WorkRef }): JobRow {
   const held = part.held ?? 0;
   return {
     project: part.ref.namespace,
@@ -124,7 +124,7 @@ export function job(part: Partial<JobRow> & { ref: Ref }): JobRow {
 }
 
 export function queued(
-  part: Partial<QueueRow> & { ref: Ref; reason: string; message: string },
+  part: Partial<QueueRow> & { ref: WorkRef; reason: string; message: string },
 ): QueueRow {
   return {
     project: part.ref.namespace,
@@ -159,7 +159,7 @@ export function project(part: Partial<ProjectRow> & { name: string }): ProjectRo
   };
 }
 
-export function sweep(part: Partial<SweepRow> & { ref: Ref }): SweepRow {
+export function sweep(part: Partial<SweepRow> & { ref: WorkRef }): SweepRow {
   return {
     project: part.ref.namespace,
     phase: 'Running',

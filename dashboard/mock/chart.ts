@@ -1,4 +1,4 @@
-import type { Chart } from '../src/api/views.ts';
+import type { ChartView } from '../src/api/views.ts';
 import { randomly } from './random.ts';
 import { partsOf, type World } from './world.ts';
 
@@ -9,7 +9,7 @@ const SPANS: Readonly<Record<string, readonly [seconds: number, step: number]>> 
 };
 
 /** A history that ends in what is now. */
-export function chartView(world: World, span: string, project: string): Chart | null {
+export function chartView(world: World, span: string, project: string): ChartView | null {
   const [seconds, step] = SPANS[span] ?? [0, 0];
   if (!step) return null;
   const row = world.projects.find((each) => each.name === project);

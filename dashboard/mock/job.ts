@@ -1,4 +1,4 @@
-import type { Beside, Curve, Job, JobRow, Placed, Step } from '../src/api/views.ts';
+import type { BesideRow, CurveRow, JobView, JobRow, Placed, Step } from '../src/api/views.ts';
 import { sameRef } from '../src/format/job.ts';
 import { HOUR, lead, MINUTE } from './build.ts';
 import { randomly } from './random.ts';
@@ -8,8 +8,8 @@ const WAITED = 38 * MINUTE;
 const STARTING = 162;
 
 /** The page of one workload, as far as the world knows it. */
-export function jobView(world: World, row: JobRow): Job {
-  const beside: Beside[] = [];
+export function jobView(world: World, row: JobRow): JobView {
+  const beside: BesideRow[] = [];
   const placed: Placed[] = [];
   for (const node of world.nodes) {
     for (const device of node.devices) {
@@ -126,7 +126,7 @@ function steps(row: JobRow): Step[] {
   return begin;
 }
 
-function curve(row: JobRow, now: number): Curve {
+function curve(row: JobRow, now: number): CurveRow {
   const start = row.created + WAITED;
   const stepSeconds = 600;
   const many = Math.max(6, Math.min(144, Math.floor(((row.ended ?? now) - start) / stepSeconds)));

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-import type { WhatIf } from '../src/api/views.ts';
+import type { WhatIfQuestion } from '../src/api/views.ts';
 import { sameRef } from '../src/format/job.ts';
 import { ref } from './build.ts';
 import { BadQuestion } from './lists.ts';
@@ -43,7 +43,7 @@ async function served(
   const path = url.pathname.slice(API.length);
   const [first, ...parts] = path.split('/').filter(Boolean).map(decodeURIComponent);
   if (request.method === 'POST' && first === 'what-if') {
-    const said = whatIf(session.world, JSON.parse(await body(request)) as WhatIf);
+    const said = whatIf(session.world, JSON.parse(await body(request)) as WhatIfQuestion);
     if (typeof said === 'string') problem(response, 400, said);
     else json(response, said);
   } else if (request.method === 'POST' && first === 'jobs') {

@@ -1,12 +1,12 @@
 import type {
-  Gpus,
-  Jobs,
-  Overview,
-  Project,
-  Projects,
-  Queue,
-  Sweep,
-  Sweeps,
+  GpusView,
+  JobsView,
+  OverviewView,
+  ProjectView,
+  ProjectsView,
+  QueueView,
+  SweepView,
+  SweepsView,
 } from '../src/api/views.ts';
 import { AT, HOUR, lead } from './build.ts';
 import { chartView } from './chart.ts';
@@ -54,7 +54,7 @@ const refWords = (row: { ref: { namespace: string; name: string } }) =>
   `${row.ref.namespace}/${row.ref.name}`;
 const names = (world: World) => world.projects.map((row) => row.name);
 
-function overview(world: World): Overview {
+function overview(world: World): OverviewView {
   const parts = partsOf(world);
   return {
     at: world.at,
@@ -74,12 +74,12 @@ function overview(world: World): Overview {
   };
 }
 
-function gpus(world: World): Gpus {
+function gpus(world: World): GpusView {
   const { at, idleSeconds, followed, nodes } = world;
   return { at, lead: world.leads.gpus, idleSeconds, followed, nodes: [...nodes] };
 }
 
-function queue(world: World, _parts: readonly string[], asked: Asked): Queue {
+function queue(world: World, _parts: readonly string[], asked: Asked): QueueView {
   return {
     at: world.at,
     lead: world.leads.queue,
@@ -89,7 +89,7 @@ function queue(world: World, _parts: readonly string[], asked: Asked): Queue {
   };
 }
 
-function jobs(world: World, _parts: readonly string[], asked: Asked): Jobs {
+function jobs(world: World, _parts: readonly string[], asked: Asked): JobsView {
   const phases: Record<string, number> = {};
   for (const row of world.jobs) phases[row.phase] = (phases[row.phase] ?? 0) + 1;
   return {
@@ -101,11 +101,11 @@ function jobs(world: World, _parts: readonly string[], asked: Asked): Jobs {
   };
 }
 
-function projects(world: World): Projects {
+function projects(world: World): ProjectsView {
   return { at: world.at, lead: world.leads.projects, rows: world.projects };
 }
 
-function project(world: World, [name]: readonly string[]): Project | null {
+function project(world: World, [name]: readonly string[]): ProjectView | null {
   const row = world.projects.find((each) => each.name === name);
   if (!row) return null;
   const own = world.queue.filter((each) => each.project === name);
@@ -125,7 +125,7 @@ function project(world: World, [name]: readonly string[]): Project | null {
   };
 }
 
-function sweeps(world: World, _parts: readonly string[], asked: Asked): Sweeps {
+function sweeps(world: World, _parts: readonly string[], asked: Asked): SweepsView {
   return {
     at: world.at,
     lead: world.leads.sweeps,
@@ -133,7 +133,7 @@ function sweeps(world: World, _parts: readonly string[], asked: Asked): Sweeps {
   };
 }
 
-function sweep(world: World, [namespace, name]: readonly string[]): Sweep | null {
+function sweep(world: World, [namespace, name]: readonly string[]): SweepView | null {
   const row = world.sweeps.find(({ ref }) => ref.namespace === namespace && ref.name === name);
   if (!row) return null;
   return {

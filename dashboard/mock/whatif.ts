@@ -1,9 +1,9 @@
-import type { WhatIf, WhatIfAnswer } from '../src/api/views.ts';
+import type { WhatIfQuestion, WhatIfAnswer } from '../src/api/views.ts';
 import { lead } from './build.ts';
 import type { World } from './world.ts';
 
 /** An answer of the shape that the planner gives; a manifest that is none is refused. */
-export function whatIf(world: World, asked: WhatIf): WhatIfAnswer | string {
+export function whatIf(world: World, asked: WhatIfQuestion): WhatIfAnswer | string {
   if (asked.manifest && !/kind:/.test(asked.manifest))
     return 'manifest: line 1: this is no object of Kubernetes';
   const waits = world.queue.filter((row) => row.reason !== 'WaitingForQuota').slice(0, 4);

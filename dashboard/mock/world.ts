@@ -5,7 +5,7 @@ import type {
   Lead,
   Me,
   NodeRow,
-  Part,
+  PartRow,
   ProjectRow,
   QueueRow,
   Ranked,
@@ -67,8 +67,8 @@ export function world(part: Partial<World> = {}): World {
 }
 
 /** Where all GPUs are: each of them is counted once, whole. */
-export function partsOf(world: World, smallest = 0.5): Part[] {
-  const sums: Record<Part['state'], number> = {
+export function partsOf(world: World, smallest = 0.5): PartRow[] {
+  const sums: Record<PartRow['state'], number> = {
     busy: 0,
     'part-unused': 0,
     idle: 0,
@@ -98,7 +98,7 @@ export function partsOf(world: World, smallest = 0.5): Part[] {
   const closed = world.nodes
     .filter((node) => node.closed)
     .map((node) => `${node.name} is ${node.closed}`);
-  return (Object.keys(sums) as Part['state'][]).map((state) => ({
+  return (Object.keys(sums) as PartRow['state'][]).map((state) => ({
     state,
     gpus: Math.round(sums[state] * 1000) / 1000,
     note:

@@ -28,11 +28,13 @@ from tests.api.dashboard_known import (
 from tests.api.tenant import Json
 
 from gpu_scheduler.dashboard import views
-from gpu_scheduler.dashboard.rows import Ref, State
+from gpu_scheduler.dashboard.rows import State, WorkRef
 
 Chain = tuple[Any, ...]
 Rule = Callable[[Known, Chain], Any]
-ANSWERS = tuple(each for each in views.VIEWS if each not in (views.WhatIf, views.Problem))
+ANSWERS = tuple(
+    each for each in views.VIEWS if each not in (views.WhatIfQuestion, views.ProblemView)
+)
 _PIECE = 0.5  # of a GPU: what is free and smaller is a piece, where nothing smaller waits
 _NEVER = ("Unsatisfiable", "Invalid", "ExceedsQuota")
 
@@ -125,23 +127,23 @@ def differs(found: Any, expected: Any) -> bool:
     return bool(found != expected)
 
 
-def key(ref: Ref) -> Key:
+def key(ref: WorkRef) -> Key:
     return ref.namespace, ref.kind, ref.name
 
 
 # Of work
 
 
-def _is_job(ref: Ref) -> bool:
+def _is_job(ref: WorkRef) -> bool:
     return ref.kind == "GPUJob"
 
 
-def _status(known: Known, ref: Ref) -> Json:
+def _status(known: Known, ref: WorkRef) -> Json:
     found: Json = known.jobs[key(ref)]["status"]
     return found
 
 
-def _held(known: Known, ref: Ref) -> float:
+def _held(known: Known, ref: WorkRef) -> float:
     row = known.top_jobs.get(key(ref))
     return row["milliGPU"] / 1000 if row else 0.0
 
@@ -202,7 +204,7 @@ def _of_use(*names: str) -> Rule:
     return rule
 
 
-def _idle_since(known: Known, ref: Ref) -> About | None:
+def _idle_since(known: Known, ref: WorkRef) -> About | None:
     found = known.idle.get(key(ref))
     # Agents tell how long; the moment is worked out by who is told, up to ten seconds later.
     return About(seconds(found["idleSince"]), 25) if found else None
@@ -217,7 +219,7 @@ def _row_waits(known: Known, c: Chain) -> Waiting:
 
 def _same_reason(known: Known, c: Chain) -> list[Waiting]:
     """On the page of a project its own."""
-    of = c[0].row.name if isinstance(c[0], views.Project) else ""
+    of = c[0].row.name if isinstance(c[0], views.ProjectView) else ""
     return [
         each for each in known.waiting if each.reason == c[-1].reason and of in ("", each.project)
     ]
@@ -369,8 +371,8 @@ def _idle_of_project(known: Known, c: Chain) -> float:
 # Of one workload
 
 
-def _job_ref(c: Chain) -> Ref:
-    return next(each.row.ref for each in c if isinstance(each, views.Job))
+def _job_ref(c: Chain) -> WorkRef:
+    return next(each.row.ref for each in c if isinstance(each, views.JobView))
 
 
 def _pod(known: Known, c: Chain) -> Json:
@@ -428,7 +430,7 @@ def _points(name: str, unit: float = 1) -> Rule:
 
 def _step(known: Known, c: Chain) -> Any:
     """When it was submitted, a condition changed, or its first pod started."""
-    if isinstance(c[0], views.Sweep):
+    if isinstance(c[0], views.SweepView):
         return _now(known, c)  # a status does not tell when a trial failed
     ref, step = _job_ref(c), c[-1]
     job = known.jobs.get(key(ref))
@@ -473,7 +475,7 @@ def _value(known: Known, c: Chain) -> float:
 def _trial(known: Known, c: Chain) -> int:
     """Best first: so the place in the list says which it has to be."""
     search = _search(known, c)
-    if isinstance(c[0], views.Sweep) and c[-1] in c[0].top:
+    if isinstance(c[0], views.SweepView) and c[-1] in c[0].top:
         return int(search["top"][c[0].top.index(c[-1])]["trial"])
     return int(search["best"]["trial"])
 

@@ -39,13 +39,13 @@ from gpu_scheduler.runtime.usage.charting.chart import CLUSTER, SERIES, Charts
 
 PORT, AGENT_PORT = free_port(), free_port()
 LISTS = {
-    "overview": views.Overview,
-    "gpus": views.Gpus,
-    "queue": views.Queue,
-    "jobs": views.Jobs,
-    "projects": views.Projects,
-    "sweeps": views.Sweeps,
-    "chart?span=1h": views.Chart,
+    "overview": views.OverviewView,
+    "gpus": views.GpusView,
+    "queue": views.QueueView,
+    "jobs": views.JobsView,
+    "projects": views.ProjectsView,
+    "sweeps": views.SweepsView,
+    "chart?span=1h": views.ChartView,
 }
 
 
@@ -88,12 +88,12 @@ class Reader:
         for row in found["jobs"].rows:
             ref = row.ref
             path = f"jobs/{ref.namespace}/{ref.kind}/{ref.name}"
-            found[path] = self.read(path, views.Job)
+            found[path] = self.read(path, views.JobView)
         for row in found["projects"].rows:
-            found[f"projects/{row.name}"] = self.read(f"projects/{row.name}", views.Project)
+            found[f"projects/{row.name}"] = self.read(f"projects/{row.name}", views.ProjectView)
         for row in found["sweeps"].rows:
             path = f"sweeps/{row.ref.namespace}/{row.ref.name}"
-            found[path] = self.read(path, views.Sweep)
+            found[path] = self.read(path, views.SweepView)
         return found
 
     def read(self, path: str, kind: Any) -> Any:
@@ -145,12 +145,12 @@ def test_every_number_is_the_one_that_kubectl_tells(
     site: Site, agent: UsageAgent, scene: Scene
 ) -> None:
     reader = Reader(site)
-    until(lambda: reader.read("overview", views.Overview).idle, "the agent was heard")
+    until(lambda: reader.read("overview", views.OverviewView).idle, "the agent was heard")
     until(lambda: known_of(site, agent).idle, "GPUUsage tells of it")
 
     def at_rest() -> tuple[Known, dict[str, Any]] | None:
         before = known_of(site, agent)
-        until(lambda: reader.read("overview", views.Overview).at > before.at, "a later picture")
+        until(lambda: reader.read("overview", views.OverviewView).at > before.at, "a later picture")
         pages, after = reader.pages(), known_of(site, agent)
         return (before, pages) if before.versions == after.versions else None
 
@@ -178,7 +178,7 @@ def test_the_chart_is_the_one_that_the_operators_object_keeps(
         return (start, found.seconds, values, known[:-1]) if len(known) > 2 else None
 
     start, step, values, known = until(kept, "a few steps are kept")
-    chart = reader.read("chart?span=1h", views.Chart)
+    chart = reader.read("chart?span=1h", views.ChartView)
     assert chart.step_seconds == step
     shift = round((start - chart.start) / step)
     for row, name in enumerate(SERIES):

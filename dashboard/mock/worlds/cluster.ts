@@ -1,4 +1,4 @@
-import type { Device, JobRow, NodeRow, QueueRow } from '../../src/api/views.ts';
+import type { DeviceRow, JobRow, NodeRow, QueueRow } from '../../src/api/views.ts';
 import {
   AT,
   DAY,
@@ -119,7 +119,7 @@ const kinds: Readonly<Record<string, string>> = {
 
 const workload = (name: string, namespace: string) => ref(namespace, name, kinds[name] ?? 'GPUJob');
 
-function made(index: number, on: readonly On[], at: string): Device {
+function made(index: number, on: readonly On[], at: string): DeviceRow {
   const shares = on.map(([name, owner, gpus, busy, idle], order) =>
     share({
       ref: workload(name, owner),

@@ -1,4 +1,4 @@
-import type { JobRow, ProjectRow, QueueRow, Share } from '../../src/api/views.ts';
+import type { JobRow, ProjectRow, QueueRow, ShareRow } from '../../src/api/views.ts';
 import {
   AT,
   device,
@@ -45,7 +45,7 @@ const REASONS = [
 export function large(): World {
   const random = randomly(7);
   const running: JobRow[] = [];
-  const shareOf = (gpus: number): Share => {
+  const shareOf = (gpus: number): ShareRow => {
     const owner = pickOne(random, PROJECTS);
     const name = `${pickOne(random, STEMS)}-${running.length + 1}`;
     const idle = random() < 0.07;

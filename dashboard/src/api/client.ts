@@ -1,5 +1,5 @@
 import { currentToken } from './token.ts';
-import type { Problem } from './views.ts';
+import type { ProblemView } from './views.ts';
 
 /** The server's no, in its own words. `status` 0: it could not be reached at all. */
 export class Refusal extends Error {
@@ -35,7 +35,7 @@ export function headers(): Record<string, string> {
 export async function refusal(response: Response): Promise<Refusal> {
   let words = WORDS[response.status] ?? `The server answers with ${response.status}.`;
   try {
-    const problem = (await response.json()) as Partial<Problem>;
+    const problem = (await response.json()) as Partial<ProblemView>;
     if (problem.error) words = problem.error;
   } catch {
     // Not from our server, but from something before it: what we say ourselves has to do.

@@ -1,7 +1,7 @@
 // Generated from operator/gpu_scheduler/dashboard/views.py: `make dashboard-types`. Change that.
 
 /** The first page. `parts` add up to `gpus`. */
-export interface Overview {
+export interface OverviewView {
   readonly at: number;
   readonly lead: Lead;
   readonly gpus: number;
@@ -9,7 +9,7 @@ export interface Overview {
   readonly idleSeconds: number;
   readonly followed: boolean;
   readonly silentAgents: number;
-  readonly parts: readonly Part[];
+  readonly parts: readonly PartRow[];
   readonly projects: readonly ProjectRow[];
   readonly reasons: readonly ReasonRow[];
   readonly idle: readonly IdleRow[];
@@ -20,18 +20,18 @@ export interface Overview {
 
 /** What opens a page: what is going on, and paler what comes next or would help. */
 export interface Lead {
-  readonly first: readonly Piece[];
-  readonly then: readonly Piece[];
+  readonly first: readonly LeadPiece[];
+  readonly then: readonly LeadPiece[];
 }
 
 /** A part of a sentence; `to`: the page with the rows behind it, empty: plain text. */
-export interface Piece {
+export interface LeadPiece {
   readonly text: string;
   readonly to: string;
 }
 
 /** GPUs in one state; `note`: which, in a few words, such as 'dell-5 is cordoned'. */
-export interface Part {
+export interface PartRow {
   readonly state: 'busy' | 'closed' | 'free' | 'free-in-pieces' | 'idle' | 'neighbours' | 'part-unused' | 'unknown';
   readonly gpus: number;
   readonly note: string;
@@ -81,11 +81,11 @@ export interface ReasonRow {
   /** what that one is told. */
   readonly message: string;
   /** that one; None where the reader may not see it. */
-  readonly first: Ref | null;
+  readonly first: WorkRef | null;
 }
 
 /** A workload: a GPUJob, or who owns pods that ask by themselves (Deployment, Pod, ...). */
-export interface Ref {
+export interface WorkRef {
   readonly namespace: string;
   readonly kind: string;
   readonly name: string;
@@ -93,7 +93,7 @@ export interface Ref {
 
 /** Who holds GPUs and does not use them; `gpu_hours`: since then; `command`: gives back. */
 export interface IdleRow {
-  readonly ref: Ref;
+  readonly ref: WorkRef;
   readonly project: string;
   readonly type: string;
   readonly gpus: number;
@@ -104,7 +104,7 @@ export interface IdleRow {
 
 /** What to change about a workload. */
 export interface AdviceRow {
-  readonly ref: Ref;
+  readonly ref: WorkRef;
   readonly project: string;
   readonly rule: string;
   readonly since: number | null;
@@ -113,7 +113,7 @@ export interface AdviceRow {
 }
 
 /** All nodes. */
-export interface Gpus {
+export interface GpusView {
   readonly at: number;
   readonly lead: Lead;
   readonly idleSeconds: number;
@@ -135,11 +135,11 @@ export interface NodeRow {
   readonly free: number;
   readonly cpuFree: number;
   readonly cpuTotal: number;
-  readonly devices: readonly Device[];
+  readonly devices: readonly DeviceRow[];
 }
 
 /** A GPU; `problem`: why it takes nobody, empty: it does. */
-export interface Device {
+export interface DeviceRow {
   readonly index: number;
   readonly uuid: string;
   readonly model: string;
@@ -148,13 +148,13 @@ export interface Device {
   readonly free: number;
   readonly busy: number | null;
   readonly memoryUsedMib: number | null;
-  readonly shares: readonly Share[];
+  readonly shares: readonly ShareRow[];
 }
 
 /** A part of a device that somebody holds. */
-export interface Share {
+export interface ShareRow {
   /** whose; None: of somebody whom the reader may not see, all of them in one. */
-  readonly ref: Ref | null;
+  readonly ref: WorkRef | null;
   readonly project: string;
   /** its name. */
   readonly pod: string;
@@ -171,7 +171,7 @@ export interface Share {
 }
 
 /** Those asked for, in the order in which they are served; `total`: that match. */
-export interface Queue {
+export interface QueueView {
   readonly at: number;
   readonly lead: Lead;
   readonly reasons: readonly ReasonRow[];
@@ -183,7 +183,7 @@ export interface Queue {
 
 /** Who waits. */
 export interface QueueRow {
-  readonly ref: Ref;
+  readonly ref: WorkRef;
   readonly project: string;
   readonly type: string;
   readonly priority: string;
@@ -203,7 +203,7 @@ export interface QueueRow {
 }
 
 /** Those asked for; `phases`: how many of all that the reader may see. */
-export interface Jobs {
+export interface JobsView {
   readonly at: number;
   readonly lead: Lead;
   readonly phases: Readonly<Record<string, number>>;
@@ -215,7 +215,7 @@ export interface Jobs {
 
 /** A workload in the list. */
 export interface JobRow {
-  readonly ref: Ref;
+  readonly ref: WorkRef;
   readonly project: string;
   readonly type: string;
   readonly phase: 'Failed' | 'Pending' | 'Running' | 'Succeeded' | 'Suspended';
@@ -240,7 +240,7 @@ export interface JobRow {
 }
 
 /** The page of one workload. */
-export interface Job {
+export interface JobView {
   readonly at: number;
   readonly lead: Lead;
   readonly row: JobRow;
@@ -250,9 +250,9 @@ export interface Job {
   readonly steps: readonly Step[];
   readonly stepsNote: string;
   readonly placed: readonly Placed[];
-  readonly beside: readonly Beside[];
+  readonly beside: readonly BesideRow[];
   readonly advice: readonly AdviceRow[];
-  readonly curve: Curve | null;
+  readonly curve: CurveRow | null;
   readonly used: Used | null;
   /** lines of kubectl for it, by what they do. */
   readonly commands: Readonly<Record<string, string>>;
@@ -287,13 +287,13 @@ export interface Placed {
 }
 
 /** A device that a job is on, with all that is on it. */
-export interface Beside {
+export interface BesideRow {
   readonly node: string;
-  readonly device: Device;
+  readonly device: DeviceRow;
 }
 
 /** Over a life: a point each `step_seconds`, the first at `start`; ratios, MiB. */
-export interface Curve {
+export interface CurveRow {
   readonly start: number;
   readonly stepSeconds: number;
   readonly busy: readonly (number | null)[];
@@ -313,14 +313,14 @@ export interface Used {
 }
 
 /** All projects. */
-export interface Projects {
+export interface ProjectsView {
   readonly at: number;
   readonly lead: Lead;
   readonly rows: readonly ProjectRow[];
 }
 
 /** The page of one project: its row, and what the reader may see of its work. */
-export interface Project {
+export interface ProjectView {
   readonly at: number;
   readonly lead: Lead;
   readonly row: ProjectRow;
@@ -330,7 +330,7 @@ export interface Project {
 }
 
 /** All searches. */
-export interface Sweeps {
+export interface SweepsView {
   readonly at: number;
   readonly lead: Lead;
   readonly total: number;
@@ -340,7 +340,7 @@ export interface Sweeps {
 
 /** A search; `trials` by state: waiting, running, succeeded, pruned, failed. */
 export interface SweepRow {
-  readonly ref: Ref;
+  readonly ref: WorkRef;
   readonly project: string;
   readonly phase: 'Failed' | 'Pending' | 'Running' | 'Succeeded' | 'Suspended';
   readonly objective: string;
@@ -360,7 +360,7 @@ export interface Ranked {
 }
 
 /** The page of one search: the best ten, and what failed last. */
-export interface Sweep {
+export interface SweepView {
   readonly at: number;
   readonly lead: Lead;
   readonly row: SweepRow;
@@ -370,7 +370,7 @@ export interface Sweep {
 }
 
 /** GPUs over time, of the cluster or of one project. */
-export interface Chart {
+export interface ChartView {
   readonly at: number;
   /** of the first step. */
   readonly start: number;
@@ -402,7 +402,7 @@ export interface Me {
 }
 
 /** A question: one of a manifest, nodes like one there is, or another quota of a project. */
-export interface WhatIf {
+export interface WhatIfQuestion {
   readonly manifest: string;
   readonly likeNode: string;
   readonly nodes: number;
@@ -426,6 +426,6 @@ export interface WhatIfRow {
 }
 
 /** Why there is no answer, and the way out. */
-export interface Problem {
+export interface ProblemView {
   readonly error: string;
 }

@@ -1,14 +1,14 @@
-import type { JobRow, Ref } from '../api/views.ts';
+import type { JobRow, WorkRef } from '../api/views.ts';
 
 const segment = encodeURIComponent;
 
 /** The page of a workload. */
-export function jobPath(ref: Ref): string {
+export function jobPath(ref: WorkRef): string {
   return `/jobs/${segment(ref.namespace)}/${segment(ref.kind)}/${segment(ref.name)}`;
 }
 
 /** The page of a search. */
-export function sweepPath(ref: Ref): string {
+export function sweepPath(ref: WorkRef): string {
   return `/sweeps/${segment(ref.namespace)}/${segment(ref.name)}`;
 }
 
@@ -21,18 +21,18 @@ export function devicePath(node: string, index: number): string {
 }
 
 /** A workload in one word of an address, for two side by side. */
-export function refWord(ref: Ref): string {
+export function refWord(ref: WorkRef): string {
   return `${ref.namespace}/${ref.kind}/${ref.name}`;
 }
 
 /** What `refWord` made; null: it is none. */
-export function parseRef(word: string): Ref | null {
+export function parseRef(word: string): WorkRef | null {
   const [namespace, kind, name, ...rest] = word.split('/');
   if (!namespace || !kind || !name || rest.length > 0) return null;
   return { namespace, kind, name };
 }
 
-export function sameRef(a: Ref | null, b: Ref | null): boolean {
+export function sameRef(a: WorkRef | null, b: WorkRef | null): boolean {
   return !!a && !!b && a.namespace === b.namespace && a.kind === b.kind && a.name === b.name;
 }
 

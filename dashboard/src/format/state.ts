@@ -1,7 +1,7 @@
-import type { Part } from '../api/views.ts';
+import type { PartRow } from '../api/views.ts';
 import { duration } from './duration.ts';
 
-export type State = Part['state'];
+export type State = PartRow['state'];
 
 /** What a state of GPUs is called beneath the strip. */
 export function stateWords(state: State, idleSeconds: number): string {

@@ -1,5 +1,5 @@
 import { useView } from '../api/useView.ts';
-import type { Job, Lead, Ref } from '../api/views.ts';
+import type { JobView, Lead, WorkRef } from '../api/views.ts';
 import { jobPath, parseRef, refWord } from '../format/job.ts';
 import { Card } from '../parts/Card.tsx';
 import { ComparedList } from '../parts/ComparedList.tsx';
@@ -17,8 +17,8 @@ export function Compare() {
   const [query] = useQuery();
   const a = parseRef(query.get('a') ?? '');
   const b = parseRef(query.get('b') ?? '');
-  const one = useView<Job>(a ? jobPath(a) : '');
-  const other = useView<Job>(b ? jobPath(b) : '');
+  const one = useView<JobView>(a ? jobPath(a) : '');
+  const other = useView<JobView>(b ? jobPath(b) : '');
   return (
     <Page
       title="Two jobs"
@@ -51,7 +51,7 @@ export function Compare() {
 }
 
 /** The page is of two views, each with a sentence of its own: this one names them. */
-function sentence(a: Ref | null, b: Ref | null): Lead {
+function sentence(a: WorkRef | null, b: WorkRef | null): Lead {
   if (!a) return { first: [text('No job is named in the address.')], then: [] };
   if (!b) return { first: [text(a.name, jobPath(a)), text(' beside which other?')], then: [] };
   return {

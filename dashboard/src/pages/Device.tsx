@@ -1,5 +1,5 @@
 import { useView } from '../api/useView.ts';
-import type { Device, Gpus, Lead, NodeRow } from '../api/views.ts';
+import type { DeviceRow, GpusView, Lead, NodeRow } from '../api/views.ts';
 import { gpus, memory, percent } from '../format/number.ts';
 import { heldOf } from '../parts/box.ts';
 import { Card } from '../parts/Card.tsx';
@@ -15,7 +15,7 @@ const NONE: Lead = { first: [{ text: 'There is no such GPU.', to: '' }], then: [
 
 /** One GPU: who is on it, and how it is. */
 export function DevicePage({ node: name, index }: { node: string; index: number }) {
-  const { view, refusal } = useView<Gpus>('/gpus');
+  const { view, refusal } = useView<GpusView>('/gpus');
   const node = view?.nodes.find((each) => each.name === name);
   const device = node?.devices.find((each) => each.index === index);
   const lead = view && (node && device ? sentence(node, device) : NONE);
@@ -54,7 +54,7 @@ export function DevicePage({ node: name, index }: { node: string; index: number 
 }
 
 /** The view of all GPUs has no sentence for each: this one is made of the device alone. */
-function sentence(node: NodeRow, device: Device): Lead {
+function sentence(node: NodeRow, device: DeviceRow): Lead {
   const held = heldOf(device);
   const use =
     device.busy === null
@@ -71,7 +71,7 @@ function sentence(node: NodeRow, device: Device): Lead {
   };
 }
 
-function One({ node, device }: { node: NodeRow; device: Device }) {
+function One({ node, device }: { node: NodeRow; device: DeviceRow }) {
   return (
     <>
       <Card title="Its shares" about="width is the share, height its use">

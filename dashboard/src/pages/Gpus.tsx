@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 
 import { useView } from '../api/useView.ts';
-import type { Gpus } from '../api/views.ts';
+import type { GpusView } from '../api/views.ts';
 import { duration } from '../format/duration.ts';
 import { counted } from '../format/number.ts';
 import { Boxes } from '../parts/Boxes.tsx';
@@ -24,7 +24,7 @@ const ONLY = [
 
 /** A box for each GPU. */
 export function GpusPage() {
-  const { view, refusal } = useView<Gpus>('/gpus');
+  const { view, refusal } = useView<GpusView>('/gpus');
   return (
     <Page title="GPUs" lead={view?.lead ?? null} refusal={refusal}>
       {view && (view.nodes.length === 0 ? <NoGpus /> : <All view={view} />)}
@@ -32,7 +32,7 @@ export function GpusPage() {
   );
 }
 
-function All({ view }: { view: Gpus }) {
+function All({ view }: { view: GpusView }) {
   const [query, set] = useQuery();
   const words = query.get('q') ?? query.get('node') ?? '';
   const only = (ONLY.find(([each]) => each === query.get('only'))?.[0] ?? 'all') satisfies Only;

@@ -1,5 +1,5 @@
 import { useView } from '../api/useView.ts';
-import type { Job, Ref } from '../api/views.ts';
+import type { JobView, WorkRef } from '../api/views.ts';
 import { jobPath } from '../format/job.ts';
 import { Actions } from '../parts/Actions.tsx';
 import { Advice } from '../parts/Advice.tsx';
@@ -17,8 +17,8 @@ import { UsedCard } from '../parts/UsedCard.tsx';
 import { Link } from '../router/Link.tsx';
 
 /** One workload: its life, what it does with its GPUs, and what to change. */
-export function JobPage({ of }: { of: Ref }) {
-  const { view, refusal } = useView<Job>(jobPath(of));
+export function JobPage({ of }: { of: WorkRef }) {
+  const { view, refusal } = useView<JobView>(jobPath(of));
   return (
     <Page
       title={of.name}
@@ -40,7 +40,7 @@ export function JobPage({ of }: { of: Ref }) {
   );
 }
 
-function Parts({ job, of }: { job: Job; of: Ref }) {
+function Parts({ job, of }: { job: JobView; of: WorkRef }) {
   return (
     <>
       <Facts job={job} />

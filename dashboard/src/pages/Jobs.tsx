@@ -1,5 +1,5 @@
 import { useList } from '../api/useList.ts';
-import type { JobRow, Jobs } from '../api/views.ts';
+import type { JobRow, JobsView } from '../api/views.ts';
 import { refWord } from '../format/job.ts';
 import { count } from '../format/number.ts';
 import { Card } from '../parts/Card.tsx';
@@ -21,7 +21,7 @@ const keyOf = (row: JobRow) => refWord(row.ref);
 /** All work that asks for GPUs, whatever its kind. */
 export function JobsPage() {
   const [query, set] = useQuery();
-  const { view, refusal, of, onOffset, all } = useList<JobRow, Jobs>(
+  const { view, refusal, of, onOffset, all } = useList<JobRow, JobsView>(
     '/jobs',
     pick(query, [...FILTERS, 'sort']),
   );

@@ -1,5 +1,5 @@
 import { useView } from '../api/useView.ts';
-import type { Overview } from '../api/views.ts';
+import type { OverviewView } from '../api/views.ts';
 import { duration } from '../format/duration.ts';
 import { counted, gpus } from '../format/number.ts';
 import { Card } from '../parts/Card.tsx';
@@ -16,7 +16,7 @@ import { Link } from '../router/Link.tsx';
 
 /** The cluster at a glance. */
 export function OverviewPage() {
-  const { view, refusal } = useView<Overview>('/overview');
+  const { view, refusal } = useView<OverviewView>('/overview');
   return (
     <Page title="Overview" lead={view?.lead ?? null} refusal={refusal}>
       {view && (view.nodes === 0 ? <NoGpus /> : <Cards view={view} />)}
@@ -24,7 +24,7 @@ export function OverviewPage() {
   );
 }
 
-function Cards({ view }: { view: Overview }) {
+function Cards({ view }: { view: OverviewView }) {
   const runs = view.projects.some((row) => row.running > 0 || row.waiting > 0);
   const held = view.parts.some((part) => part.gpus > 0 && !['free', 'closed'].includes(part.state));
   return (

@@ -1,5 +1,5 @@
 import { useView } from '../api/useView.ts';
-import type { JobRow, Project, QueueRow } from '../api/views.ts';
+import type { JobRow, ProjectView, QueueRow } from '../api/views.ts';
 import { projectPath, refWord } from '../format/job.ts';
 import { counted, gpus, gpuWords, percent } from '../format/number.ts';
 import { mostOf } from '../format/quota.ts';
@@ -22,7 +22,7 @@ const without = (key: string) => (column: { key: string }) => column.key !== key
 
 /** One project: its quota, its history, and its work. */
 export function ProjectPage({ name }: { name: string }) {
-  const { view, refusal } = useView<Project>(projectPath(name));
+  const { view, refusal } = useView<ProjectView>(projectPath(name));
   return (
     <Page
       title={name}
@@ -39,7 +39,7 @@ export function ProjectPage({ name }: { name: string }) {
   );
 }
 
-function Parts({ view }: { view: Project }) {
+function Parts({ view }: { view: ProjectView }) {
   const { row } = view;
   const of = encodeURIComponent(row.name);
   return (

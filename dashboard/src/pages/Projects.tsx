@@ -1,5 +1,5 @@
 import { useView } from '../api/useView.ts';
-import type { ProjectRow, Projects } from '../api/views.ts';
+import type { ProjectRow, ProjectsView } from '../api/views.ts';
 import { mostOf } from '../format/quota.ts';
 import { Card } from '../parts/Card.tsx';
 import { Csv } from '../parts/Csv.tsx';
@@ -15,7 +15,7 @@ const keyOf = (row: ProjectRow) => row.name;
 
 /** All projects: what they are due, what they hold, and since when they borrow. */
 export function ProjectsPage() {
-  const { view, refusal } = useView<Projects>('/projects');
+  const { view, refusal } = useView<ProjectsView>('/projects');
   const [query, set] = useQuery();
   const words = (query.get('q') ?? '').toLowerCase();
   const sort = query.get('sort') ?? '';

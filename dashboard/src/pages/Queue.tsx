@@ -1,5 +1,5 @@
 import { useList } from '../api/useList.ts';
-import type { Queue, QueueRow } from '../api/views.ts';
+import type { QueueView, QueueRow } from '../api/views.ts';
 import { refWord } from '../format/job.ts';
 import { Card } from '../parts/Card.tsx';
 import { Csv } from '../parts/Csv.tsx';
@@ -19,7 +19,7 @@ const keyOf = (row: QueueRow) => refWord(row.ref);
 /** Who waits, why, and what would help. */
 export function QueuePage() {
   const [query, set] = useQuery();
-  const { view, refusal, of, onOffset, all } = useList<QueueRow, Queue>(
+  const { view, refusal, of, onOffset, all } = useList<QueueRow, QueueView>(
     '/queue',
     pick(query, ASKED),
   );

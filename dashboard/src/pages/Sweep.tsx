@@ -1,5 +1,5 @@
 import { useView } from '../api/useView.ts';
-import type { Ranked, Step, Sweep } from '../api/views.ts';
+import type { Ranked, Step, SweepView } from '../api/views.ts';
 import { jobPath, sweepPath } from '../format/job.ts';
 import { count, measured, parameter } from '../format/number.ts';
 import { own } from '../format/own.ts';
@@ -20,7 +20,7 @@ const errorKey = (row: Step) => `${row.at} ${row.words}`;
 
 /** One search: how far it is, and the best that it found. */
 export function SweepPage({ namespace, name }: { namespace: string; name: string }) {
-  const { view, refusal } = useView<Sweep>(sweepPath({ namespace, kind: 'GPUJob', name }));
+  const { view, refusal } = useView<SweepView>(sweepPath({ namespace, kind: 'GPUJob', name }));
   return (
     <Page
       title={name}
@@ -42,7 +42,7 @@ export function SweepPage({ namespace, name }: { namespace: string; name: string
   );
 }
 
-function Parts({ view }: { view: Sweep }) {
+function Parts({ view }: { view: SweepView }) {
   const { row, top } = view;
   const columns = ranked(top, row.objective);
   return (

@@ -1,5 +1,5 @@
 import { useList } from '../api/useList.ts';
-import type { SweepRow, Sweeps } from '../api/views.ts';
+import type { SweepRow, SweepsView } from '../api/views.ts';
 import { refWord } from '../format/job.ts';
 import { Card } from '../parts/Card.tsx';
 import { Csv } from '../parts/Csv.tsx';
@@ -15,7 +15,7 @@ const keyOf = (row: SweepRow) => refWord(row.ref);
 
 /** All searches of hyperparameters, and the best of each. */
 export function SweepsPage() {
-  const { view, refusal, of, onOffset, all } = useList<SweepRow, Sweeps>('/sweeps', '');
+  const { view, refusal, of, onOffset, all } = useList<SweepRow, SweepsView>('/sweeps', '');
   return (
     <Page title="Sweeps" lead={view?.lead ?? null} refusal={refusal}>
       {view && (
@@ -32,7 +32,7 @@ export function SweepsPage() {
 }
 
 interface Props {
-  view: Sweeps;
+  view: SweepsView;
   of: string;
   onOffset: (offset: number) => void;
 }

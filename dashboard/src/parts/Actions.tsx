@@ -2,11 +2,11 @@ import { useState } from 'react';
 
 import { act } from '../api/client.ts';
 import { useMe } from '../api/session.ts';
-import type { Job } from '../api/views.ts';
+import type { JobView } from '../api/views.ts';
 import { gpuWords } from '../format/number.ts';
 
 /** Suspend or resume a job, where the server does so at all; asked once more before it is done. */
-export function Actions({ job }: { job: Job }) {
+export function Actions({ job }: { job: JobView }) {
   const me = useMe();
   const [asked, setAsked] = useState(false);
   const [state, setState] = useState({ busy: false, wrong: '' });

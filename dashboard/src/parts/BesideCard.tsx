@@ -1,4 +1,4 @@
-import type { Beside, Ref } from '../api/views.ts';
+import type { BesideRow, WorkRef } from '../api/views.ts';
 import { devicePath } from '../format/job.ts';
 import { memory, percent } from '../format/number.ts';
 import { Link } from '../router/Link.tsx';
@@ -7,7 +7,7 @@ import { GpuBox } from './GpuBox.tsx';
 import { ShareList } from './ShareList.tsx';
 
 /** Who else is on a device of a job. */
-export function BesideCard({ beside: { node, device }, own }: { beside: Beside; own: Ref }) {
+export function BesideCard({ beside: { node, device }, own }: { beside: BesideRow; own: WorkRef }) {
   const use = device.busy === null ? 'use not known' : `used ${percent(device.busy)} of the time`;
   return (
     <Card

@@ -1,5 +1,5 @@
 import { useAnswer } from '../api/useAnswer.ts';
-import type { Chart } from '../api/views.ts';
+import type { ChartView } from '../api/views.ts';
 import { iso } from '../format/moment.ts';
 import { useQuery } from '../router/query.ts';
 import { Card } from './Card.tsx';
@@ -43,7 +43,10 @@ export function ChartCard({ project = '' }: { project?: string }) {
   const asked = query.get('span') ?? '';
   const span = Object.hasOwn(WORDS, asked) ? asked : '24h';
   const of = project ? `&project=${encodeURIComponent(project)}` : '';
-  const { answer, refusal } = useAnswer<Chart>(`/chart?span=${span}${of}`, span === '1h' ? 10 : 60);
+  const { answer, refusal } = useAnswer<ChartView>(
+    `/chart?span=${span}${of}`,
+    span === '1h' ? 10 : 60,
+  );
   return (
     <Card
       title="Allocated against busy"
@@ -67,7 +70,7 @@ export function ChartCard({ project = '' }: { project?: string }) {
   );
 }
 
-function moments(chart: Chart): Moment[] {
+function moments(chart: ChartView): Moment[] {
   return chart.held.map((held, index) => ({
     at: chart.start + index * chart.stepSeconds,
     held,

@@ -1,16 +1,18 @@
 import { useState } from 'react';
 
 import { useAnswer } from '../api/useAnswer.ts';
-import type { Jobs, Ref } from '../api/views.ts';
+import type { JobsView, WorkRef } from '../api/views.ts';
 import { refWord, sameRef } from '../format/job.ts';
 import { Link } from '../router/Link.tsx';
 import { Card } from './Card.tsx';
 import { Search } from './Search.tsx';
 
 /** Finds another job to set beside this one. */
-export function ComparePicker({ of }: { of: Ref }) {
+export function ComparePicker({ of }: { of: WorkRef }) {
   const [words, setWords] = useState('');
-  const { answer } = useAnswer<Jobs>(words ? `/jobs?q=${encodeURIComponent(words)}&limit=10` : '');
+  const { answer } = useAnswer<JobsView>(
+    words ? `/jobs?q=${encodeURIComponent(words)}&limit=10` : '',
+  );
   const others = answer?.rows.filter((row) => !sameRef(row.ref, of)) ?? [];
   return (
     <Card title="Beside another" about="two jobs side by side">

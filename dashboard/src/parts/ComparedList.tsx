@@ -1,10 +1,10 @@
 import { useNow } from '../api/clock.ts';
-import type { Job } from '../api/views.ts';
+import type { JobView } from '../api/views.ts';
 import { type Compared, compared } from './compared.ts';
 import { NO_USE, Unknown } from './Unknown.tsx';
 
 /** Two jobs in two columns; what differs is set apart. */
-export function ComparedList({ a, b }: { a: Job; b: Job }) {
+export function ComparedList({ a, b }: { a: JobView; b: JobView }) {
   const now = useNow((at) => Math.floor(at));
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="two jobs in two columns">

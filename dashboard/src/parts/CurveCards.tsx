@@ -1,6 +1,6 @@
 import { useMemo } from 'react';
 
-import type { Job } from '../api/views.ts';
+import type { JobView } from '../api/views.ts';
 import { measured, memory } from '../format/number.ts';
 import { Card } from './Card.tsx';
 import { CurveChart } from './CurveChart.tsx';
@@ -11,7 +11,7 @@ const plain = (value: number) => measured(Math.round(value * 10) / 10);
 const hundredths = (ratio: number) => measured(Math.round(ratio * 100));
 
 /** Use and memory of a job over its life. */
-export function CurveCards({ job, named = false }: { job: Job; named?: boolean }) {
+export function CurveCards({ job, named = false }: { job: JobView; named?: boolean }) {
   const { curve, used } = job;
   const memoryMib = curve?.memoryMib;
   const memoryGib = useMemo(
@@ -48,7 +48,7 @@ export function CurveCards({ job, named = false }: { job: Job; named?: boolean }
 }
 
 /** Of all its pods together; null: that of one of them is not known, or it has none. */
-function capOf(job: Job): number | null {
+function capOf(job: JobView): number | null {
   const caps = job.placed.map((placed) => placed.capMib).filter((cap) => cap !== null);
   if (caps.length === 0 || caps.length < job.placed.length) return null;
   return caps.reduce((sum, cap) => sum + cap, 0);

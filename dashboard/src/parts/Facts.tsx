@@ -1,9 +1,9 @@
-import type { Job } from '../api/views.ts';
+import type { JobView } from '../api/views.ts';
 import { PhaseWords } from './jobColumns.tsx';
 import { NO_ACCOUNTS, Unknown } from './Unknown.tsx';
 
 /** Short words about a job, in a row. */
-export function Facts({ job }: { job: Job }) {
+export function Facts({ job }: { job: JobView }) {
   return (
     <p className="facts">
       <span className="pill">

@@ -1,10 +1,10 @@
 import { memo } from 'react';
 
-import type { Device } from '../api/views.ts';
+import type { DeviceRow } from '../api/views.ts';
 import { type ColourBy, drawn } from './box.ts';
 
 interface Props {
-  device: Device;
+  device: DeviceRow;
   by: ColourBy;
   height: number;
   shut: boolean;

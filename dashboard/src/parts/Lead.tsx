@@ -1,4 +1,4 @@
-import type { Lead as Words, Piece } from '../api/views.ts';
+import type { Lead as Words, LeadPiece } from '../api/views.ts';
 import { Link } from '../router/Link.tsx';
 import { Told } from './Told.tsx';
 
@@ -20,7 +20,7 @@ export function Lead({ lead }: { lead: Words }) {
 }
 
 /** A sentence, with links to the rows behind its numbers. */
-export function Pieces({ pieces }: { pieces: readonly Piece[] }) {
+export function Pieces({ pieces }: { pieces: readonly LeadPiece[] }) {
   return pieces.map((piece, index) =>
     piece.to ? (
       <Link key={index} to={piece.to} className="q">

@@ -1,6 +1,6 @@
 import { memo } from 'react';
 
-import type { Device, NodeRow } from '../api/views.ts';
+import type { DeviceRow, NodeRow } from '../api/views.ts';
 import { devicePath } from '../format/job.ts';
 import { Link } from '../router/Link.tsx';
 import type { ColourBy } from './box.ts';
@@ -15,7 +15,7 @@ interface Props {
   entry: number;
 }
 
-function Figures({ device }: { device: Device }) {
+function Figures({ device }: { device: DeviceRow }) {
   const [held, use] = figures(device);
   if (!held) return null;
   return (

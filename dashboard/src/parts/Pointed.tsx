@@ -1,10 +1,10 @@
-import type { Device, NodeRow } from '../api/views.ts';
+import type { DeviceRow, NodeRow } from '../api/views.ts';
 import { gpus, percent } from '../format/number.ts';
 import { figures, modelWords, ofCap, shareName } from './device.ts';
 
 export interface At {
   readonly node: NodeRow;
-  readonly device: Device;
+  readonly device: DeviceRow;
   readonly box: DOMRect;
 }
 

@@ -1,4 +1,4 @@
-import type { Device, Ref, Share } from '../api/views.ts';
+import type { DeviceRow, WorkRef, ShareRow } from '../api/views.ts';
 import { sameRef } from '../format/job.ts';
 import { gpus, memory, percent } from '../format/number.ts';
 import type { Column } from './column.ts';
@@ -8,7 +8,7 @@ import { List } from './List.tsx';
 import { Age } from './Time.tsx';
 import { Known, NO_USE } from './Unknown.tsx';
 
-type Entry = { kind: 'share'; share: Share; own: boolean } | { kind: 'free'; device: Device };
+type Entry = { kind: 'share'; share: ShareRow; own: boolean } | { kind: 'free'; device: DeviceRow };
 
 const keyOf = (entry: Entry) =>
   entry.kind === 'free' ? 'free' : `${entry.share.pod} ${entry.share.ref?.name ?? ''}`;
@@ -86,7 +86,7 @@ function Name({ entry }: { entry: Extract<Entry, { kind: 'share' }> }) {
 }
 
 /** Who is on a device; `own` is told from the others. */
-export function ShareList({ device, own = null }: { device: Device; own?: Ref | null }) {
+export function ShareList({ device, own = null }: { device: DeviceRow; own?: WorkRef | null }) {
   const entries: Entry[] = device.shares.map((share) => ({
     kind: 'share',
     share,

@@ -1,10 +1,10 @@
-import type { Part } from '../api/views.ts';
+import type { PartRow } from '../api/views.ts';
 import { gpus } from '../format/number.ts';
 import { stateWords } from '../format/state.ts';
 import { Mark } from './Mark.tsx';
 
 /** Where all GPUs are: parts that add up to all of them, named beneath with their numbers. */
-export function Strip({ parts, idleSeconds }: { parts: readonly Part[]; idleSeconds: number }) {
+export function Strip({ parts, idleSeconds }: { parts: readonly PartRow[]; idleSeconds: number }) {
   const shown = parts.filter((part) => part.gpus > 0);
   return (
     <>
@@ -35,7 +35,7 @@ export function Strip({ parts, idleSeconds }: { parts: readonly Part[]; idleSeco
   );
 }
 
-function words(part: Part, idleSeconds: number): string {
+function words(part: PartRow, idleSeconds: number): string {
   const named = stateWords(part.state, idleSeconds);
   if (!part.note) return named;
   return part.state === 'free-in-pieces' ? `${named} ${part.note}` : `${named}: ${part.note}`;

@@ -1,5 +1,5 @@
 import { useNow } from '../api/clock.ts';
-import type { Job, Step } from '../api/views.ts';
+import type { JobView, Step } from '../api/views.ts';
 import { duration } from '../format/duration.ts';
 import type { Column } from './column.ts';
 import { type Stretch, stretches } from './life.ts';
@@ -50,7 +50,7 @@ function Words({ step }: { step: Step }) {
 }
 
 /** A life from submission on: a strip of its stretches, and its steps in the planner's words. */
-export function Timeline({ job }: { job: Job }) {
+export function Timeline({ job }: { job: JobView }) {
   const now = useNow((at) => Math.floor(at));
   const all = stretches(job.steps, job.row.ended ?? now);
   const shown = all.filter((each) => each.seconds > 1);

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react';
 import type uPlot from 'uplot';
 
-import type { Chart } from '../api/views.ts';
+import type { ChartView } from '../api/views.ts';
 import { duration } from '../format/duration.ts';
 import { clock } from '../format/moment.ts';
 import { gpus } from '../format/number.ts';
@@ -11,7 +11,7 @@ import { Plot, type Options } from './Plot.tsx';
 import { last } from './series.ts';
 
 interface Props {
-  chart: Chart;
+  chart: ChartView;
   /** What the dashed line is called: all GPUs, or the quota. */
   capacity: (gpus: string) => string;
 }
@@ -110,7 +110,7 @@ function options(colours: Colours, { span, end, most, all, capacity }: Shape): O
 const ROWS = 12;
 
 /** The same as numbers, for who sees no picture: some dozen rows of it. */
-function Numbers({ chart, times }: { chart: Chart; times: readonly number[] }) {
+function Numbers({ chart, times }: { chart: ChartView; times: readonly number[] }) {
   const step = Math.max(1, Math.ceil(times.length / ROWS));
   const shown = times
     .map((time, index) => ({ time, index }))

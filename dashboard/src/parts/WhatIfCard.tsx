@@ -2,7 +2,7 @@ import { useState } from 'react';
 
 import { ask } from '../api/client.ts';
 import { useAnswer } from '../api/useAnswer.ts';
-import type { Gpus, WhatIfAnswer } from '../api/views.ts';
+import type { GpusView, WhatIfAnswer } from '../api/views.ts';
 import { useQuery } from '../router/query.ts';
 import { Card } from './Card.tsx';
 import { Choice } from './Choice.tsx';
@@ -24,7 +24,7 @@ export function WhatIfCard({ projects }: { projects: readonly string[] }) {
       wrong: '',
     },
   );
-  const nodes = useAnswer<Gpus>(kind === 'nodes' ? '/gpus' : '').answer?.nodes ?? [];
+  const nodes = useAnswer<GpusView>(kind === 'nodes' ? '/gpus' : '').answer?.nodes ?? [];
   const question = questionOf(kind, draft, nodes[0]?.name ?? '', projects[0] ?? '');
 
   const put = async () => {

@@ -1,4 +1,4 @@
-import type { Device, Share } from '../api/views.ts';
+import type { DeviceRow, ShareRow } from '../api/views.ts';
 
 export type ColourBy = 'use' | 'memory';
 
@@ -14,7 +14,7 @@ export interface Drawn {
  * The shares of a device, side by side. The width is the share; the fill is the use of its own
  * processes as a part of its share, or its memory as a part of what it may hold.
  */
-export function drawn(device: Device, by: ColourBy): Drawn[] {
+export function drawn(device: DeviceRow, by: ColourBy): Drawn[] {
   const all = device.shares.reduce((sum, share) => sum + share.gpus, 0);
   const scale = all > 1 ? 1 / all : 1;
   let x = 0;
@@ -30,15 +30,15 @@ export function drawn(device: Device, by: ColourBy): Drawn[] {
 }
 
 /** So that the filled area is what the strip counts as busy: the lesser of share and use. */
-function useFill(share: Share): number | null {
+function useFill(share: ShareRow): number | null {
   return share.busy === null || share.gpus <= 0 ? share.busy : share.busy / share.gpus;
 }
 
-function memoryFill(share: Share, device: Device): number | null {
+function memoryFill(share: ShareRow, device: DeviceRow): number | null {
   const cap = share.capMib ?? share.gpus * device.memoryMib;
   return share.memoryMib === null || cap <= 0 ? null : share.memoryMib / cap;
 }
 
-export function heldOf(device: Device): number {
+export function heldOf(device: DeviceRow): number {
   return device.shares.reduce((sum, share) => sum + share.gpus, 0);
 }

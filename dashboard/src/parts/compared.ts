@@ -1,4 +1,4 @@
-import type { Job } from '../api/views.ts';
+import type { JobView } from '../api/views.ts';
 import { duration } from '../format/duration.ts';
 import { gpus, hours, memory, percent } from '../format/number.ts';
 import { type Stretch, stretches } from './life.ts';
@@ -10,7 +10,7 @@ export interface Compared {
   readonly b: string | null;
 }
 
-type Say = (job: Job, now: number) => string | null;
+type Say = (job: JobView, now: number) => string | null;
 
 const maybe = <T>(value: T | null | undefined, say: (value: T) => string) =>
   value === null || value === undefined ? null : say(value);
@@ -19,7 +19,7 @@ const maybe = <T>(value: T | null | undefined, say: (value: T) => string) =>
  * Seconds that a job spent in a state; null: not known. Of a search each trial has its own life, and
  * of what has ended its start is known only while its pods are there.
  */
-export function spent(job: Job, state: Stretch['state'], now: number): number | null {
+export function spent(job: JobView, state: Stretch['state'], now: number): number | null {
   const all = stretches(job.steps, job.row.ended ?? now);
   const lost = job.row.ended !== null && all.every((each) => each.state !== 'busy');
   if (job.row.sweep || lost) return null;
@@ -41,6 +41,6 @@ const QUANTITIES: readonly (readonly [string, Say])[] = [
   ['advice', (job) => job.advice.map((each) => each.rule).join(', ') || 'none'],
 ];
 
-export function compared(a: Job, b: Job, now: number): Compared[] {
+export function compared(a: JobView, b: JobView, now: number): Compared[] {
   return QUANTITIES.map(([what, say]) => ({ what, a: say(a, now), b: say(b, now) }));
 }

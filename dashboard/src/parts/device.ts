@@ -1,14 +1,14 @@
-import type { Device, NodeRow, Share } from '../api/views.ts';
+import type { DeviceRow, NodeRow, ShareRow } from '../api/views.ts';
 import { gpus, memory, percent } from '../format/number.ts';
 import { heldOf } from './box.ts';
 
 /** Whose a share is, as short as it can be said. */
-export function shareName(share: Share): string {
+export function shareName(share: ShareRow): string {
   return share.ref?.name ?? 'others';
 }
 
 /** Who is on a device: "frac05 · frac03", "hpo-sweep, 4 pods". */
-export function namesOn(device: Device, closed: boolean): string {
+export function namesOn(device: DeviceRow, closed: boolean): string {
   const pods = new Map<string, number>();
   for (const share of device.shares) {
     pods.set(shareName(share), (pods.get(shareName(share)) ?? 0) + 1);
@@ -18,14 +18,14 @@ export function namesOn(device: Device, closed: boolean): string {
 }
 
 /** What is held of a device, and its use, of the device's time: "0.8 held" and "62 %". */
-export function figures(device: Device): readonly [held: string, use: string] {
+export function figures(device: DeviceRow): readonly [held: string, use: string] {
   const held = heldOf(device);
   if (held === 0) return ['', ''];
   return [`${gpus(held)} held`, device.busy === null ? '–' : percent(device.busy)];
 }
 
 /** All that is known of a device in one line, for who does not see the box. */
-export function spokenDevice(node: NodeRow, device: Device): string {
+export function spokenDevice(node: NodeRow, device: DeviceRow): string {
   const parts = [
     `GPU ${device.index} of ${node.name}`,
     device.problem,

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
 
-import type { Ref } from '../api/views.ts';
+import type { WorkRef } from '../api/views.ts';
 import type { Column } from './column.ts';
 import { JobLink } from './JobLink.tsx';
 
 /** Which workload a row is about, and where; `more` is said behind its namespace. */
-export function jobColumn<T extends { readonly ref: Ref }>(
+export function jobColumn<T extends { readonly ref: WorkRef }>(
   width: string,
   more?: (row: T) => ReactNode,
 ): Column<T> {

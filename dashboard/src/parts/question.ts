@@ -1,4 +1,4 @@
-import type { WhatIf } from '../api/views.ts';
+import type { WhatIfQuestion } from '../api/views.ts';
 
 export const KINDS = [
   ['nodes', 'nodes'],
@@ -21,8 +21,8 @@ export function questionOf(
   draft: Draft,
   someNode: string,
   someProject: string,
-): WhatIf | null {
-  const none: WhatIf = { manifest: '', likeNode: '', nodes: 0, project: '', quota: null };
+): WhatIfQuestion | null {
+  const none: WhatIfQuestion = { manifest: '', likeNode: '', nodes: 0, project: '', quota: null };
   const nodes = Number(draft.nodes);
   const quota = Number(draft.quota);
   switch (kind) {

@@ -1,6 +1,12 @@
 import { violations, withoutBarriers } from '../axe.ts';
 import { expect, open, test } from '../browse.ts';
-import type { Gpus, Jobs, Projects, Queue, Sweeps } from '../../src/api/views.ts';
+import type {
+  GpusView,
+  JobsView,
+  ProjectsView,
+  QueueView,
+  SweepsView,
+} from '../../src/api/views.ts';
 import { ask, openAs, stand } from './stand.ts';
 
 const compared = new URLSearchParams({
@@ -53,10 +59,10 @@ test('a job that is not there is told from a page that is not there', async ({ p
 });
 
 test('each list has a row for all that the server knows', async ({ page }) => {
-  const jobs = await ask<Jobs>(page, '/jobs');
-  const queue = await ask<Queue>(page, '/queue');
-  const sweeps = await ask<Sweeps>(page, '/sweeps');
-  const projects = await ask<Projects>(page, '/projects');
+  const jobs = await ask<JobsView>(page, '/jobs');
+  const queue = await ask<QueueView>(page, '/queue');
+  const sweeps = await ask<SweepsView>(page, '/sweeps');
+  const projects = await ask<ProjectsView>(page, '/projects');
   const named = (rows: readonly { ref: { name: string } }[]) => rows.map((row) => row.ref.name);
   for (const [path, names] of [
     ['/jobs', named(jobs.rows)],
@@ -75,7 +81,7 @@ test('each list has a row for all that the server knows', async ({ page }) => {
 });
 
 test('each GPU is a box, and the shut node says why', async ({ page }) => {
-  const gpus = await ask<Gpus>(page, '/gpus');
+  const gpus = await ask<GpusView>(page, '/gpus');
   await openAs(page, '/gpus');
   const devices = gpus.nodes.flatMap((node) => node.devices);
   expect(devices).toHaveLength(8);

@@ -1,6 +1,6 @@
 import { violations } from '../axe.ts';
 import { expect, live, open, test } from '../browse.ts';
-import type { Chart } from '../../src/api/views.ts';
+import type { ChartView } from '../../src/api/views.ts';
 import { ask, happen, openAs, stand } from './stand.ts';
 
 test('the operator killed under open pages: they say since when, and come back by themselves', async ({
@@ -10,7 +10,7 @@ test('the operator killed under open pages: they say since when, and come back b
   await openAs(page, '/projects');
   const other = await context.newPage();
   await openAs(other, '/jobs?q=train');
-  const before = await ask<Chart>(page, '/chart?span=1h');
+  const before = await ask<ChartView>(page, '/chart?span=1h');
   await happen('stop');
   for (const each of [page, other]) {
     await expect(each.getByRole('alert')).toHaveText(
@@ -29,8 +29,8 @@ test('the operator killed under open pages: they say since when, and come back b
   await other.close();
 
   // What the chart showed is still there; its last step goes on.
-  const after = await ask<Chart>(page, '/chart?span=1h');
-  const at = (chart: Chart, index: number) => chart.start + index * chart.stepSeconds;
+  const after = await ask<ChartView>(page, '/chart?span=1h');
+  const at = (chart: ChartView, index: number) => chart.start + index * chart.stepSeconds;
   const kept = before.held.flatMap((held, index) =>
     held === null || index >= before.held.length - 2 ? [] : [[at(before, index), held] as const],
   );

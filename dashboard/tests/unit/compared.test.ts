@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 
-import type { Job } from '../../src/api/views.ts';
+import type { JobView } from '../../src/api/views.ts';
 import { spent } from '../../src/parts/compared.ts';
 
 const step = (at: number, kind: string) => ({ at, kind, words: kind, detail: '' });
-const job = (kinds: [number, string][], row: Partial<Job['row']> = {}) =>
+const job = (kinds: [number, string][], row: Partial<JobView['row']> = {}) =>
   ({
     steps: kinds.map(([at, kind]) => step(at, kind)),
     row: { ended: null, sweep: false, ...row },
-  }) as unknown as Job;
+  }) as unknown as JobView;
 
 it('ran until now, also when it was said to be placed after its start', () => {
   const one = job([

@@ -12,9 +12,9 @@ from typing import Any
 
 from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.api.unstructured import Body
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.finding import get, gpujob_path, no_job
-from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

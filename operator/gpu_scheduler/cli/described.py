@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from gpu_scheduler.api.unstructured import Body
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.finding import ResolvedTarget
 from gpu_scheduler.cli.lists.job_table import age
 from gpu_scheduler.cli.lists.share_rows import PodOwner, held, owner_of, reason_of
 from gpu_scheduler.cli.one_pod.choosing import index_of, phase_of, role_of, scheduled, trial_of
-from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
 from gpu_scheduler.kube import errors, paths

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from gpu_scheduler.api.names import GROUP, LABEL_JOB, VERSION
 from gpu_scheduler.api.unstructured import Body
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.job_names import checked_word
-from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 _SHORT = {

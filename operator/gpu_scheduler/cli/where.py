@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed, one_line
 from gpu_scheduler.cli.job_names import checked
 
 if TYPE_CHECKING:
-    from gpu_scheduler.kube.command_client import CommandClient
     from gpu_scheduler.kube.connection import Connection
     from gpu_scheduler.kube.errors import ApiError
 
@@ -70,7 +70,7 @@ class ClusterOptions:
     @contextmanager
     def cluster(
         self, usual: str | None = None, *, all_of_project: bool = False
-    ) -> "Iterator[ClusterAccess]":
+    ) -> Iterator[ClusterAccess]:
         """The cluster, for as long as it is asked.
 
         Args:
@@ -95,7 +95,7 @@ class ClusterOptions:
             except ApiError as error:
                 raise Failed(plainly(connection.server, error)) from None
 
-    def _in_project(self, access: "ClusterAccess") -> "ClusterAccess":
+    def _in_project(self, access: ClusterAccess) -> ClusterAccess:
         if self.project is None:
             return access
         from gpu_scheduler.cli.project.names import namespace_of
@@ -107,19 +107,6 @@ class ClusterOptions:
         """The same for kubectl, but for the namespace."""
         said = {"--context": self.context, "--kubeconfig": self.kubeconfig}
         return [f"{name}={value}" for name, value in said.items() if value]
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterAccess:
-    """A cluster that can be asked.
-
-    Attributes:
-        client: its API server.
-        namespace: what was said, or else that of the context.
-    """
-
-    client: "CommandClient"
-    namespace: str
 
 
 def _kubeconfig_options(command: F) -> F:

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
+from gpu_scheduler.dashboard.rows import DeviceRow, NodeRow, ShareRow
 from gpu_scheduler.dashboard.visible import Visible
 
 
@@ -11,13 +11,13 @@ def without_others(node: NodeRow, visible: Visible) -> NodeRow:
     return replace(node, devices=tuple(_device(device, visible) for device in node.devices))
 
 
-def _device(device: Device, visible: Visible) -> Device:
+def _device(device: DeviceRow, visible: Visible) -> DeviceRow:
     own = [s for s in device.shares if s.ref is not None and visible.sees(s.ref.namespace)]
     others = sum(share.gpus for share in device.shares) - sum(share.gpus for share in own)
     hidden = len(own) < len(device.shares)
     if not hidden:
         return device
-    rest = Share(
+    rest = ShareRow(
         ref=None, project="", pod="", gpus=round(others, 3), busy=None, memory_mib=None,
         cap_mib=None, idle_since=None,
     )  # fmt: skip

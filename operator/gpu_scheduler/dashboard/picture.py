@@ -9,7 +9,7 @@ from typing import Protocol
 from gpu_scheduler.dashboard.others import without_others
 from gpu_scheduler.dashboard.rows import (
     AdviceRow,
-    Curve,
+    CurveRow,
     IdleRow,
     JobRow,
     NodeRow,
@@ -17,12 +17,12 @@ from gpu_scheduler.dashboard.rows import (
     ProjectRow,
     QueueRow,
     Ranked,
-    Ref,
     Step,
     SweepRow,
     Used,
+    WorkRef,
 )
-from gpu_scheduler.dashboard.views import Chart
+from gpu_scheduler.dashboard.views import ChartView
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.usage.figures import GpuState
 
@@ -35,7 +35,7 @@ class JobDetail:
     steps: tuple[Step, ...]
     steps_note: str
     placed: tuple[Placed, ...]
-    curve: Curve | None
+    curve: CurveRow | None
     used: Used | None
     may_suspend: bool
     suspended: bool
@@ -52,28 +52,28 @@ class SweepDetail:
 class Details(Protocol):
     """What is read when one thing is looked at, of this moment and not of the picture's."""
 
-    def job(self, ref: Ref) -> JobDetail | None:
+    def job(self, ref: WorkRef) -> JobDetail | None:
         """Of a workload; None: it has just gone."""
 
-    def sweep(self, ref: Ref) -> SweepDetail | None:
+    def sweep(self, ref: WorkRef) -> SweepDetail | None:
         """Of a search; None: it has just gone."""
 
-    def chart(self, project: str, span: str) -> Chart | None:
+    def chart(self, project: str, span: str) -> ChartView | None:
         """Of a project, or the cluster (empty); None: nothing is known of it."""
 
 
 class NoDetails:
     """Nothing is known."""
 
-    def job(self, ref: Ref) -> JobDetail | None:
+    def job(self, ref: WorkRef) -> JobDetail | None:
         """None."""
         return None
 
-    def sweep(self, ref: Ref) -> SweepDetail | None:
+    def sweep(self, ref: WorkRef) -> SweepDetail | None:
         """None."""
         return None
 
-    def chart(self, project: str, span: str) -> Chart | None:
+    def chart(self, project: str, span: str) -> ChartView | None:
         """None."""
         return None
 

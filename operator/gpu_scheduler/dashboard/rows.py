@@ -17,7 +17,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     """What all have in common: camel case, and every field is there."""
 
 
-class Piece(View, frozen=True, kw_only=True):
+class LeadPiece(View, frozen=True, kw_only=True):
     """A part of a sentence; ``to``: the page with the rows behind it, empty: plain text."""
 
     text: str
@@ -27,11 +27,11 @@ class Piece(View, frozen=True, kw_only=True):
 class Lead(View, frozen=True, kw_only=True):
     """What opens a page: what is going on, and paler what comes next or would help."""
 
-    first: tuple[Piece, ...]
-    then: tuple[Piece, ...] = ()
+    first: tuple[LeadPiece, ...]
+    then: tuple[LeadPiece, ...] = ()
 
 
-class Ref(View, frozen=True, kw_only=True):
+class WorkRef(View, frozen=True, kw_only=True):
     """A workload: a GPUJob, or who owns pods that ask by themselves (Deployment, Pod, ...)."""
 
     namespace: str
@@ -39,7 +39,7 @@ class Ref(View, frozen=True, kw_only=True):
     name: str
 
 
-class Part(View, frozen=True, kw_only=True):
+class PartRow(View, frozen=True, kw_only=True):
     """GPUs in one state; ``note``: which, in a few words, such as 'dell-5 is cordoned'."""
 
     state: State
@@ -99,13 +99,13 @@ class ReasonRow(View, frozen=True, kw_only=True):
     gpus: float
     since: float
     message: str
-    first: Ref | None
+    first: WorkRef | None
 
 
 class IdleRow(View, frozen=True, kw_only=True):
     """Who holds GPUs and does not use them; ``gpu_hours``: since then; ``command``: gives back."""
 
-    ref: Ref
+    ref: WorkRef
     project: str
     type: str
     gpus: float
@@ -117,7 +117,7 @@ class IdleRow(View, frozen=True, kw_only=True):
 class AdviceRow(View, frozen=True, kw_only=True):
     """What to change about a workload."""
 
-    ref: Ref
+    ref: WorkRef
     project: str
     rule: str
     since: float | None
@@ -125,7 +125,7 @@ class AdviceRow(View, frozen=True, kw_only=True):
     command: str
 
 
-class Share(View, frozen=True, kw_only=True):
+class ShareRow(View, frozen=True, kw_only=True):
     """A part of a device that somebody holds.
 
     Attributes:
@@ -138,7 +138,7 @@ class Share(View, frozen=True, kw_only=True):
         idle_since: its last kernel, where that is longer ago than the threshold.
     """
 
-    ref: Ref | None
+    ref: WorkRef | None
     project: str
     pod: str
     gpus: float
@@ -148,7 +148,7 @@ class Share(View, frozen=True, kw_only=True):
     idle_since: float | None
 
 
-class Device(View, frozen=True, kw_only=True):
+class DeviceRow(View, frozen=True, kw_only=True):
     """A GPU; ``problem``: why it takes nobody, empty: it does."""
 
     index: int
@@ -159,7 +159,7 @@ class Device(View, frozen=True, kw_only=True):
     free: float
     busy: float | None
     memory_used_mib: float | None
-    shares: tuple[Share, ...]
+    shares: tuple[ShareRow, ...]
 
 
 class NodeRow(View, frozen=True, kw_only=True):
@@ -180,7 +180,7 @@ class NodeRow(View, frozen=True, kw_only=True):
     free: float
     cpu_free: float
     cpu_total: float
-    devices: tuple[Device, ...]
+    devices: tuple[DeviceRow, ...]
 
 
 class QueueRow(View, frozen=True, kw_only=True):
@@ -194,7 +194,7 @@ class QueueRow(View, frozen=True, kw_only=True):
         mends: whether it waits for its owner or an administrator to change something.
     """
 
-    ref: Ref
+    ref: WorkRef
     project: str
     type: str
     priority: str
@@ -218,7 +218,7 @@ class JobRow(View, frozen=True, kw_only=True):
         advice: the rule of its headline; empty: none.
     """
 
-    ref: Ref
+    ref: WorkRef
     project: str
     type: str
     phase: Phase
@@ -266,14 +266,14 @@ class Placed(View, frozen=True, kw_only=True):
     ram_limit_mib: float | None
 
 
-class Beside(View, frozen=True, kw_only=True):
+class BesideRow(View, frozen=True, kw_only=True):
     """A device that a job is on, with all that is on it."""
 
     node: str
-    device: Device
+    device: DeviceRow
 
 
-class Curve(View, frozen=True, kw_only=True):
+class CurveRow(View, frozen=True, kw_only=True):
     """Over a life: a point each ``step_seconds``, the first at ``start``; ratios, MiB."""
 
     start: float
@@ -306,7 +306,7 @@ class Ranked(View, frozen=True, kw_only=True):
 class SweepRow(View, frozen=True, kw_only=True):
     """A search; ``trials`` by state: waiting, running, succeeded, pruned, failed."""
 
-    ref: Ref
+    ref: WorkRef
     project: str
     phase: Phase
     objective: str

@@ -7,13 +7,13 @@ own clock may be wrong.
 
 from gpu_scheduler.dashboard.rows import (
     AdviceRow,
-    Beside,
-    Curve,
+    BesideRow,
+    CurveRow,
     IdleRow,
     JobRow,
     Lead,
     NodeRow,
-    Part,
+    PartRow,
     Placed,
     ProjectRow,
     QueueRow,
@@ -26,7 +26,7 @@ from gpu_scheduler.dashboard.rows import (
 )
 
 
-class Overview(View, frozen=True, kw_only=True):
+class OverviewView(View, frozen=True, kw_only=True):
     """The first page. ``parts`` add up to ``gpus``."""
 
     at: float
@@ -36,7 +36,7 @@ class Overview(View, frozen=True, kw_only=True):
     idle_seconds: int
     followed: bool  # whether agents are asked what GPUs do; otherwise use is unknown everywhere
     silent_agents: int
-    parts: tuple[Part, ...]
+    parts: tuple[PartRow, ...]
     projects: tuple[ProjectRow, ...]
     reasons: tuple[ReasonRow, ...]
     idle: tuple[IdleRow, ...]  # the first few, most GPU-hours first
@@ -45,7 +45,7 @@ class Overview(View, frozen=True, kw_only=True):
     advice_count: int
 
 
-class Gpus(View, frozen=True, kw_only=True):
+class GpusView(View, frozen=True, kw_only=True):
     """All nodes."""
 
     at: float
@@ -55,7 +55,7 @@ class Gpus(View, frozen=True, kw_only=True):
     nodes: tuple[NodeRow, ...]
 
 
-class Queue(View, frozen=True, kw_only=True):
+class QueueView(View, frozen=True, kw_only=True):
     """Those asked for, in the order in which they are served; ``total``: that match."""
 
     at: float
@@ -67,7 +67,7 @@ class Queue(View, frozen=True, kw_only=True):
     rows: tuple[QueueRow, ...]
 
 
-class Jobs(View, frozen=True, kw_only=True):
+class JobsView(View, frozen=True, kw_only=True):
     """Those asked for; ``phases``: how many of all that the reader may see."""
 
     at: float
@@ -79,7 +79,7 @@ class Jobs(View, frozen=True, kw_only=True):
     rows: tuple[JobRow, ...]
 
 
-class Job(View, frozen=True, kw_only=True):
+class JobView(View, frozen=True, kw_only=True):
     """The page of one workload.
 
     Attributes:
@@ -96,16 +96,16 @@ class Job(View, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     steps_note: str
     placed: tuple[Placed, ...]
-    beside: tuple[Beside, ...]
+    beside: tuple[BesideRow, ...]
     advice: tuple[AdviceRow, ...]
-    curve: Curve | None
+    curve: CurveRow | None
     used: Used | None
     commands: dict[str, str]
     may_suspend: bool
     suspended: bool
 
 
-class Projects(View, frozen=True, kw_only=True):
+class ProjectsView(View, frozen=True, kw_only=True):
     """All projects."""
 
     at: float
@@ -113,7 +113,7 @@ class Projects(View, frozen=True, kw_only=True):
     rows: tuple[ProjectRow, ...]
 
 
-class Project(View, frozen=True, kw_only=True):
+class ProjectView(View, frozen=True, kw_only=True):
     """The page of one project: its row, and what the reader may see of its work."""
 
     at: float
@@ -124,7 +124,7 @@ class Project(View, frozen=True, kw_only=True):
     waiting: tuple[QueueRow, ...]
 
 
-class Sweeps(View, frozen=True, kw_only=True):
+class SweepsView(View, frozen=True, kw_only=True):
     """All searches."""
 
     at: float
@@ -134,7 +134,7 @@ class Sweeps(View, frozen=True, kw_only=True):
     rows: tuple[SweepRow, ...]
 
 
-class Sweep(View, frozen=True, kw_only=True):
+class SweepView(View, frozen=True, kw_only=True):
     """The page of one search: the best ten, and what failed last."""
 
     at: float
@@ -145,7 +145,7 @@ class Sweep(View, frozen=True, kw_only=True):
     command: str
 
 
-class Chart(View, frozen=True, kw_only=True):
+class ChartView(View, frozen=True, kw_only=True):
     """GPUs over time, of the cluster or of one project.
 
     Attributes:
@@ -185,7 +185,7 @@ class Me(View, frozen=True, kw_only=True):
     version: str
 
 
-class WhatIf(View, frozen=True, kw_only=True):
+class WhatIfQuestion(View, frozen=True, kw_only=True):
     """A question: one of a manifest, nodes like one there is, or another quota of a project."""
 
     manifest: str = ""
@@ -212,14 +212,14 @@ class WhatIfAnswer(View, frozen=True, kw_only=True):
     omitted: int
 
 
-class Problem(View, frozen=True, kw_only=True):
+class ProblemView(View, frozen=True, kw_only=True):
     """Why there is no answer, and the way out."""
 
     error: str
 
 
 VIEWS: tuple[type[View], ...] = (
-    Overview, Gpus, Queue, Jobs, Job, Projects, Project, Sweeps, Sweep, Chart, Me,
-    WhatIf, WhatIfAnswer, Problem,
+    OverviewView, GpusView, QueueView, JobsView, JobView, ProjectsView, ProjectView, SweepsView,
+    SweepView, ChartView, Me, WhatIfQuestion, WhatIfAnswer, ProblemView,
 )  # fmt: skip
 """All that the front end reads or sends."""

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from gpu_scheduler.dashboard.views import WhatIf
+from gpu_scheduler.dashboard.views import WhatIfQuestion
 from gpu_scheduler.dashboard.visible import Visible
 
 
@@ -16,7 +16,7 @@ class WhatIfTask(msgspec.Struct, frozen=True, kw_only=True):
         classes: specs of GPUClasses by name, as far as a GPUJob is read by them.
     """
 
-    question: WhatIf
+    question: WhatIfQuestion
     visible: Visible
     owners: dict[str, str]
     classes: dict[str, dict[str, object]] = {}

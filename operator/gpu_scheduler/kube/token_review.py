@@ -15,7 +15,7 @@ class User(msgspec.Struct, frozen=True):
     extra: dict[str, list[str]] = {}
 
 
-class Status(msgspec.Struct, frozen=True):
+class TokenStatus(msgspec.Struct, frozen=True):
     """What was found; ``audiences``: of those asked for, whom it is meant for."""
 
     authenticated: bool = False
@@ -26,7 +26,7 @@ class Status(msgspec.Struct, frozen=True):
 class TokenReview(msgspec.Struct, frozen=True):
     """The answer."""
 
-    status: Status = Status()
+    status: TokenStatus = TokenStatus()
 
 
 def question(token: str, audiences: Sequence[str] = ()) -> dict[str, Any]:

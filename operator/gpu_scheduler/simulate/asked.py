@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from gpu_scheduler.dashboard.views import Problem
+from gpu_scheduler.dashboard.views import ProblemView
 from gpu_scheduler.dashboard.what_if import WhatIfTask
 from gpu_scheduler.runtime.dump import read
 from gpu_scheduler.simulate.cluster_objects import SimulationError
@@ -31,7 +31,7 @@ def main() -> int:
     try:
         said = msgspec.json.encode(answer(task, given))
     except SimulationError as error:
-        code, said = 2, msgspec.json.encode(Problem(error=str(error)[:1000]))
+        code, said = 2, msgspec.json.encode(ProblemView(error=str(error)[:1000]))
     sys.stdout.buffer.write(said)
     return code
 

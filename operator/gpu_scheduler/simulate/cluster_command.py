@@ -17,7 +17,7 @@ from gpu_scheduler.simulate import what_if
 from gpu_scheduler.simulate.cluster_cycles import plan_until_stable
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.cluster_read import read
-from gpu_scheduler.simulate.cluster_report import ClusterReport, picture, report
+from gpu_scheduler.simulate.cluster_report import ClusterReport, allocated, report
 from gpu_scheduler.simulate.operator_rules import OPERATOR_NAMESPACE, OperatorRules
 from gpu_scheduler.simulate.simulated_cluster import scene_of
 
@@ -63,7 +63,7 @@ def simulate_objects(
         SimulationError: a what-if cannot be used.
     """
     now = timestamp(at)
-    before = picture(scene_of(objects, request.operator_namespace, now).state.snapshot())
+    before = allocated(scene_of(objects, request.operator_namespace, now).state.snapshot())
     for what in request.remove:
         what_if.remove(objects, what, namespace)
     for path in request.add:

@@ -20,7 +20,7 @@ from gpu_scheduler.state.pods.pod import PodRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Allocated:
     """How much of a cluster is given out, and to whom."""
 
     nodes: int
@@ -29,12 +29,12 @@ class Picture:
     by_project: Mapping[ProjectName, int]
 
 
-def picture(cluster: Cluster) -> Picture:
+def allocated(cluster: Cluster) -> Allocated:
     """The present state of a cluster's devices."""
     free = sum(cluster.free_milli)
     gpus = len(cluster.dev_id)
     with_gpus = sum(a < b for a, b in zip(cluster.first, cluster.first[1:], strict=False))
-    return Picture(with_gpus, gpus, gpus * DEVICE_MILLI - free, dict(cluster.allocated_milli))
+    return Allocated(with_gpus, gpus, gpus * DEVICE_MILLI - free, dict(cluster.allocated_milli))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class ClusterReport:
     server: str
     changes: Sequence[str]
     asked_about: Set[str]
-    before: Picture
-    after: Picture
+    before: Allocated
+    after: Allocated
     starts: list[dict[str, Any]]
     gives_way: list[dict[str, Any]]
     waits: list[dict[str, Any]]
@@ -76,10 +76,10 @@ def report(
     outcome: SettledCluster,
     server: str,
     objects: Objects,
-    before: Picture,
+    before: Allocated,
 ) -> ClusterReport:
     """Everything that came out, in the order of the decisions."""
-    after = picture(simulated.state.snapshot())
+    after = allocated(simulated.state.snapshot())
     return ClusterReport(
         server=server,
         changes=objects.changes,
@@ -185,7 +185,10 @@ def _rank(simulated: SimulatedCluster, job: JobKey, reason: Reason) -> tuple[boo
 
 
 def _projects(
-    simulated: SimulatedCluster, outcome: SettledCluster, before: Picture, after: Picture
+    simulated: SimulatedCluster,
+    outcome: SettledCluster,
+    before: Allocated,
+    after: Allocated,
 ) -> list[dict[str, Any]]:
     records = simulated.state.projects.records
     projects = {name: record.project for name, record in records.items()}
@@ -196,8 +199,8 @@ def _projects(
 def project_rows(
     projects: Mapping[ProjectName, Project],
     shares_milli: Mapping[ProjectName, int],
-    before: Picture,
-    after: Picture,
+    before: Allocated,
+    after: Allocated,
 ) -> list[dict[str, Any]]:
     """What projects may hold, and hold."""
     return [

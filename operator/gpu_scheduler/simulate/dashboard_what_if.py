@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import PlanInput
-from gpu_scheduler.dashboard.rows import Lead, Piece
+from gpu_scheduler.dashboard.rows import Lead, LeadPiece
 from gpu_scheduler.dashboard.views import WhatIfAnswer, WhatIfRow
 from gpu_scheduler.dashboard.what_if import WhatIfTask
 from gpu_scheduler.kube.times import timestamp
@@ -214,4 +214,4 @@ def _pods(number: int) -> str:
 
 
 def _lead(first: str, then: str) -> Lead:
-    return Lead(first=(Piece(text=first),), then=(Piece(text=then),) if then else ())
+    return Lead(first=(LeadPiece(text=first),), then=(LeadPiece(text=then),) if then else ())

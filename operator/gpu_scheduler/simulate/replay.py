@@ -10,8 +10,8 @@ from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.runtime.dump import canonical, read
 from gpu_scheduler.simulate.cluster_report import (
     ClusterReport,
+    allocated,
     eviction_row,
-    picture,
     project_rows,
     start_row,
     wait_row,
@@ -43,7 +43,7 @@ def _report(file: str, given: PlanInput, result: Plan) -> ClusterReport:
     waiting = {pod.uid: pod.name for job in given.jobs for pod in job.pods}
     running = {pod.uid: pod for pod in given.running_pods.all()}
     projects = {job.key: job.project for job in given.jobs}
-    before, held = picture(cluster), Counter(cluster.allocated_milli)
+    before, held = allocated(cluster), Counter(cluster.allocated_milli)
     for place in result.assignments:
         held[projects[place.job]] += sum(grant.milli for grant in place.grants)
     taken = sum(held.values()) - sum(cluster.allocated_milli.values())

@@ -22,7 +22,7 @@ from aiohttp.typedefs import Handler, Middleware
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.limits.turns import Turns
-from gpu_scheduler.web.connections import Connections, FullError, Held
+from gpu_scheduler.web.connections import Connections, FullError, HeldConnection
 
 log = logging.getLogger(__name__)
 _http = logging.getLogger(f"{__name__}.http")
@@ -99,7 +99,7 @@ class Listener:
             shutdown_timeout=_LINGER_SECONDS,
         )
         self._connections = Connections(self._limits.connections, self._limits.connections_of_one)
-        self._open: dict[Held, _Connection] = {}
+        self._open: dict[HeldConnection, _Connection] = {}
         self._by_handler: dict[asyncio.Protocol, _Connection] = {}
         self._failing: RateLimiter[str] = RateLimiter(
             self._limits.failures_per_second, self._limits.failures_burst
@@ -177,7 +177,7 @@ class Listener:
         accepted.setblocking(False)
         server = self._runner.server
         assert server is not None
-        connection = _Connection(self, server(), Held(source), self._clock())
+        connection = _Connection(self, server(), HeldConnection(source), self._clock())
         self._connections.add(connection.held)
         self._open[connection.held] = connection
         self._by_handler[connection.handler] = connection
@@ -281,7 +281,7 @@ class _Connection(asyncio.Protocol):
     """Between a socket and aiohttp, whose part of it is ``handler``."""
 
     def __init__(
-        self, listener: Listener, handler: asyncio.Protocol, held: Held, opened: float
+        self, listener: Listener, handler: asyncio.Protocol, held: HeldConnection, opened: float
     ) -> None:
         self.handler = handler
         self.held = held

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(slots=True, eq=False)
-class Held:
+class HeldConnection:
     """A connection; ``busy`` while a request on it is being answered."""
 
     source: str  # address, without the port
@@ -22,19 +22,19 @@ class Connections:
         """How many there may be, and how many of one source."""
         self._most = most
         self._most_of_one = most_of_one
-        self._by_source: dict[str, dict[Held, None]] = {}  # the oldest first
+        self._by_source: dict[str, dict[HeldConnection, None]] = {}  # the oldest first
         self._count = 0
 
     def __len__(self) -> int:
         """How many are open."""
         return self._count
 
-    def add(self, held: Held) -> None:
+    def add(self, held: HeldConnection) -> None:
         """A connection was opened."""
         self._by_source.setdefault(held.source, {})[held] = None
         self._count += 1
 
-    def remove(self, held: Held) -> None:
+    def remove(self, held: HeldConnection) -> None:
         """A connection was closed; again: nothing happens."""
         mine = self._by_source.get(held.source, {})
         if held in mine:
@@ -43,7 +43,7 @@ class Connections:
             if not mine:
                 del self._by_source[held.source]
 
-    def in_the_way(self, source: str) -> Held | None:
+    def in_the_way(self, source: str) -> HeldConnection | None:
         """What must be closed before one more of this source may be opened; None: nothing.
 
         Raises:

@@ -23,17 +23,17 @@ from tests.perf.dashboard.processes import peaks_mib
 from tests.perf.machine import machine
 
 from gpu_scheduler.core.fit.session import PlannerCache
-from gpu_scheduler.dashboard.views import WhatIf
+from gpu_scheduler.dashboard.views import WhatIfQuestion
 from gpu_scheduler.dashboard.visible import ALL
 from gpu_scheduler.runtime.dump import Dump, dump_of, written
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.web.dashboard.access import Reader
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 from gpu_scheduler.web.dashboard.identities import Identity
 from gpu_scheduler.web.dashboard.what_if import WhatIfProcesses
 
 _LOOK_SECONDS = 0.05
-_QUESTION = WhatIf(like_node="n0", nodes=1)
+_QUESTION = WhatIfQuestion(like_node="n0", nodes=1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -93,7 +93,7 @@ async def _ask(processes: WhatIfProcesses, number: int) -> tuple[float, str]:
     try:
         answer = await processes.answer(_QUESTION, reader, ALL)
         words = "".join(piece.text for piece in answer.lead.first)
-    except Refusal as refusal:
+    except RefusedAnswer as refusal:
         words = f"{refusal.status} {refusal.sentence}"
     return time.monotonic() - began, words
 

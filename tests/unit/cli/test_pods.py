@@ -10,11 +10,11 @@ from click.testing import CliRunner, Result
 from tests.unit.cli.objects import Json, job, pod
 from tests.unit.cli.server import Server, serving
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.one_pod.choosing import Wanted, choose
 from gpu_scheduler.cli.root import app
 from gpu_scheduler.cli.submission.attach import first_pod
-from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusDetails
 

@@ -5,16 +5,16 @@ from typing import Any
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.rows import (
     AdviceRow,
-    Device,
+    DeviceRow,
     IdleRow,
     JobRow,
     NodeRow,
     Placed,
     ProjectRow,
     QueueRow,
-    Ref,
-    Share,
+    ShareRow,
     SweepRow,
+    WorkRef,
 )
 from gpu_scheduler.usage.figures import GpuState
 
@@ -22,8 +22,8 @@ NOW = 1_800_000_000.0
 HOUR = 3600.0
 
 
-def ref(name: str = "train", namespace: str = "team-a", kind: str = "GPUJob") -> Ref:
-    return Ref(namespace=namespace, kind=kind, name=name)
+def ref(name: str = "train", namespace: str = "team-a", kind: str = "GPUJob") -> WorkRef:
+    return WorkRef(namespace=namespace, kind=kind, name=name)
 
 
 def job(name: str = "train", namespace: str = "team-a", **said: Any) -> JobRow:
@@ -55,24 +55,24 @@ def project(name: str = "vision", **said: Any) -> ProjectRow:
     return ProjectRow(**known | said)
 
 
-def share(name: str = "train", namespace: str = "team-a", **said: Any) -> Share:
+def share(name: str = "train", namespace: str = "team-a", **said: Any) -> ShareRow:
     known: dict[str, Any] = {
         "ref": ref(name, namespace), "project": "vision", "pod": f"{name}-0", "gpus": 0.5,
         "busy": 0.3, "memory_mib": 1024.0, "cap_mib": 20480, "idle_since": None,
     }  # fmt: skip
-    return Share(**known | said)
+    return ShareRow(**known | said)
 
 
-def device(*shares: Share, **said: Any) -> Device:
+def device(*shares: ShareRow, **said: Any) -> DeviceRow:
     free = round(1 - sum(each.gpus for each in shares), 3)
     known: dict[str, Any] = {
         "index": 0, "uuid": "GPU-0", "model": "NVIDIA A100", "memory_mib": 40960, "problem": "",
         "free": free, "busy": 0.3, "memory_used_mib": 2048.0, "shares": shares,
     }  # fmt: skip
-    return Device(**known | said)
+    return DeviceRow(**known | said)
 
 
-def node(name: str = "a", *devices: Device, **said: Any) -> NodeRow:
+def node(name: str = "a", *devices: DeviceRow, **said: Any) -> NodeRow:
     known: dict[str, Any] = {
         "name": name, "model": "NVIDIA A100", "memory_mib": 40960, "closed": "", "agent": "ok",
         "labels": {}, "free": sum(each.free for each in devices), "cpu_free": 8.0,

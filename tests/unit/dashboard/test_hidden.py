@@ -10,8 +10,8 @@ from tests.unit.dashboard.rows import parts, picture
 from gpu_scheduler.dashboard.content.hidden import nodes_for, parts_for
 from gpu_scheduler.dashboard.pages import PAGES
 from gpu_scheduler.dashboard.picture import Details, JobDetail, Picture, SweepDetail
-from gpu_scheduler.dashboard.rows import Ref
-from gpu_scheduler.dashboard.views import Chart
+from gpu_scheduler.dashboard.rows import WorkRef
+from gpu_scheduler.dashboard.views import ChartView
 from gpu_scheduler.dashboard.visible import ALL, Visible
 from gpu_scheduler.usage.figures import GpuState
 
@@ -24,18 +24,18 @@ NOBODY = Visible(frozenset(), inventory=False)
 class Everything(Details):
     """Of whatever is asked for there is a detail with a secret in it."""
 
-    def job(self, ref: Ref) -> JobDetail | None:
+    def job(self, ref: WorkRef) -> JobDetail | None:
         told = SECRET if ref.namespace != "team-a" else "own"
         return JobDetail(
             facts=(told,), steps=(), steps_note="", placed=(), curve=None, used=None,
             may_suspend=True, suspended=False,
         )  # fmt: skip
 
-    def sweep(self, ref: Ref) -> SweepDetail | None:
+    def sweep(self, ref: WorkRef) -> SweepDetail | None:
         return SweepDetail(top=(), errors=())
 
-    def chart(self, project: str, span: str) -> Chart | None:
-        return Chart(
+    def chart(self, project: str, span: str) -> ChartView | None:
+        return ChartView(
             at=1, start=1, step_seconds=1, gpus=(), held=(), busy=(), idle=(), waiting=(),
             borrowed=(), note=SECRET if project == "secret-project" else "",
         )  # fmt: skip

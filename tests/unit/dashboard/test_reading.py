@@ -11,11 +11,11 @@ from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.dashboard.content import jobs
 from gpu_scheduler.dashboard.reading import picture_maker
 from gpu_scheduler.dashboard.reading.queue import asked_words
-from gpu_scheduler.dashboard.rows import Ref
+from gpu_scheduler.dashboard.rows import WorkRef
 from gpu_scheduler.dashboard.visible import ALL
 from gpu_scheduler.state.jobs.job import job_key
 
-JOB = Ref(namespace="team-a", kind="GPUJob", name="job")
+JOB = WorkRef(namespace="team-a", kind="GPUJob", name="job")
 
 
 async def test_a_job_that_runs() -> None:
@@ -108,7 +108,7 @@ async def test_rows_are_made_anew_only_where_something_changed() -> None:
     first = {row.ref: row for row in (await stage.picture()).works}
     stage.state.gpujobs[job_key("team-a", "job")].status = {"phase": "Succeeded"}
     second = {row.ref: row for row in (await stage.picture()).works}
-    later = Ref(namespace="team-a", kind="GPUJob", name="later")
+    later = WorkRef(namespace="team-a", kind="GPUJob", name="later")
     assert second[later] is first[later]
     assert second[JOB].phase == "Succeeded"
 
@@ -122,7 +122,10 @@ async def test_pods_that_ask_by_themselves_are_rows_of_their_owner() -> None:
     stage.state.pod_changed(made)
     found = await stage.picture()
     (row,) = found.works
-    assert (row.ref, row.phase) == (Ref(namespace="team-a", kind="Pod", name="api-1"), "Running")
+    assert (row.ref, row.phase) == (
+        WorkRef(namespace="team-a", kind="Pod", name="api-1"),
+        "Running",
+    )
     page = jobs.one(found, ALL, {"namespace": "team-a", "kind": "Pod", "name": "api-1"})
     assert page is not None and not page.may_suspend
     assert page.commands["why"] == "kubectl gpu why pod/api-1 -n team-a"

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.web.connections import Connections, FullError, Held
+from gpu_scheduler.web.connections import Connections, FullError, HeldConnection
 
 
-def hold(connections: Connections, *sources: str) -> list[Held]:
-    held = [Held(source) for source in sources]
+def hold(connections: Connections, *sources: str) -> list[HeldConnection]:
+    held = [HeldConnection(source) for source in sources]
     for each in held:
         connections.add(each)
     return held
@@ -63,7 +63,7 @@ def test_bounds_hold_and_a_source_with_few_always_gets_in(
     steps: list[tuple[str, bool, int]],
 ) -> None:
     connections = Connections(8, 5)
-    there: list[Held] = []
+    there: list[HeldConnection] = []
     for source, busy, closed in steps:
         mine = sum(held.source == source for held in there)
         try:
@@ -76,7 +76,7 @@ def test_bounds_hold_and_a_source_with_few_always_gets_in(
             connections.remove(victim)
             there.remove(victim)
             assert victim.source == source or mine < 5
-        held = Held(source, busy)
+        held = HeldConnection(source, busy)
         connections.add(held)
         there.append(held)
         assert len(connections) == len(there) <= 8

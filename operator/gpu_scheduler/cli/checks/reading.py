@@ -7,7 +7,7 @@ from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.unstructured import listed, name_of, part
 from gpu_scheduler.cli.checks.facts import PART_OF, CheckInputs, Read
-from gpu_scheduler.cli.where import ClusterAccess
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 _OURS = f"{PART_OF}=gpu-scheduler"

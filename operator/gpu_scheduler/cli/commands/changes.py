@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import click
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.commands.completion import complete_job
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.job_names import job_name
 from gpu_scheduler.cli.options import gathered
 from gpu_scheduler.cli.shown import note, say
-from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 _KIND = "gpujob.gpu-scheduler.io"
 

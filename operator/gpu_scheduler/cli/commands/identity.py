@@ -4,9 +4,10 @@ import click
 
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.unstructured import part
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.lazy import CommandGroup
 from gpu_scheduler.cli.shown import print_value, say
-from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster, of_whole_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster, of_whole_cluster
 
 _VERSION = "authentication.k8s.io/v1"
 

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.options import gathered
 from gpu_scheduler.cli.project.names import namespace_of, namespaces_of
 from gpu_scheduler.cli.shown import FORMATS, no_headers_option, output_option, say
-from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.cli.lists.listed import Listed

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.lazy import CommandGroup
 from gpu_scheduler.cli.options import gathered
@@ -18,7 +19,7 @@ from gpu_scheduler.cli.shown import (
     print_value,
     say,
 )
-from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster, of_whole_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster, of_whole_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.cli.holders.holder import Holder

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.commands.completion import complete_job
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.job_names import checked_word
 from gpu_scheduler.cli.shown import output_option, print_table, print_value, say
-from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.commands.completion import complete_job
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.shown import say
 from gpu_scheduler.cli.submission.dashes import BEHIND, PastedCommand
 from gpu_scheduler.cli.submission.runai import SAME, refused_options
-from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.cli.submission.job import SubmitOptions

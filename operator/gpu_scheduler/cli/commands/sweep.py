@@ -15,11 +15,11 @@ from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
     from gpu_scheduler.sweeps.commands.column_table import ColumnTable as Trials
-    from gpu_scheduler.sweeps.commands.record import Record
+    from gpu_scheduler.sweeps.commands.record import SweepOutcomes
 
 
 @contextmanager
-def _record(where: ClusterOptions, job: str) -> "Iterator[Record]":
+def _record(where: ClusterOptions, job: str) -> "Iterator[SweepOutcomes]":
     """A sweep and its results; a sweep without any is no mistake of who typed the command."""
     from gpu_scheduler.sweeps.commands import cluster as read
     from gpu_scheduler.sweeps.commands.manifest import ManifestError

@@ -13,7 +13,7 @@ from gpu_scheduler.cli.where import ClusterOptions, of_cluster, operator_namespa
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from gpu_scheduler.cli.where import ClusterAccess
+    from gpu_scheduler.cli.cluster_access import ClusterAccess
 
     Show = Callable[[ClusterAccess, datetime], None]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.shown import console, output_option, plain, print_value, say
-from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions, of_cluster
+from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 _AGAIN_SECONDS = 2.0
 _pause = time.sleep

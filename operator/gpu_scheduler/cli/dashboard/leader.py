@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from gpu_scheduler.api.names import LEASE
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
-from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import paths
 
 _PORT_NAME = "dashboard"

@@ -7,8 +7,8 @@ tokens of the account that the chart makes for this; others are told what is mis
 import time
 from typing import NoReturn
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
-from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.connection import Token
 

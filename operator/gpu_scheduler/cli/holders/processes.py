@@ -11,10 +11,10 @@ from typing import Any
 
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT
 from gpu_scheduler.api.unstructured import Body, name_of, text
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.printed_table import PrintedTable
 from gpu_scheduler.cli.use.amounts import UNKNOWN, gib
-from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 _ASK = ("python3", "-m", "gpu_scheduler.main", "agent", "processes")

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.api.names import GROUP, LABEL_PATH, VERSION
 from gpu_scheduler.api.unstructured import Body
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.holders.held import HeldDevice, HeldFraction, held
 from gpu_scheduler.cli.use.read import UseView
 from gpu_scheduler.cli.use.read import read as read_use
-from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 

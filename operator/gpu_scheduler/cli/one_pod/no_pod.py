@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.finding import ResolvedTarget
 from gpu_scheduler.cli.one_pod.choosing import Wanted, phase_of
-from gpu_scheduler.cli.where import ClusterAccess
 
 _ENDED = ("Succeeded", "Failed")
 

@@ -1,18 +1,16 @@
 """``-p PROJECT``: which namespaces a project has."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.job_names import checked
 from gpu_scheduler.kube import paths
 
-if TYPE_CHECKING:
-    from gpu_scheduler.cli.where import ClusterAccess
 
-
-def namespaces_of(cluster: "ClusterAccess", project: str) -> list[str]:
+def namespaces_of(cluster: ClusterAccess, project: str) -> list[str]:
     """The namespaces of a project, as it lists them.
 
     Raises:
@@ -34,7 +32,7 @@ def namespaces_of(cluster: "ClusterAccess", project: str) -> list[str]:
     return found
 
 
-def namespace_of(cluster: "ClusterAccess", project: str, said: str | None) -> str:
+def namespace_of(cluster: ClusterAccess, project: str, said: str | None) -> str:
     """The namespace that a project means where one is wanted.
 
     Args:

@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.finding import gpujob_path, pods_of_job
 from gpu_scheduler.cli.one_pod.choosing import has_started
 from gpu_scheduler.cli.one_pod.kubectl import hand_over
 from gpu_scheduler.cli.shown import note
-from gpu_scheduler.cli.where import ClusterAccess, ClusterOptions
+from gpu_scheduler.cli.where import ClusterOptions
 from gpu_scheduler.kube import errors
 
 _INTERRUPTED = 130

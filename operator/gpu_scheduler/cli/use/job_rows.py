@@ -20,7 +20,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class JobRow:
+class JobUse:
     """One of them.
 
     Attributes:
@@ -85,7 +85,7 @@ class JobRow:
         }
 
 
-def job_rows(holders: Iterable[Holder], use: UseView, only: str = "") -> list[JobRow]:
+def job_rows(holders: Iterable[Holder], use: UseView, only: str = "") -> list[JobUse]:
     """Who holds most first.
 
     Args:
@@ -93,18 +93,18 @@ def job_rows(holders: Iterable[Holder], use: UseView, only: str = "") -> list[Jo
         use: what is recorded.
         only: the namespace whose pods alone may be read; empty: all.
     """
-    found = [JobRow(each, use.find(each.namespace, each.name, each.kind)) for each in holders]
+    found = [JobUse(each, use.find(each.namespace, each.name, each.kind)) for each in holders]
     if only:  # others may be recorded, whose pods may not be read
-        found += [JobRow(None, w) for w in use.workloads() if w.runs and w.namespace != only]
+        found += [JobUse(None, w) for w in use.workloads() if w.runs and w.namespace != only]
     return sorted(found, key=lambda row: (-row.milli, naturally(row.key)))
 
 
-def job_table(rows: Sequence[JobRow], now: datetime) -> PrintedTable:
+def job_table(rows: Sequence[JobUse], now: datetime) -> PrintedTable:
     """The table; ``now``: until when something is idle."""
     return PrintedTable(_COLUMNS, [[*_cells(row, now)] for row in rows])
 
 
-def _cells(row: JobRow, now: datetime) -> Iterator[str]:
+def _cells(row: JobUse, now: datetime) -> Iterator[str]:
     from gpu_scheduler.cli.lists.job_table import age
 
     use, holder = row.use, row.holder

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.unstructured import Body, part
+from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.use.workload import UsedWorkload, whole, workloads
-from gpu_scheduler.cli.where import ClusterAccess
 from gpu_scheduler.kube import errors, paths
 
 _TURN_ON = "the chart value agent.history.enabled turns it on"

@@ -15,17 +15,17 @@ from gpu_scheduler.dashboard.content.words import (
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked
 from gpu_scheduler.dashboard.rows import Lead, NodeRow
-from gpu_scheduler.dashboard.views import Gpus
+from gpu_scheduler.dashboard.views import GpusView
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.usage.figures import GpuState
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> Gpus:
+def page(picture: Picture, visible: Visible, asked: Asked) -> GpusView:
     """All nodes that the reader may see; nothing is asked for."""
     nodes, parts = nodes_for(picture, visible), parts_for(picture, visible)
     busy = parts[GpuState.BUSY] if picture.followed else None
     own = not (visible.all or visible.inventory)
-    return Gpus(
+    return GpusView(
         at=picture.at,
         lead=lead(nodes, busy, own=own),
         idle_seconds=picture.idle_seconds,

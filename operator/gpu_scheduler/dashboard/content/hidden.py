@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from gpu_scheduler.dashboard.others import without_others
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
+from gpu_scheduler.dashboard.rows import DeviceRow, NodeRow, ShareRow
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.usage.figures import GpuState, held_parts
 
@@ -43,7 +43,7 @@ def _with_own(picture: Picture, visible: Visible) -> list[int]:
     return sorted({place for name in names for place in by_namespace.get(name, ())})
 
 
-def _holds(device: Device, visible: Visible) -> bool:
+def _holds(device: DeviceRow, visible: Visible) -> bool:
     return any(
         share.ref is not None and visible.sees(share.ref.namespace) for share in device.shares
     )
@@ -63,7 +63,7 @@ def parts_for(picture: Picture, visible: Visible) -> dict[GpuState, float]:
     return parts_of(own)
 
 
-def parts_of(shares: Iterable[Share]) -> dict[GpuState, float]:
+def parts_of(shares: Iterable[ShareRow]) -> dict[GpuState, float]:
     """What held shares do; see ``GpuState``."""
     found = dict.fromkeys(GpuState, 0.0)
     for share in shares:

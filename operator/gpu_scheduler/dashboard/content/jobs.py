@@ -15,14 +15,14 @@ from gpu_scheduler.dashboard.content.rows import (
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, one_of, page_of
-from gpu_scheduler.dashboard.rows import Beside, JobRow, Lead, Ref
-from gpu_scheduler.dashboard.views import Job, Jobs
+from gpu_scheduler.dashboard.rows import BesideRow, JobRow, Lead, WorkRef
+from gpu_scheduler.dashboard.views import JobsView, JobView
 from gpu_scheduler.dashboard.visible import Visible
 
 _SORTS = ("", "-created", "created", "name", "-held", "held", "-busy", "busy", "phase")
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> Jobs:
+def page(picture: Picture, visible: Visible, asked: Asked) -> JobsView:
     """Asked for: q, project, type, phase, reason, advice, idle=1, sort, offset, limit.
 
     Raises:
@@ -41,7 +41,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Jobs:
     ]
     offset, shown = page_of(_sorted(found, order), asked)
     phases = Counter(str(row.phase) for row in rows)
-    return Jobs(
+    return JobsView(
         at=picture.at,
         lead=lead(phases),
         phases=dict(sorted(phases.items())),
@@ -90,7 +90,7 @@ def lead(phases: Counter[str]) -> Lead:
     return Lead(first=first, then=then)
 
 
-def find(picture: Picture, visible: Visible, ref: Ref) -> JobRow | None:
+def find(picture: Picture, visible: Visible, ref: WorkRef) -> JobRow | None:
     """One workload; None: there is none, or the reader may not see it."""
     if not visible.sees(ref.namespace):
         return None
@@ -98,9 +98,9 @@ def find(picture: Picture, visible: Visible, ref: Ref) -> JobRow | None:
     return next((row for _, row in there if row.ref == ref), None)
 
 
-def one(picture: Picture, visible: Visible, asked: Asked) -> Job | None:
+def one(picture: Picture, visible: Visible, asked: Asked) -> JobView | None:
     """Asked for by namespace, kind and name."""
-    ref = Ref(namespace=asked["namespace"], kind=asked["kind"], name=asked["name"])
+    ref = WorkRef(namespace=asked["namespace"], kind=asked["kind"], name=asked["name"])
     row = find(picture, visible, ref)
     detail = picture.details.job(ref) if row is not None else None
     if row is None or detail is None:
@@ -108,12 +108,12 @@ def one(picture: Picture, visible: Visible, asked: Asked) -> Job | None:
     waiting = picture.queue_in.get(ref.namespace, ())
     queued = next((each for _, each in waiting if each.ref == ref), None)
     beside = tuple(
-        Beside(node=node.name, device=device)
+        BesideRow(node=node.name, device=device)
         for node in nodes_with(picture, visible, ref.namespace)
         for device in node.devices
         if any(share.ref == ref for share in device.shares)
     )
-    return Job(
+    return JobView(
         at=picture.at,
         lead=job_lead.lead(row, detail, queued, picture.at),
         row=row,
@@ -153,6 +153,6 @@ def _commands(row: JobRow) -> dict[str, str]:
     return found
 
 
-def address(ref: Ref) -> str:
+def address(ref: WorkRef) -> str:
     """The page of a workload."""
     return "/jobs/" + "/".join(quote(each, safe="") for each in (ref.namespace, ref.kind, ref.name))

@@ -6,15 +6,15 @@ from gpu_scheduler.dashboard.content.rows import projects_for, queue_for, reason
 from gpu_scheduler.dashboard.content.words import listed
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked
-from gpu_scheduler.dashboard.rows import NodeRow, Part
-from gpu_scheduler.dashboard.views import Overview
+from gpu_scheduler.dashboard.rows import NodeRow, PartRow
+from gpu_scheduler.dashboard.views import OverviewView
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.usage.figures import GpuState
 
 _MOST = 6  # rows of a list that has a page of its own
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> Overview:
+def page(picture: Picture, visible: Visible, asked: Asked) -> OverviewView:
     """For one reader; nothing is asked for."""
     nodes, states = nodes_for(picture, visible), parts_for(picture, visible)
     queue = queue_for(picture, visible)
@@ -33,7 +33,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Overview:
         works=len(works_for(picture, visible)),
         own=not (visible.all or visible.inventory),
     )
-    return Overview(
+    return OverviewView(
         at=picture.at,
         lead=overview_lead.lead(known),
         gpus=round(sum(states.values()), 3),
@@ -42,7 +42,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Overview:
         followed=picture.followed,
         silent_agents=picture.silent_agents,
         parts=tuple(
-            Part(state=state.value, gpus=round(gpus, 3), note=_note(state, nodes))
+            PartRow(state=state.value, gpus=round(gpus, 3), note=_note(state, nodes))
             for state, gpus in states.items()
         ),
         projects=tuple(projects_for(picture.projects, visible)),

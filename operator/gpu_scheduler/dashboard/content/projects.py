@@ -20,14 +20,14 @@ from gpu_scheduler.dashboard.content.words import (
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import MOST_ROWS, Asked
 from gpu_scheduler.dashboard.rows import Lead, ProjectRow
-from gpu_scheduler.dashboard.views import Project, Projects
+from gpu_scheduler.dashboard.views import ProjectsView, ProjectView
 from gpu_scheduler.dashboard.visible import Visible
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> Projects:
+def page(picture: Picture, visible: Visible, asked: Asked) -> ProjectsView:
     """Those that the reader may see; nothing is asked for."""
     rows = tuple(projects_for(picture.projects, visible))
-    return Projects(at=picture.at, lead=lead(rows, picture.at), rows=rows)
+    return ProjectsView(at=picture.at, lead=lead(rows, picture.at), rows=rows)
 
 
 def lead(rows: tuple[ProjectRow, ...], now: float) -> Lead:
@@ -68,7 +68,7 @@ def lead(rows: tuple[ProjectRow, ...], now: float) -> Lead:
     )
 
 
-def one(picture: Picture, visible: Visible, asked: Asked) -> Project | None:
+def one(picture: Picture, visible: Visible, asked: Asked) -> ProjectView | None:
     """Asked for by name."""
     rows = projects_for(picture.projects, visible)
     row = next((each for each in rows if each.name == asked["name"]), None)
@@ -78,7 +78,7 @@ def one(picture: Picture, visible: Visible, asked: Asked) -> Project | None:
     holding = [
         each for each in works_for(picture, visible) if each.project == row.name and each.held > 0
     ]
-    return Project(
+    return ProjectView(
         at=picture.at,
         lead=Lead(first=_first(row), then=_then(row, picture.at)),
         row=row,

@@ -13,13 +13,13 @@ from gpu_scheduler.dashboard.content.words import begin, count, duration, many, 
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, one_of, page_of
 from gpu_scheduler.dashboard.rows import Lead, QueueRow
-from gpu_scheduler.dashboard.views import Queue
+from gpu_scheduler.dashboard.views import QueueView
 from gpu_scheduler.dashboard.visible import Visible
 
 _SORTS = ("", "position", "since", "-since", "gpus", "-gpus", "name")
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> Queue:
+def page(picture: Picture, visible: Visible, asked: Asked) -> QueueView:
     """Asked for: q, project, type, reason, sort, offset, limit.
 
     Raises:
@@ -34,7 +34,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Queue:
         and asked_for(row, asked, ("project", "type", "reason"))
     ]
     offset, shown = page_of(_sorted(found, order), asked)
-    return Queue(
+    return QueueView(
         at=picture.at,
         lead=lead(rows, picture.at),
         reasons=reasons(rows),

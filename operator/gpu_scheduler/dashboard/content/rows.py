@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked
-from gpu_scheduler.dashboard.rows import JobRow, ProjectRow, QueueRow, ReasonRow, Ref
+from gpu_scheduler.dashboard.rows import JobRow, ProjectRow, QueueRow, ReasonRow, WorkRef
 from gpu_scheduler.dashboard.visible import Visible
 
 _MOST_TEXT = 100
@@ -30,7 +30,7 @@ def text_of(asked: Asked) -> str:
 
 class _OfWork(Protocol):
     @property
-    def ref(self) -> Ref: ...
+    def ref(self) -> WorkRef: ...
 
 
 Row = TypeVar("Row", bound=_OfWork)

@@ -4,12 +4,12 @@ from gpu_scheduler.dashboard.content.rows import seen
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, page_of
-from gpu_scheduler.dashboard.rows import Lead, Ref, SweepRow
-from gpu_scheduler.dashboard.views import Sweep, Sweeps
+from gpu_scheduler.dashboard.rows import Lead, SweepRow, WorkRef
+from gpu_scheduler.dashboard.views import SweepsView, SweepView
 from gpu_scheduler.dashboard.visible import Visible
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> Sweeps:
+def page(picture: Picture, visible: Visible, asked: Asked) -> SweepsView:
     """Asked for: offset, limit; the newest first.
 
     Raises:
@@ -17,7 +17,7 @@ def page(picture: Picture, visible: Visible, asked: Asked) -> Sweeps:
     """
     rows = seen(picture.sweeps, visible)
     offset, shown = page_of(rows, asked)
-    return Sweeps(at=picture.at, lead=lead(rows), total=len(rows), offset=offset, rows=shown)
+    return SweepsView(at=picture.at, lead=lead(rows), total=len(rows), offset=offset, rows=shown)
 
 
 def lead(rows: list[SweepRow]) -> Lead:
@@ -40,16 +40,16 @@ def lead(rows: list[SweepRow]) -> Lead:
     return Lead(first=sentence(first))
 
 
-def one(picture: Picture, visible: Visible, asked: Asked) -> Sweep | None:
+def one(picture: Picture, visible: Visible, asked: Asked) -> SweepView | None:
     """Asked for by namespace and name."""
-    ref = Ref(namespace=asked["namespace"], kind="GPUJob", name=asked["name"])
+    ref = WorkRef(namespace=asked["namespace"], kind="GPUJob", name=asked["name"])
     if not visible.sees(ref.namespace):
         return None
     row = next((each for each in picture.sweeps if each.ref == ref), None)
     detail = picture.details.sweep(ref) if row is not None else None
     if row is None or detail is None:
         return None
-    return Sweep(
+    return SweepView(
         at=picture.at,
         lead=lead_of(row),
         row=row,

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from gpu_scheduler.dashboard.rows import Piece
+from gpu_scheduler.dashboard.rows import LeadPiece
 
 _SMALL = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
     "eleven", "twelve",
 )  # fmt: skip
 
-Sentence = tuple[Piece, ...]
+Sentence = tuple[LeadPiece, ...]
 
 
 def amount(gpus: float) -> str:
@@ -74,12 +74,12 @@ def listed(items: Sequence[str], most: int = 3) -> str:
 def sentence(*parts: str | tuple[str, str]) -> Sentence:
     """Of texts, and of pairs of a text and the page with the rows behind it."""
     pieces = (
-        Piece(text=part) if isinstance(part, str) else Piece(text=part[0], to=part[1])
+        LeadPiece(text=part) if isinstance(part, str) else LeadPiece(text=part[0], to=part[1])
         for part in parts
     )
     return tuple(piece for piece in pieces if piece.text)
 
 
-def text(pieces: Iterable[Piece]) -> str:
+def text(pieces: Iterable[LeadPiece]) -> str:
     """As a terminal prints it."""
     return "".join(piece.text for piece in pieces)

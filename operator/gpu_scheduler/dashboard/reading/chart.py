@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from gpu_scheduler.dashboard.views import Chart
+from gpu_scheduler.dashboard.views import ChartView
 from gpu_scheduler.runtime.usage.charting.chart import SERIES, Charts
 
 # Whether the fine one, and how many of its steps.
@@ -15,7 +15,7 @@ _POINTS: Mapping[str, tuple[bool, int]] = {
 }
 
 
-def chart_of(charts: Charts, project: str, span: str, now: float) -> Chart | None:
+def chart_of(charts: Charts, project: str, span: str, now: float) -> ChartView | None:
     """Of a project, or of the cluster (empty); None: nothing is known. ``now``: epoch seconds."""
     kept = charts.by_name.get(project)
     if kept is None:
@@ -29,4 +29,4 @@ def chart_of(charts: Charts, project: str, span: str, now: float) -> Chart | Non
     }
     known = np.flatnonzero(~np.isnan(values[SERIES.index("held")]))
     note = "" if len(known) and known[0] == 0 else "Nothing is known of the time before."
-    return Chart(at=now, start=start, step_seconds=ring.seconds, note=note, **series)
+    return ChartView(at=now, start=start, step_seconds=ring.seconds, note=note, **series)

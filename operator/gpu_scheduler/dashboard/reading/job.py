@@ -9,7 +9,7 @@ from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.content.words import amount
 from gpu_scheduler.dashboard.picture import JobDetail
-from gpu_scheduler.dashboard.rows import Curve, Placed, Step, Used
+from gpu_scheduler.dashboard.rows import CurveRow, Placed, Step, Used
 from gpu_scheduler.runtime.usage.works import LiveWork, busy_of, sum_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
@@ -136,11 +136,11 @@ def _cores(milli: float | None) -> float | None:
     return None if milli is None else milli / 1000
 
 
-def _curve(kept: Workload | None) -> Curve | None:
+def _curve(kept: Workload | None) -> CurveRow | None:
     if kept is None or kept.curve is None:
         return None
     busy, memory = kept.curve.busy_percent, kept.curve.memory_mib
-    return Curve(
+    return CurveRow(
         start=epoch_seconds(kept.started_at or ""),
         step_seconds=kept.curve.step_seconds,
         busy=tuple(None if each < 0 else each / 100 for each in busy),

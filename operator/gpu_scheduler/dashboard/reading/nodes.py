@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.reading.refs import of_name
-from gpu_scheduler.dashboard.rows import Device, NodeRow, Share
+from gpu_scheduler.dashboard.rows import DeviceRow, NodeRow, ShareRow
 from gpu_scheduler.limits.in_pieces import in_parts
 from gpu_scheduler.runtime.usage.held import Held, NodeHeld, on_devices
 from gpu_scheduler.runtime.usage.works import sum_of
@@ -78,11 +78,11 @@ class NodeRows:
 
     def _device(
         self, node: NodeHeld, listed: NodeDevice, there: list[tuple[Held, int, int]]
-    ) -> Device:
+    ) -> DeviceRow:
         now = node.said.devices.get(listed.id) if node.said is not None else None
         shares = [self._share(listed.id, *each) for each in there]
         left = DEVICE_MILLI - sum(milli for _, milli, _ in there)
-        return Device(
+        return DeviceRow(
             index=listed.index,
             uuid=listed.id,
             model=listed.model,
@@ -94,14 +94,14 @@ class NodeRows:
             shares=tuple(sorted(shares, key=lambda share: (-share.gpus, share.pod))),
         )
 
-    def _share(self, device: str, held: Held, milli: int, mib: int) -> Share:
+    def _share(self, device: str, held: Held, milli: int, mib: int) -> ShareRow:
         uses = [use for use in held.uses if use.device == device]
         busy = [use.busy for use in uses]
         idle = [use.idle_seconds for use in uses]
         known = bool(uses) and None not in busy and None not in idle
         least = min((each or 0 for each in idle), default=0)
         pod, idles = held.pod, known and least >= self._idle_seconds
-        return Share(
+        return ShareRow(
             ref=of_name(pod.namespace, held.name) if pod is not None and held.name else None,
             project=held.project,
             pod=pod.name if pod is not None else "",

@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.reading.queue import Queued, asked_words, queued
 from gpu_scheduler.dashboard.reading.refs import of_group, of_name
 from gpu_scheduler.dashboard.reading.works import figures_of
-from gpu_scheduler.dashboard.rows import JobRow, QueueRow, Ref
+from gpu_scheduler.dashboard.rows import JobRow, QueueRow, WorkRef
 from gpu_scheduler.limits.in_pieces import in_parts
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.common.work_name import GPUJOB
@@ -57,13 +57,13 @@ class OwnerRows:
         self._plan = plan
         self._idle_seconds = idle_seconds
         self._ahead = ahead
-        self._known: dict[Ref, tuple[_Owner, RowsOfOwner]] = {}
+        self._known: dict[WorkRef, tuple[_Owner, RowsOfOwner]] = {}
 
     async def read(
         self, works: Mapping[str, LiveWork], headlines: Mapping[str, str], at: float
     ) -> list[RowsOfOwner]:
         """Of all of them, in pieces; see ``WorkRows.read``. ``at``: epoch seconds."""
-        owners = defaultdict[Ref, _Owner](_Owner)
+        owners = defaultdict[WorkRef, _Owner](_Owner)
         for key, work in works.items():
             if work.name.kind != GPUJOB:
                 owner = owners[of_name(work.namespace, work.name)]
@@ -76,7 +76,7 @@ class OwnerRows:
                 if group is not None:
                     about = group, self._state.waiting_job(key), verdicts.get(key)
                     owners[of_group(self._state, group)].waiting.append(about)
-        known: dict[Ref, tuple[_Owner, RowsOfOwner]] = {}
+        known: dict[WorkRef, tuple[_Owner, RowsOfOwner]] = {}
         async for some in in_parts(owners.items(), _A_TURN):
             for ref, owner in some:
                 was = self._known.get(ref)
@@ -87,7 +87,7 @@ class OwnerRows:
         self._known = known
         return [rows for _, rows in known.values()]
 
-    def _row(self, ref: Ref, owner: _Owner, at: float) -> JobRow:
+    def _row(self, ref: WorkRef, owner: _Owner, at: float) -> JobRow:
         work, waiting = owner.work, owner.waiting
         figures = figures_of(work, owner.advice, self._idle_seconds, self._ahead)
         pods = [pod for pod, _ in work.pods] if work is not None else []
@@ -135,7 +135,7 @@ def _milli(job: WaitingJob) -> int:
     return sum(pod.pod_shape.nominal_milli for pod in job.pods)
 
 
-def _queue_row(ref: Ref, waiting: list[_Group]) -> QueueRow | None:
+def _queue_row(ref: WorkRef, waiting: list[_Group]) -> QueueRow | None:
     groups = [(group, job, said) for group, job, said in waiting if job is not None and job.pods]
     if not groups:
         return None

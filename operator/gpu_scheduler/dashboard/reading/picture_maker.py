@@ -21,8 +21,8 @@ from gpu_scheduler.dashboard.reading.queue import InOrder
 from gpu_scheduler.dashboard.reading.refs import of_group
 from gpu_scheduler.dashboard.reading.sweeps import sweep_detail
 from gpu_scheduler.dashboard.reading.works import WorkRows
-from gpu_scheduler.dashboard.rows import AdviceRow, IdleRow, JobRow, Ref
-from gpu_scheduler.dashboard.views import Chart
+from gpu_scheduler.dashboard.rows import AdviceRow, IdleRow, JobRow, WorkRef
+from gpu_scheduler.dashboard.views import ChartView
 from gpu_scheduler.limits.shared_look import SharedLook
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.usage.works import LiveWork
@@ -145,20 +145,20 @@ class PictureMaker:
             for each in kept.advice
         )
 
-    def _kept(self, ref: Ref) -> Workload | None:
+    def _kept(self, ref: WorkRef) -> Workload | None:
         return self._leader.usage.minute.objects.kept(ref.namespace, self._key(ref))
 
-    def _key(self, ref: Ref) -> str:
+    def _key(self, ref: WorkRef) -> str:
         """Of a workload; see ``WorkName``."""
         job = self._job(ref)
         return job.uid if job is not None else f"{ref.namespace}/{ref.kind.lower()} {ref.name}"
 
-    def _job(self, ref: Ref) -> GPUJobRecord | None:
+    def _job(self, ref: WorkRef) -> GPUJobRecord | None:
         if ref.kind == "GPUJob":
             return self._leader.state.gpujobs.get(job_key(ref.namespace, ref.name))
         return None
 
-    def job(self, ref: Ref) -> JobDetail | None:
+    def job(self, ref: WorkRef) -> JobDetail | None:
         """Of a workload."""
         work, job = self._works.get(self._key(ref)), self._job(ref)
         if job is None and ref.kind != "GPUJob":
@@ -167,17 +167,17 @@ class PictureMaker:
             return None
         return job_detail(self._leader.state, job, work, self._kept(ref))
 
-    def _waiting(self, ref: Ref) -> GPUJobRecord | None:
+    def _waiting(self, ref: WorkRef) -> GPUJobRecord | None:
         state = self._leader.state
         groups: dict[JobKey, GPUJobRecord] = dict(state.groups.records)
         return next((g for g in groups.values() if of_group(state, g) == ref), None)
 
-    def sweep(self, ref: Ref) -> SweepDetail | None:
+    def sweep(self, ref: WorkRef) -> SweepDetail | None:
         """Of a search."""
         job = self._job(ref)
         return sweep_detail(job, self._leader.common.clock.now()) if job is not None else None
 
-    def chart(self, project: str, span: str) -> Chart | None:
+    def chart(self, project: str, span: str) -> ChartView | None:
         """GPUs over time."""
         return chart_of(
             self._leader.usage.charts.charts, project, span, self._leader.common.clock.now()

@@ -199,7 +199,8 @@ class Reconciler:
         """Note what is wrong, or that nothing is, with the spec that was judged."""
         job = self._judged(judged)
         if job is not None and (job.problem, job.used_up) != (problem, used_up):
-            job.problem, job.used_up = problem, used_up
+            job.problem = problem
+            job.used_up = used_up
             self._state.decisions.give_back(job.key)
             self._state.changes.touch(job.key)
             self._state.changes.replan()

@@ -4,12 +4,12 @@ from gpu_scheduler.api.names import GROUP, LABEL_JOB, RESULTS_KEY, VERSION
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.command_client import CommandClient
 from gpu_scheduler.sweeps.commands.manifest import parse
-from gpu_scheduler.sweeps.commands.record import NoResultsError, Record, record
+from gpu_scheduler.sweeps.commands.record import NoResultsError, SweepOutcomes, record
 
 _PAGE = 20  # ConfigMaps per answer: one may have a megabyte
 
 
-def fetch(client: CommandClient, namespace: str, name: str) -> Record:
+def fetch(client: CommandClient, namespace: str, name: str) -> SweepOutcomes:
     """A sweep and what came of its trials so far.
 
     Raises:

@@ -20,7 +20,7 @@ from gpu_scheduler.api.search import (
     Value,
     text_of,
 )
-from gpu_scheduler.sweeps.commands.record import NoResultsError, Record
+from gpu_scheduler.sweeps.commands.record import NoResultsError, SweepOutcomes
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class AxisScale:
     ticks: list[tuple[float, str]]
 
 
-def draw(record: Record, path: Path) -> None:
+def draw(record: SweepOutcomes, path: Path) -> None:
     """Write both pictures into one file.
 
     Raises:
@@ -79,7 +79,7 @@ def _best_so_far(axes: "Axes", good: Sequence[Outcome], metric: str, *, minimize
     axes.grid(alpha=0.3)
 
 
-def scales(record: Record, outcomes: Sequence[Outcome], metric: str) -> list[AxisScale]:
+def scales(record: SweepOutcomes, outcomes: Sequence[Outcome], metric: str) -> list[AxisScale]:
     """The axes of the second picture: the parameters that are searched, then the objective."""
     search = record.sweep.sweep.search()
     sets = [record.parameters(outcome) for outcome in outcomes]

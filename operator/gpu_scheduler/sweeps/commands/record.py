@@ -21,7 +21,7 @@ class NoResultsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SweepOutcomes:
     """A sweep and its outcomes."""
 
     sweep: SweepManifest
@@ -76,11 +76,11 @@ class Record:
         return ColumnTable(columns(["trial"], [metric], names), [row])
 
 
-def record(sweep: SweepManifest, texts: Iterable[str]) -> Record:
+def record(sweep: SweepManifest, texts: Iterable[str]) -> SweepOutcomes:
     """A sweep with the texts of its results.
 
     Raises:
         BadRowsError: a text is not one that the operator wrote.
     """
     outcomes = [outcome for text in texts for outcome in decode(text)[1]]
-    return Record(sweep, Table(sweep.sweep.core_objective(), outcomes))
+    return SweepOutcomes(sweep, Table(sweep.sweep.core_objective(), outcomes))

@@ -9,7 +9,7 @@ from aiohttp.typedefs import Handler
 
 from gpu_scheduler.dashboard.pages import BadQuestionError
 from gpu_scheduler.dashboard.rows import View
-from gpu_scheduler.dashboard.views import Problem
+from gpu_scheduler.dashboard.views import ProblemView
 from gpu_scheduler.kube.unexpected import unexpected
 
 JSON = "application/json"
@@ -27,7 +27,7 @@ HEADERS = {
 }
 
 
-class Refusal(Exception):
+class RefusedAnswer(Exception):
     """Why there is no answer: an HTTP status, a sentence, after how long to ask again (0: no)."""
 
     def __init__(self, status: int, sentence: str, retry_after_seconds: int = 0) -> None:
@@ -42,9 +42,9 @@ def json(view: View, status: int = 200) -> web.Response:
     return web.Response(body=msgspec.json.encode(view), status=status, content_type=JSON)
 
 
-def problem(refusal: Refusal) -> web.Response:
+def problem(refusal: RefusedAnswer) -> web.Response:
     """Why not, for people."""
-    answer = json(Problem(error=refusal.sentence), refusal.status)
+    answer = json(ProblemView(error=refusal.sentence), refusal.status)
     if refusal.status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
     if refusal.retry_after_seconds:
@@ -58,12 +58,12 @@ def told(handler: Handler) -> Handler:
     async def answer(request: web.Request) -> web.StreamResponse:
         try:
             return await handler(request)
-        except Refusal as refusal:
+        except RefusedAnswer as refusal:
             return problem(refusal)
         except BadQuestionError as error:
-            return problem(Refusal(400, str(error)))
+            return problem(RefusedAnswer(400, str(error)))
         except web.HTTPRequestEntityTooLarge:
-            return problem(Refusal(413, "the body of the request is too large"))
+            return problem(RefusedAnswer(413, "the body of the request is too large"))
         except (web.HTTPException, ConnectionError):
             raise
         except Exception:
@@ -71,7 +71,9 @@ def told(handler: Handler) -> Handler:
                 raise  # they went away, which some event loops say by odd errors
             resource = request.match_info.route.resource
             unexpected("dashboard", resource.canonical if resource is not None else "a request")
-            return problem(Refusal(500, "this is a defect of the GPU scheduler; its log says more"))
+            return problem(
+                RefusedAnswer(500, "this is a defect of the GPU scheduler; its log says more")
+            )
 
     return answer
 

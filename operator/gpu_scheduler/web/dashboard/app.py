@@ -16,11 +16,11 @@ from aiohttp.typedefs import Handler
 from gpu_scheduler import __version__
 from gpu_scheduler.dashboard.pages import Page
 from gpu_scheduler.dashboard.question import number
-from gpu_scheduler.dashboard.views import Me, WhatIf, WhatIfAnswer
+from gpu_scheduler.dashboard.views import Me, WhatIfAnswer, WhatIfQuestion
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.web.dashboard import origin
 from gpu_scheduler.web.dashboard.access import Access, Reader, token_of
-from gpu_scheduler.web.dashboard.answers import JSON, Refusal, json, strict, told
+from gpu_scheduler.web.dashboard.answers import JSON, RefusedAnswer, json, strict, told
 from gpu_scheduler.web.dashboard.assets import Assets, takes_gzip
 from gpu_scheduler.web.dashboard.encoded import EncodedViews
 from gpu_scheduler.web.dashboard.own_token import MOST_LINES, OwnToken
@@ -34,11 +34,11 @@ _LINES = 200  # of a log, where nothing is said
 
 STREAMS = web.AppKey("streams", Streams)
 """Those that are open."""
-Ask = Callable[[WhatIf, Reader, Visible], Awaitable[WhatIfAnswer]]
+Ask = Callable[[WhatIfQuestion, Reader, Visible], Awaitable[WhatIfAnswer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class DashboardParts:
     """What the dashboard is made of.
 
     Attributes:
@@ -69,7 +69,7 @@ class Parts:
 _Handler = Callable[[web.Request, Reader], Awaitable[web.StreamResponse]]
 
 
-def app(parts: Parts) -> web.Application:
+def app(parts: DashboardParts) -> web.Application:
     """The application; its cleanup ends what it has begun."""
     views = EncodedViews()
     handlers = _Handlers(parts, views)
@@ -103,7 +103,7 @@ def app(parts: Parts) -> web.Application:
     return made
 
 
-def _read(parts: Parts, handler: _Handler) -> Handler:
+def _read(parts: DashboardParts, handler: _Handler) -> Handler:
     """An address that changes nothing."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -113,7 +113,7 @@ def _read(parts: Parts, handler: _Handler) -> Handler:
     return told(answer)
 
 
-def _change(parts: Parts, handler: _Handler) -> Handler:
+def _change(parts: DashboardParts, handler: _Handler) -> Handler:
     """An address that is posted to."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -124,7 +124,7 @@ def _change(parts: Parts, handler: _Handler) -> Handler:
     return told(answer)
 
 
-async def _reader(parts: Parts, request: web.Request) -> Reader:
+async def _reader(parts: DashboardParts, request: web.Request) -> Reader:
     """Whom the API server knows; nothing is looked at for anybody else."""
     token = token_of(request)
     if not parts.leads():
@@ -135,7 +135,7 @@ async def _reader(parts: Parts, request: web.Request) -> Reader:
 class _Handlers:
     """What is answered to somebody who is known."""
 
-    def __init__(self, parts: Parts, views: EncodedViews) -> None:
+    def __init__(self, parts: DashboardParts, views: EncodedViews) -> None:
         self._parts = parts
         self._views = views
         self._questions = Questions(parts.pages)
@@ -190,17 +190,17 @@ class _Handlers:
     async def what_if(self, request: web.Request, reader: Reader) -> web.StreamResponse:
         try:
             async with asyncio.timeout(_BODY_SECONDS):
-                question = msgspec.json.decode(await request.read(), type=WhatIf)
+                question = msgspec.json.decode(await request.read(), type=WhatIfQuestion)
         except TimeoutError:
-            raise Refusal(408, f"no body within {_BODY_SECONDS:g} s") from None
+            raise RefusedAnswer(408, f"no body within {_BODY_SECONDS:g} s") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Refusal(400, f"this is no question: {error}"[:300]) from None
+            raise RefusedAnswer(400, f"this is no question: {error}"[:300]) from None
         visible = await self._parts.access.visible(reader)
         return json(await self._parts.what_if(question, reader, visible))
 
     async def act(self, request: web.Request, reader: Reader) -> web.StreamResponse:
         if not self._parts.actions:
-            raise Refusal(403, "actions are off here (the chart's value dashboard.actions)")
+            raise RefusedAnswer(403, "actions are off here (the chart's value dashboard.actions)")
         at, suspend = request.match_info, request.path.endswith("/suspend")
         await self._parts.own_token.set_suspended(reader, at["namespace"], at["name"], suspend)
         return web.Response(status=204)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from gpu_scheduler.web.dashboard.answers import Refusal, problem
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer, problem
 
 _TYPES = {
     ".css": "text/css",
@@ -60,10 +60,12 @@ class Assets:
             found = self._files.get(INDEX)
             if found is None:
                 return problem(
-                    Refusal(404, "the front end is not a part of this image; see docs/dashboard.md")
+                    RefusedAnswer(
+                        404, "the front end is not a part of this image; see docs/dashboard.md"
+                    )
                 )
         if found is None:
-            return problem(Refusal(404, "there is no such file"))
+            return problem(RefusedAnswer(404, "there is no such file"))
         headers = {"Cache-Control": found.cache, "ETag": found.etag, "Vary": "Accept-Encoding"}
         if found.etag in request.headers.get("If-None-Match", ""):
             return web.Response(status=304, headers=headers)

@@ -28,7 +28,7 @@ from gpu_scheduler.kube.token_review import TokenReview, question
 from gpu_scheduler.limits.bounded import Bounded
 from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.limits.slots import Slots
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 
 log = logging.getLogger(__name__)
 
@@ -43,11 +43,11 @@ AT_ONCE, WAITING = 8, 256  # reviews in flight, and requests that wait for one
 WAIT_SECONDS = 5.0
 
 _FORM = re.compile(r"\A[\w~+/.-]+=*\Z", re.ASCII)  # RFC 6750
-NO_TOKEN = Refusal(401, "log in: send the header Authorization: Bearer with a token")
-NOT_GOOD = Refusal(401, "the API server does not take this token (any more): log in again")
-_BUSY = Refusal(503, "too many log in at once; try again", 2)
-_AWAY = Refusal(503, "the API server does not say whose this token is; try again", 2)
-_TOO_MANY_WRONG = Refusal(429, "too many wrong tokens came from this address; try again", 30)
+NO_TOKEN = RefusedAnswer(401, "log in: send the header Authorization: Bearer with a token")
+NOT_GOOD = RefusedAnswer(401, "the API server does not take this token (any more): log in again")
+_BUSY = RefusedAnswer(503, "too many log in at once; try again", 2)
+_AWAY = RefusedAnswer(503, "the API server does not say whose this token is; try again", 2)
+_TOO_MANY_WRONG = RefusedAnswer(429, "too many wrong tokens came from this address; try again", 30)
 
 
 @dataclass(frozen=True, slots=True)

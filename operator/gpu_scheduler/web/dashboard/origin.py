@@ -10,9 +10,9 @@ first (CORS), which is never allowed, and whoever is no browser could set ``Host
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from gpu_scheduler.web.dashboard.answers import JSON, Refusal
+from gpu_scheduler.web.dashboard.answers import JSON, RefusedAnswer
 
-_FOREIGN = Refusal(403, "this request comes from another site than the dashboard's")
+_FOREIGN = RefusedAnswer(403, "this request comes from another site than the dashboard's")
 _OWN = ("same-origin", "none")  # none: typed into the address bar
 
 
@@ -33,7 +33,7 @@ def check_change(headers: Mapping[str, str], content_type: str) -> None:
         Refusal: another site asks, or a form.
     """
     if content_type != JSON:
-        raise Refusal(415, f"send Content-Type: {JSON}")
+        raise RefusedAnswer(415, f"send Content-Type: {JSON}")
     if headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
         raise _FOREIGN
     asked = {headers.get("Host", ""), headers.get("X-Forwarded-Host", "")} - {""}

@@ -18,7 +18,7 @@ from gpu_scheduler.kube.media_types import MERGE_PATCH
 from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.limits.slots import Slots
 from gpu_scheduler.web.dashboard.access import Reader
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 from gpu_scheduler.web.dashboard.identities import Identity
 
 MOST_LINES, MOST_BYTES = 1000, 1 << 20
@@ -27,9 +27,9 @@ PER_SECOND, BURST = 1.0, 30.0  # of one user
 WAIT_SECONDS = 15.0
 
 _NAME = re.compile(r"\A[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?\Z", re.ASCII)
-_BUSY = Refusal(429, "too many requests of yours; try again", 5)
-_LATE = Refusal(503, "the API server takes too long; try again", 2)
-_AWAY = Refusal(503, "the API server does not answer; try again", 2)
+_BUSY = RefusedAnswer(429, "too many requests of yours; try again", 5)
+_LATE = RefusedAnswer(503, "the API server takes too long; try again", 2)
+_AWAY = RefusedAnswer(503, "the API server does not answer; try again", 2)
 
 
 class OwnToken:
@@ -87,7 +87,7 @@ class OwnToken:
             raise _AWAY from None
         except errors.ApiError as error:
             status = error.status if error.status >= 400 else 502
-            raise Refusal(status, error.message or "the API server says no") from None
+            raise RefusedAnswer(status, error.message or "the API server says no") from None
         finally:
             sent.close()  # where its turn never came
 
@@ -96,5 +96,5 @@ def _checked(namespace: str, name: str) -> tuple[str, str]:
     """Both, so that each is one part of a path and no more."""
     for each in (namespace, name):
         if not _NAME.match(each):
-            raise Refusal(400, "no object of Kubernetes can be called so")
+            raise RefusedAnswer(400, "no object of Kubernetes can be called so")
     return namespace, name

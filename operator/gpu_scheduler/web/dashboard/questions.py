@@ -10,7 +10,7 @@ from functools import cached_property
 from urllib.parse import parse_qsl, unquote
 
 from gpu_scheduler.dashboard.pages import Asked, BadQuestionError, Page
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 
 MOST_CHARS = 2000  # of an address
 _MOST_PARAMETERS = 16
@@ -52,13 +52,13 @@ class Questions:
             BadQuestionError: the parameters are none.
         """
         if len(address) > MOST_CHARS:
-            raise Refusal(414, f"an address has at most {MOST_CHARS} characters")
+            raise RefusedAnswer(414, f"an address has at most {MOST_CHARS} characters")
         path, _, query = address.removeprefix("/").partition("?")
         for pattern, page in self._pages:
             if match := pattern.match(path):
                 parts = {name: unquote(part) for name, part in match.groupdict().items()}
                 return Question(page, _with(parts, query))
-        raise Refusal(404, "there is no such page")
+        raise RefusedAnswer(404, "there is no such page")
 
 
 def _pattern(path: str) -> re.Pattern[str]:

@@ -28,7 +28,7 @@ from gpu_scheduler.kube.paths import ACCESS_REVIEWS
 from gpu_scheduler.limits.bounded import Bounded
 from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.limits.slots import Slots
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 from gpu_scheduler.web.dashboard.identities import Identity
 
 log = logging.getLogger(__name__)
@@ -57,8 +57,8 @@ _PAUSE_SECONDS = 0.5
 JOBS, NODES, PROJECTS = "*gpujobs", "*gpunodes", "*gpuprojects"
 _WIDE = (JOBS, NODES, PROJECTS)
 
-_AWAY = Refusal(503, "the API server does not say what you may see; try again", 2)
-_LATER = Refusal(503, "what you may see is still being asked; try again", 1)
+_AWAY = RefusedAnswer(503, "the API server does not say what you may see; try again", 2)
+_LATER = RefusedAnswer(503, "what you may see is still being asked; try again", 1)
 
 
 class _Said(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.web.dashboard import assets
 from gpu_scheduler.web.dashboard.access import Access
-from gpu_scheduler.web.dashboard.app import STREAMS, Parts, app
+from gpu_scheduler.web.dashboard.app import STREAMS, DashboardParts, app
 from gpu_scheduler.web.dashboard.listening import DashboardListener
 from gpu_scheduler.web.dashboard.namespaces import WorkNamespaces
 from gpu_scheduler.web.dashboard.own_token import OwnToken
@@ -71,7 +71,7 @@ class Dashboard:
         self._access = Access(self._reviews, namespaces, clock)
         self._what_if = WhatIfProcesses(leading)
         self._application = app(
-            Parts(
+            DashboardParts(
                 pages=PAGES,
                 leads=self._pictures.leads,
                 picture=self._pictures,

@@ -20,18 +20,18 @@ from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import BadQuestionError
 from gpu_scheduler.web.bounded import lives_long
 from gpu_scheduler.web.dashboard.access import Access, Reader
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 from gpu_scheduler.web.dashboard.encoded import EncodedViews
 from gpu_scheduler.web.dashboard.identities import Identity
 from gpu_scheduler.web.dashboard.questions import Question
 
 Source = Callable[[], Awaitable[Picture | None]]
 """Pictures; None: this replica does not lead."""
-STANDBY = Refusal(503, "this replica does not lead; try again", 2)
-NOTHING = Refusal(404, "there is no such thing, or you may not see it")
-_OVER = Refusal(200, "half an hour is over: ask again")
-_TOO_MANY = Refusal(503, "too many pages are open; try again later", 30)
-_TOO_MANY_OF_ONE = Refusal(429, "you have too many pages open; close some", 30)
+STANDBY = RefusedAnswer(503, "this replica does not lead; try again", 2)
+NOTHING = RefusedAnswer(404, "there is no such thing, or you may not see it")
+_OVER = RefusedAnswer(200, "half an hour is over: ask again")
+_TOO_MANY = RefusedAnswer(503, "too many pages are open; try again later", 30)
+_TOO_MANY_OF_ONE = RefusedAnswer(429, "you have too many pages open; close some", 30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +153,10 @@ class Streams:
                     quiet = now
                     yield b": alive\n\n"
                 await asyncio.sleep(max(0.0, began + self._period() - self._clock()))
-        except Refusal as refusal:
+        except RefusedAnswer as refusal:
             yield _ended(refusal)
         except BadQuestionError as error:
-            yield _ended(Refusal(400, str(error)))
+            yield _ended(RefusedAnswer(400, str(error)))
         finally:
             cost.over()
 
@@ -189,6 +189,6 @@ class _Cost:
         self._key = None
 
 
-def _ended(refusal: Refusal) -> bytes:
+def _ended(refusal: RefusedAnswer) -> bytes:
     said = msgspec.json.encode(_End(refusal.status, refusal.sentence))
     return b"event: end\ndata: %s\n\n" % said

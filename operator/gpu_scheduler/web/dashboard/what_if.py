@@ -14,14 +14,14 @@ from typing import Protocol
 
 import msgspec
 
-from gpu_scheduler.dashboard.views import Problem, WhatIf, WhatIfAnswer
+from gpu_scheduler.dashboard.views import ProblemView, WhatIfAnswer, WhatIfQuestion
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.dashboard.what_if import WhatIfTask
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.dump import Dump, written
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.web.dashboard.access import Reader
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 from gpu_scheduler.web.dashboard.identities import Identity
 
 PROGRAM = "gpu_scheduler.simulate.asked"
@@ -30,13 +30,15 @@ SECONDS = 30.0  # in all; of a CPU it gets less, which the process itself sees t
 _OLD_SECONDS, _OLDEST_SECONDS = 5.0, 30.0  # that a copy may be, by what it cost
 _CORE = 0.05  # that copies may take of one for long
 _MOST_ANSWER_BYTES = 1 << 20
-_ONE_AT_A_TIME = Refusal(429, "one what-if at a time: your last one is still planned", 5)
-_BUSY = Refusal(503, "too many what-ifs wait; try again", 10)
-_LATE = Refusal(503, f"the plan took more than {SECONDS:g} s, or too much memory; ask for less", 10)
-_NOTHING = Refusal(503, "nothing is planned here just now; try again", 2)
+_ONE_AT_A_TIME = RefusedAnswer(429, "one what-if at a time: your last one is still planned", 5)
+_BUSY = RefusedAnswer(503, "too many what-ifs wait; try again", 10)
+_LATE = RefusedAnswer(
+    503, f"the plan took more than {SECONDS:g} s, or too much memory; ask for less", 10
+)
+_NOTHING = RefusedAnswer(503, "nothing is planned here just now; try again", 2)
 
 
-class Planning(Protocol):
+class WhatIfPlanner(Protocol):
     """What is planned with."""
 
     def dump(self) -> Dump:
@@ -48,7 +50,7 @@ class Planner(Protocol):
     """Who leads."""
 
     @property
-    def planning(self) -> Planning:
+    def planning(self) -> WhatIfPlanner:
         """Its plans."""
         ...
 
@@ -79,7 +81,9 @@ class WhatIfProcesses:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
 
-    async def answer(self, question: WhatIf, reader: Reader, visible: Visible) -> WhatIfAnswer:
+    async def answer(
+        self, question: WhatIfQuestion, reader: Reader, visible: Visible
+    ) -> WhatIfAnswer:
         """What would be, as far as the reader may see it.
 
         Raises:
@@ -96,7 +100,7 @@ class WhatIfProcesses:
         finally:
             self._asking.discard(reader.who)
 
-    async def _answer(self, question: WhatIf, visible: Visible) -> WhatIfAnswer:
+    async def _answer(self, question: WhatIfQuestion, visible: Visible) -> WhatIfAnswer:
         leader = self._leading()
         if leader is None:
             raise _NOTHING
@@ -107,7 +111,7 @@ class WhatIfProcesses:
             if code == 0:
                 return msgspec.json.decode(said, type=WhatIfAnswer)
             if code == 2:
-                raise Refusal(400, msgspec.json.decode(said, type=Problem).error)
+                raise RefusedAnswer(400, msgspec.json.decode(said, type=ProblemView).error)
         except msgspec.DecodeError:
             pass
         raise _LATE
@@ -164,7 +168,7 @@ def _good_for(cpu_seconds: float) -> float:
     return min(max(_OLD_SECONDS, cpu_seconds / _CORE), _OLDEST_SECONDS)
 
 
-def _task(question: WhatIf, visible: Visible, state: ClusterState) -> WhatIfTask:
+def _task(question: WhatIfQuestion, visible: Visible, state: ClusterState) -> WhatIfTask:
     classes = state.classes.records.values()
     return WhatIfTask(
         question=question,

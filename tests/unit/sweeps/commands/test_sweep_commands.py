@@ -18,7 +18,7 @@ from gpu_scheduler.main import app
 from gpu_scheduler.sweeps.commands import cluster, plot
 from gpu_scheduler.sweeps.commands.column_table import ColumnTable
 from gpu_scheduler.sweeps.commands.manifest import ManifestError, load, parse
-from gpu_scheduler.sweeps.commands.record import NoResultsError, Record, record
+from gpu_scheduler.sweeps.commands.record import NoResultsError, SweepOutcomes, record
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.rows import Header, encode
 from gpu_scheduler.sweeps.core.trials import parameters_of
@@ -197,7 +197,7 @@ OUTCOMES = [
 ]
 
 
-def some_record(outcomes: list[Outcome] = OUTCOMES, **fields: Any) -> Record:
+def some_record(outcomes: list[Outcome] = OUTCOMES, **fields: Any) -> SweepOutcomes:
     objective = {"metric": "val_loss", "additionalMetrics": ["acc"], "target": 0.2}
     spec = sweep("grid", None, **({"parameters": GRID, "objective": objective} | fields))
     text = encode(Header(0, ("val_loss", "acc")), outcomes)
@@ -205,7 +205,7 @@ def some_record(outcomes: list[Outcome] = OUTCOMES, **fields: Any) -> Record:
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[Record]]:
+def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[SweepOutcomes]]:
     """What the commands get from the cluster; replace the one element."""
     found = [some_record()]
     monkeypatch.setattr(cluster, "fetch", lambda client, namespace, name: found[0])

@@ -15,14 +15,14 @@ from gpu_scheduler.dashboard.pages import Page
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import Asked, BadQuestionError
 from gpu_scheduler.dashboard.rows import Lead, View
-from gpu_scheduler.dashboard.views import WhatIf, WhatIfAnswer, WhatIfRow
+from gpu_scheduler.dashboard.views import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.paths import TOKEN_REVIEWS
 from gpu_scheduler.web.dashboard.access import Access, Reader
-from gpu_scheduler.web.dashboard.app import Parts, app
+from gpu_scheduler.web.dashboard.app import DashboardParts, app
 from gpu_scheduler.web.dashboard.assets import Assets
 from gpu_scheduler.web.dashboard.own_token import OwnToken
 from gpu_scheduler.web.dashboard.stream import StreamLimits
@@ -149,7 +149,7 @@ class Scene:
         self.access = Access(api, lambda: self.namespaces, clock, Random(1))
         page = self.works.page
         table = self.pages or (Page("queue", page), Page("jobs/{namespace}/{kind}/{name}", page))
-        self.parts = Parts(
+        self.parts = DashboardParts(
             pages=table,
             leads=lambda: self.picture is not None,
             picture=self.current,
@@ -166,7 +166,9 @@ class Scene:
         self.pictures += 1
         return self.picture
 
-    async def what_if(self, question: WhatIf, reader: Reader, visible: Visible) -> WhatIfAnswer:
+    async def what_if(
+        self, question: WhatIfQuestion, reader: Reader, visible: Visible
+    ) -> WhatIfAnswer:
         self.asked_what_if.append(visible)
         rows = tuple(
             WhatIfRow(name=name, result="starts now", message="", pods=1)

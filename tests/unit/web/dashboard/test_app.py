@@ -14,7 +14,7 @@ from tests.unit.web.dashboard.fakes import Event, HttpClient, Scene, bearer, eve
 from yarl import URL
 
 from gpu_scheduler.dashboard.pages import PAGES
-from gpu_scheduler.dashboard.views import Me, Problem, WhatIf
+from gpu_scheduler.dashboard.views import Me, ProblemView, WhatIfQuestion
 from gpu_scheduler.kube import errors
 from gpu_scheduler.web.dashboard.answers import HEADERS
 from gpu_scheduler.web.dashboard.app import app
@@ -24,7 +24,7 @@ from gpu_scheduler.web.dashboard.stream import StreamLimits
 QUEUE = "/api/v1/queue"
 SECRET = "secret-of-team-b"
 EVERYTHING = ("*gpujobs", "*gpunodes", "*gpuprojects")
-WHAT_IF = msgspec.to_builtins(WhatIf(project="x", quota=3.0))
+WHAT_IF = msgspec.to_builtins(WhatIfQuestion(project="x", quota=3.0))
 SUSPEND = "/api/v1/jobs/team-a/train/suspend"
 
 
@@ -153,7 +153,7 @@ async def test_a_stand_by_says_when_to_try_again_and_asks_nobody() -> None:
             answer = await ask(client, method, path, posting(client, token))
             assert answer.status == 503, path
             assert int(answer.headers["Retry-After"]) > 0
-            assert "lead" in msgspec.json.decode(await answer.read(), type=Problem).error
+            assert "lead" in msgspec.json.decode(await answer.read(), type=ProblemView).error
             assert (await ask(client, method, path, {})).status == 401
     assert scene.api.asked == []
 
@@ -250,7 +250,7 @@ async def test_a_question_that_cannot_be_understood_is_answered_in_words() -> No
         for query in ("limit=x", "a=1&a=2", "&".join(f"p{n}=1" for n in range(50))):
             answer = await client.get(f"{QUEUE}?{query}", headers=bearer(token))
             assert answer.status == 400
-            assert msgspec.json.decode(await answer.read(), type=Problem).error
+            assert msgspec.json.decode(await answer.read(), type=ProblemView).error
         answer = await client.get(f"{QUEUE}?q={'x' * 3000}", headers=bearer(token))
         assert answer.status == 414
 

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.web.dashboard.fakes import ApiServer, Time
 
 from gpu_scheduler.kube.clock import Clock
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 from gpu_scheduler.web.dashboard.identities import (
     GOOD_SECONDS,
     MOST_SECONDS,
@@ -35,7 +35,7 @@ class Scene:
         return await self.identities.of(token, source)
 
     async def refused(self, token: str, source: str = HERE) -> int:
-        with pytest.raises(Refusal) as caught:
+        with pytest.raises(RefusedAnswer) as caught:
             await self.of(token, source)
         return caught.value.status
 
@@ -137,7 +137,7 @@ async def test_neither_token_nor_name_reaches_a_log(caplog: pytest.LogCaptureFix
     ["", "Bearer", "Bearer ", "Basic eDp5", "Bearer a b", "Bearer é", f"Bearer {'x' * 9000}"],
 )
 def test_what_is_no_bearer_token_is_refused(header: str) -> None:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RefusedAnswer) as caught:
         bearer(header)
     assert caught.value.status == 401
 

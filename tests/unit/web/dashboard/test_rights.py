@@ -10,7 +10,7 @@ from tests.unit.web.dashboard.fakes import NAMESPACES, ApiServer, Time
 
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.web.dashboard import rights as module
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 from gpu_scheduler.web.dashboard.identities import Identity
 from gpu_scheduler.web.dashboard.rights import IN_ALL, MOST_SECONDS, RENEW_SECONDS, Rights
 
@@ -112,7 +112,7 @@ async def test_an_api_server_that_is_away_is_no_permission() -> None:
     scene = Scene()
     scene.api.user("anna", "team-a")
     scene.api.away = True
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RefusedAnswer) as caught:
         await scene.rights.visible(ANNA)
     assert caught.value.status == 503
 
@@ -126,7 +126,7 @@ async def test_what_was_allowed_ends_while_the_api_server_is_away(may: tuple[str
     scene.time.now += MOST_SECONDS - 1
     assert await scene.settled() == before
     scene.time.now += 1
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(RefusedAnswer) as caught:
         await scene.settled()
     assert caught.value.status == 503
 
@@ -167,7 +167,7 @@ async def test_many_users_and_many_namespaces_are_no_flood(
         before = len(scene.api.asked)
         for _ in range(6):
             for who in users:
-                with suppress(Refusal):
+                with suppress(RefusedAnswer):
                     await scene.rights.visible(who)
             await idle()
             scene.time.now += 10

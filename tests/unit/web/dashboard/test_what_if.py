@@ -9,17 +9,17 @@ from tests.unit.builders import ClusterBuilder, projects
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.plan_input import PlanInput
-from gpu_scheduler.dashboard.views import WhatIf
+from gpu_scheduler.dashboard.views import WhatIfQuestion
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.runtime.dump import Dump, dump_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.web.dashboard import what_if as module
 from gpu_scheduler.web.dashboard.access import Reader
-from gpu_scheduler.web.dashboard.answers import Refusal
+from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 from gpu_scheduler.web.dashboard.identities import Identity
 from gpu_scheduler.web.dashboard.what_if import WhatIfProcesses
 
-QUESTION = WhatIf(like_node="dell-1", nodes=1)
+QUESTION = WhatIfQuestion(like_node="dell-1", nodes=1)
 
 
 def reader(name: str) -> Reader:
@@ -38,9 +38,9 @@ class Leader:
         return dump_of(given, PlannerCache().workload)
 
 
-async def refusal(processes: WhatIfProcesses, name: str = "anna", **question: Any) -> Refusal:
-    with pytest.raises(Refusal) as caught:
-        await processes.answer(WhatIf(**question), reader(name), Visible())
+async def refusal(processes: WhatIfProcesses, name: str = "anna", **question: Any) -> RefusedAnswer:
+    with pytest.raises(RefusedAnswer) as caught:
+        await processes.answer(WhatIfQuestion(**question), reader(name), Visible())
     return caught.value
 
 
@@ -64,7 +64,7 @@ async def test_who_may_not_see_the_nodes_is_told_of_none() -> None:
     leader = Leader()
     processes = WhatIfProcesses(lambda: leader)
     hidden = Visible(frozenset({"ns"}), inventory=False)
-    with pytest.raises(Refusal, match="there is no node"):
+    with pytest.raises(RefusedAnswer, match="there is no node"):
         await processes.answer(QUESTION, reader("anna"), hidden)
 
 
