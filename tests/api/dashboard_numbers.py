@@ -36,7 +36,6 @@ ANSWERS = tuple(
     each for each in views.VIEWS if each not in (views.WhatIfQuestion, views.ProblemView)
 )
 _PIECE = 0.5  # of a GPU: what is free and smaller is a piece, where nothing smaller waits
-_NEVER = ("Unsatisfiable", "Invalid", "ExceedsQuota")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +222,6 @@ def _same_reason(known: Known, c: Chain) -> list[Waiting]:
     return [
         each for each in known.waiting if each.reason == c[-1].reason and of in ("", each.project)
     ]
-
-
-def _could_start(known: Known, project: str) -> list[Waiting]:
-    return [e for e in known.waiting if e.project == project and e.reason not in _NEVER]
 
 
 # Of devices and nodes
@@ -530,7 +525,7 @@ RULES: dict[str, Rule] = {
     "ProjectRow.busy": _busy_of_project,
     "ProjectRow.idle": _idle_of_project,
     "ProjectRow.pending": lambda known, c: float(_project(known, c)["status"]["pendingGPU"]),
-    "ProjectRow.waiting": lambda known, c: len(_could_start(known, c[-1].name)),
+    "ProjectRow.waiting": lambda known, c: _project(known, c)["status"]["jobs"]["pending"],
     "ProjectRow.running": lambda known, c: sum(
         row["project"] == c[-1].name for row in known.top_jobs.values()
     ),

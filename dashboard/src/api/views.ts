@@ -56,7 +56,7 @@ export interface ProjectRow {
   readonly busy: number | null;
   /** of what is held, past the threshold. */
   readonly idle: number;
-  /** asked for by what waits. */
+  /** asked for by what waits and can start as it is. */
   readonly pending: number;
   /** workloads that wait. */
   readonly waiting: number;

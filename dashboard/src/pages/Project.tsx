@@ -107,7 +107,7 @@ function Parts({ view }: { view: ProjectView }) {
       {row.waiting > 0 && (
         <Card
           title="Who waits"
-          about={`${counted(row.waiting, 'workload')} for ${gpuWords(row.pending)}`}
+          about={`${counted(row.waiting, 'workload')}${row.pending > 0 ? ` for ${gpuWords(row.pending)}` : ''}`}
           more={<Link to={`/queue?project=${of}`}>Queue</Link>}
         >
           {view.waiting.length > 0 ? (

@@ -112,13 +112,13 @@ export function projectColumns(most: number): readonly Column<ProjectRow>[] {
       width: '88px',
       end: true,
       sort: 'pending',
-      about: 'workloads that wait, and GPUs that they ask for',
+      about: 'workloads that wait, and GPUs that those ask for that can start as they are',
       file: (row) => row.pending,
       cell: (row) =>
         row.waiting > 0 ? (
           <>
             <Mark value={count(row.waiting)} />
-            <small className="beside"> for {gpus(row.pending)}</small>
+            {row.pending > 0 && <small className="beside"> for {gpus(row.pending)}</small>}
           </>
         ) : (
           <None />

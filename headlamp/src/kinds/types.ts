@@ -313,7 +313,7 @@ export interface GPUProjectStatusByModel {
 export interface GPUProjectStatusJobs {
   /** GPUJobs with a pod that runs. */
   readonly running?: number;
-  /** GPUJobs that wait for their first pod to run. */
+  /** Jobs with pods that wait for a place, those that cannot start as they are included. */
   readonly pending?: number;
 }
 
@@ -348,7 +348,7 @@ export interface GPUProjectStatus {
   readonly fairShareGPU?: string;
   /** The same of each model that quotaByModel names. */
   readonly byModel?: readonly GPUProjectStatusByModel[];
-  /** GPUs that waiting pods ask for, as far as they can ever start. */
+  /** GPUs that waiting pods ask for, as far as they can start as they are. */
   readonly pendingGPU?: string;
   /** GPUJobs by state. */
   readonly jobs?: GPUProjectStatusJobs;

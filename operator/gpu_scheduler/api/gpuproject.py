@@ -101,7 +101,7 @@ class JobCounts(ApiModel):
     """GPUJobs of the project."""
 
     running: int = Field(default=0, description="GPUJobs with a pod that runs.")
-    pending: int = Field(default=0, description="GPUJobs that wait for their first pod to run.")
+    pending: int = Field(default=0, description="Jobs with pods that wait for a place, those that cannot start as they are included.")
 
 
 class ModelHoldings(ApiModel):
@@ -131,7 +131,7 @@ class GPUProjectStatus(ApiModel):
         json_schema_extra=by_key("model"),
     )
     pending_gpu: str = Field(
-        "0", description="GPUs that waiting pods ask for, as far as they can ever start."
+        "0", description="GPUs that waiting pods ask for, as far as they can start as they are."
     )
     jobs: JobCounts = Field(default_factory=JobCounts, description="GPUJobs by state.")
     conditions: Conditions = Field(

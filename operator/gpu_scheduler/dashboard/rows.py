@@ -59,7 +59,7 @@ class ProjectRow(View, frozen=True, kw_only=True):
         borrowed_since: since when without a break, as far as this leader knows.
         busy: of what is held; None: not known.
         idle: of what is held, past the threshold.
-        pending: asked for by what waits.
+        pending: asked for by what waits and can start as it is.
         waiting: workloads that wait.
         running: workloads that hold GPUs.
         namespaces: that are charged to it.

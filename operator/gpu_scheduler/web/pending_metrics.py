@@ -13,7 +13,8 @@ def figures(found: Pending, now: float) -> Iterator[Metric]:
     """As metrics; ``now``: epoch seconds."""
     family = GaugeMetricFamily(
         "gpusched_pending_jobs",
-        "Waiting GPUJobs, pods that ask by themselves, and gangs of such.",
+        "Waiting GPUJobs, pods that ask by themselves, and gangs of such; those that cannot "
+        "start as they are included.",
         labels=["reason", "project", "type"],
     )
     yield filled(family, sorted(found.jobs.items()))

@@ -304,6 +304,29 @@ def test_a_project(row: Any, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("waiting", "pending", "mended", "expected"),
+    [
+        (1, 0.0, 1, "One job waits, and cannot start before somebody changes something."),
+        (2, 0.0, 2, "Two jobs wait, and cannot start before somebody changes something."),
+        (
+            3,
+            1.0,
+            1,
+            "Three jobs wait for 1 GPU; one of them cannot start before somebody changes something.",
+        ),
+    ],
+)
+def test_of_a_project_what_has_to_be_mended_is_told_apart(
+    waiting: int, pending: float, mended: int, expected: str
+) -> None:
+    row = rows.project(waiting=waiting, pending=pending)
+    queue = tuple(rows.queued(str(n), mends=n < mended) for n in range(waiting))
+    page = projects.one(picture(projects=(row,), queue=queue), ALL, {"name": "vision"})
+    assert page is not None
+    assert text(page.lead.then) == expected
+
+
+@pytest.mark.parametrize(
     ("found", "expected"),
     [
         (

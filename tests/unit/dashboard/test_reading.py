@@ -84,21 +84,25 @@ async def test_what_waits_says_what_its_status_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "mends"),
+    ("reason", "mends", "waiting", "pending"),
     [
-        (Reason.INVALID, True),
-        (Reason.EXCEEDS_QUOTA, True),
-        (Reason.IMAGE_NOT_PULLED, True),
-        (Reason.FRAGMENTED, False),
-        (Reason.WAITING_FOR_QUOTA, False),
+        (Reason.INVALID, True, 1, 0.0),
+        (Reason.EXCEEDS_QUOTA, True, 1, 0.0),
+        (Reason.UNSATISFIABLE, True, 1, 0.0),
+        (Reason.IMAGE_NOT_PULLED, True, 0, 0.0),  # it has its place
+        (Reason.DELETING, True, 0, 0.0),
+        (Reason.FRAGMENTED, False, 1, 1.0),
+        (Reason.WAITING_FOR_QUOTA, False, 1, 1.0),
     ],
 )
-async def test_what_has_to_be_mended_asks_for_nothing(reason: Reason, mends: bool) -> None:
+async def test_what_has_to_be_mended_waits_and_asks_for_nothing(
+    reason: Reason, mends: bool, waiting: int, pending: float
+) -> None:
     stage = Stage()
     stage.waits(phase="Pending", reason=str(reason), message="spec.gpu: 7", pods={"pending": 2})
     found = await stage.picture()
     assert [row.mends for row in found.queue] == [mends]
-    assert found.projects[0].waiting == (0 if mends else 1)
+    assert (found.projects[0].waiting, found.projects[0].pending) == (waiting, pending)
 
 
 async def test_rows_are_made_anew_only_where_something_changed() -> None:

@@ -60,6 +60,15 @@ async def test_what_can_never_start_asks_for_nothing() -> None:
     assert (found.milli, found.since, found.least_milli) == ({}, {}, 0)
 
 
+async def test_what_its_owner_has_to_mend_is_counted_too() -> None:
+    made = operator(quota=4)
+    wrong = gpujob_body("wrong", uid="w", gpu="a lot", status={"phase": "Pending"})
+    made.informers.custom_resources.gpujob(wrong)
+    found = await look(made)
+    assert found.jobs == {("Invalid", "team-a", ""): 1}
+    assert found.milli == {}
+
+
 def test_how_long_is_told_in_seconds() -> None:
     families = {f.name: f for f in figures(Pending(since={TENANT: 1000.0}), 2800.0)}
     (sample,) = families["gpusched_pending_inside_quota_seconds"].samples

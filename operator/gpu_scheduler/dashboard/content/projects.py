@@ -1,5 +1,7 @@
 """The list of projects, and the page of one."""
 
+from collections.abc import Sequence
+
 from gpu_scheduler.dashboard.content.rows import (
     projects_for,
     queue_for,
@@ -10,6 +12,7 @@ from gpu_scheduler.dashboard.content.words import (
     Sentence,
     amount,
     begin,
+    count,
     duration,
     gpus,
     is_are,
@@ -19,8 +22,8 @@ from gpu_scheduler.dashboard.content.words import (
 )
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import MOST_ROWS, Asked
-from gpu_scheduler.dashboard.rows import Lead, ProjectRow
-from gpu_scheduler.dashboard.views import ProjectsView, ProjectView
+from gpu_scheduler.dashboard.rows import Lead, ProjectRow, QueueRow
+from gpu_scheduler.dashboard.views import ProjectView, ProjectsView
 from gpu_scheduler.dashboard.visible import Visible
 
 
@@ -80,7 +83,7 @@ def one(picture: Picture, visible: Visible, asked: Asked) -> ProjectView | None:
     ]
     return ProjectView(
         at=picture.at,
-        lead=Lead(first=_first(row), then=_then(row, picture.at)),
+        lead=Lead(first=_first(row), then=_then(row, waiting, picture.at)),
         row=row,
         reasons=reasons(waiting),
         holding=tuple(sorted(holding, key=lambda each: -each.held)[:MOST_ROWS]),
@@ -97,7 +100,7 @@ def _first(row: ProjectRow) -> Sentence:
     )
 
 
-def _then(row: ProjectRow, now: float) -> Sentence:
+def _then(row: ProjectRow, waiting: Sequence[QueueRow], now: float) -> Sentence:
     found = []
     if row.borrowed and row.borrowed_since is not None:
         have = "has" if is_are(row.borrowed) == "is" else "have"
@@ -106,8 +109,16 @@ def _then(row: ProjectRow, now: float) -> Sentence:
     elif row.borrowed:
         found.append(f"{gpus(row.borrowed)} {is_are(row.borrowed)} borrowed.")
     if row.waiting:
-        found.append(
-            f"{begin(many(row.waiting, 'job'))} "
-            f"{'waits' if row.waiting == 1 else 'wait'} for {gpus(row.pending)}."
-        )
+        found.append(_waits(row, sum(each.mends for each in waiting)))
     return sentence(" ".join(found) or "Nothing of it waits.")
+
+
+def _waits(row: ProjectRow, mended: int) -> str:
+    """``mended``: how many of those that wait cannot start as they are."""
+    said = f"{begin(many(row.waiting, 'job'))} {'waits' if row.waiting == 1 else 'wait'}"
+    if mended >= row.waiting:
+        return f"{said}, and cannot start before somebody changes something."
+    said = f"{said} for {gpus(row.pending)}"
+    if mended:
+        said = f"{said}; {count(mended)} of them cannot start before somebody changes something"
+    return f"{said}."

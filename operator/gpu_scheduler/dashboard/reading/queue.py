@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from operator import itemgetter
 
 from gpu_scheduler.api.states import NEVER, STATES, Group
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
@@ -12,9 +13,9 @@ from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds
 
 _LAST = 1 << 30
 _MIB = 1 << 20
-_MENDED = frozenset(
-    each.reason for each in STATES if each.group in (Group.OWNER, Group.STUCK) and each.reason
-) | frozenset(map(str, NEVER))
+_STUCK = frozenset(each.reason for each in STATES if each.group is Group.STUCK)
+_MENDED = frozenset(each.reason for each in STATES if each.group is Group.OWNER) | _STUCK | NEVER
+_NOT_WAITING = _STUCK | {str(Reason.DELETING)}  # it has its place, or wants none
 
 
 Queued = tuple[tuple[int, float, str, str, str], QueueRow]
@@ -85,10 +86,10 @@ def _amount(asked: DeviceRequest) -> str:
 
 
 def pending_by_project(rows: Iterable[QueueRow]) -> Mapping[str, tuple[int, float]]:
-    """How many of each project wait and could start, and GPUs that they ask for."""
+    """How many of each project wait, and GPUs that those ask for that can start as they are."""
     found: dict[str, tuple[int, float]] = {}
     for row in rows:
-        if row.reason not in _MENDED:
+        if row.reason not in _NOT_WAITING:
             jobs, gpus = found.get(row.project, (0, 0.0))
-            found[row.project] = jobs + 1, gpus + row.gpus
+            found[row.project] = jobs + 1, gpus + (0.0 if row.mends else row.gpus)
     return found

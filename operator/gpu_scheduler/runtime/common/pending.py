@@ -1,6 +1,7 @@
 """What waits: one pass over it, from what the last plan said and the state has ready.
 
-What can never start as it is counts as a pending job, by its reason, and asks for no GPU.
+What can never start as it is counts as a pending job, by its reason, and asks for no GPU; so does a
+GPUJob that its owner has to mend before any plan looks at it.
 """
 
 from collections import Counter
@@ -8,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpu_scheduler.api.states import NEVER
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.quota import nominal_milli
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import DEVICE_MILLI
@@ -53,6 +55,11 @@ async def pending(state: ClusterState, plan: LastPlan) -> Pending:
             _add(found, state, key, reason, free)
         except Exception:  # it counts for nobody
             unexpected("metrics", key)
+    async for job in in_pieces(state.gpujobs.values()):
+        if job.never_planned:
+            project = state.projects.owner(job.namespace) or ProjectName("")
+            kind = str(job.spec.type) if job.spec is not None else ""
+            found.jobs[str(job.status.get("reason") or Reason.INVALID), project, kind] += 1
     return found
 
 

@@ -27,13 +27,15 @@ NO_WAITS: Mapping[JobKey, Wait] = {}
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """By project: milli-GPU held, jobs with pods that wait and can start, how many run.
+    """By project: milli-GPU held, jobs with pods that wait, how many run.
 
-    A pod without a GPUJob, or a gang of such, counts as a job.
+    A pod without a GPUJob, or a gang of such, counts as a job. ``never``: how many wait beside
+    those in ``waiting`` that cannot start as they are; they ask for nothing.
     """
 
     allocated_milli: Mapping[ProjectName, int]
     waiting: Mapping[ProjectName, Sequence[WaitingJob]]
+    never: Mapping[ProjectName, int]
     running: Mapping[ProjectName, int]
     promise: "Promise"
     by_model: Mapping[ProjectName, list[ModelHoldings]]
@@ -73,27 +75,29 @@ def survey(
     Args:
         state: What is known.
         shares_by_model: Fair shares by model, in milli-GPU.
-        waits: Why jobs wait; one that can never start as it is does not count as waiting.
+        waits: Why jobs wait.
     """
     cluster = state.snapshot()
     waiting: defaultdict[ProjectName, list[WaitingJob]] = defaultdict(list)
+    never: Counter[ProjectName] = Counter()
     for key in state.waiting.keys():
         wait = waits.get(key)
-        if wait is not None and wait.reason in NEVER:
-            continue
         try:
             job = state.waiting_job(key)
         except Exception:  # it counts for nobody
             unexpected("status", key)
             continue
-        if job is not None:
+        if job is not None and wait is not None and wait.reason in NEVER:
+            never[job.project] += 1
+        elif job is not None:
             waiting[job.project].append(job)
     running: Counter[ProjectName] = Counter()
     for record in state.gpujobs.values():
-        if record.status.get("phase") == Phase.RUNNING:
+        runs = record.status.get("phase") == Phase.RUNNING
+        if runs or record.never_planned:
             owner = state.projects.owner(record.namespace)
             if owner is not None:
-                running[owner] += 1
+                (running if runs else never)[owner] += 1
     for key, group in state.groups.records.items():
         owner = state.projects.owner(group.namespace)
         pods = state.workloads.pods(key)
@@ -102,6 +106,7 @@ def survey(
     return Overview(
         cluster.allocated_milli,
         waiting,
+        never,
         running,
         _promise(state, cluster),
         _by_model(state, cluster, shares_by_model),

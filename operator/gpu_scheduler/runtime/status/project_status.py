@@ -28,6 +28,7 @@ class ProjectFigures:
         allocated_milli: what it holds.
         fair_share_milli: what it should hold.
         waiting: jobs that wait and can start.
+        never: how many more wait that cannot start as they are.
         running_jobs: how many run.
         by_model: what it holds of models that its quota names.
         broken: why it may not get its quota although it asks for it.
@@ -37,6 +38,7 @@ class ProjectFigures:
     allocated_milli: int
     fair_share_milli: int = 0
     waiting: Sequence[WaitingJob] = ()
+    never: int = 0
     running_jobs: int = 0
     by_model: Sequence[ModelHoldings] = ()
     broken: str = ""
@@ -61,7 +63,7 @@ def project_status(
         fair_share_gpu=gpu_from_milli(figures.fair_share_milli),
         by_model=list(figures.by_model),
         pending_gpu=gpu_from_milli(pending),
-        jobs=JobCounts(running=figures.running_jobs, pending=len(jobs)),
+        jobs=JobCounts(running=figures.running_jobs, pending=len(jobs) + figures.never),
         conditions=_conditions(record, figures, conflicts, before, now),
     )
 
@@ -105,6 +107,7 @@ class ProjectStatuses(StoreStatuses):
                 allocated_milli=overview.allocated_milli.get(name, 0),
                 fair_share_milli=self._plan.shares_milli.get(name, 0),
                 waiting=overview.waiting.get(name, ()),
+                never=overview.never.get(name, 0),
                 running_jobs=overview.running.get(name, 0),
                 broken=overview.promise.broken(record.project),
                 by_model=overview.by_model.get(name, ()),

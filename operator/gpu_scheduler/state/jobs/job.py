@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from gpu_scheduler.api.gpujob import FINISHED, MAX_PODS, GPUJobSpec
+from gpu_scheduler.api.gpujob import FINISHED, MAX_PODS, GPUJobSpec, Phase
 from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, NARROWED, SEGMENT
 from gpu_scheduler.api.numbers import number
@@ -102,6 +102,12 @@ class GPUJobRecord:
     def complaint(self) -> str:
         """What its owner has to mend; empty = nothing."""
         return self.problem or self.unfollowed
+
+    @property
+    def never_planned(self) -> bool:
+        """Whether it waits, and for its owner alone: no plan looks at it."""
+        waits = self.status.get("phase") == Phase.PENDING and not self.deleting
+        return waits and bool(self.problem)
 
     @property
     def kept_by(self) -> list[str]:

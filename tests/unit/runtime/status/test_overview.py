@@ -52,10 +52,12 @@ def test_jobs_are_counted_for_the_project_that_owns_their_namespace() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "waits"),
+    ("reason", "asks"),
     [(Reason.WAITING_FOR_GPU, 1), (Reason.UNSATISFIABLE, 0), (Reason.EXCEEDS_QUOTA, 0)],
 )
-def test_a_job_that_can_never_start_does_not_count_as_waiting(reason: Reason, waits: int) -> None:
+def test_a_job_that_can_never_start_is_pending_and_asks_for_nothing(
+    reason: Reason, asks: int
+) -> None:
     state = ClusterState()
     state.project_changed(make_project())
     state.gpujob_changed(make_gpujob())
@@ -63,7 +65,21 @@ def test_a_job_that_can_never_start_does_not_count_as_waiting(reason: Reason, wa
     state.pod_changed(make_pod())
     key = make_gpujob().key
     seen = survey(state, waits={key: Wait(key, reason, "why", 1)})
-    assert len(seen.waiting.get(ProjectName("team-a"), ())) == waits
+    assert len(seen.waiting.get(ProjectName("team-a"), ())) == asks
+    assert seen.never.get(ProjectName("team-a"), 0) == 1 - asks
+
+
+@pytest.mark.parametrize(
+    ("phase", "deleting", "pending"),
+    [("Pending", False, 1), ("Running", False, 0), ("Failed", False, 0), ("Pending", True, 0)],
+)
+def test_a_job_that_its_owner_has_to_mend_is_pending_too(
+    phase: str, deleting: bool, pending: int
+) -> None:
+    state = ClusterState()
+    state.project_changed(make_project())
+    state.gpujob_changed(make_gpujob(gpu="a lot", status={"phase": phase}, deleting=deleting))
+    assert survey(state).never.get(ProjectName("team-a"), 0) == pending
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ def status_of(
     *,
     allocated_milli: int = 0,
     waiting: tuple[WaitingJob, ...] = (),
+    never: int = 0,
     conflicts: tuple[Claim, ...] = (),
     broken: str = "",
     quarantine: str = "",
@@ -29,6 +30,7 @@ def status_of(
         ProjectFigures(
             allocated_milli=allocated_milli,
             waiting=waiting,
+            never=never,
             running_jobs=2,
             broken=broken,
             quarantine=quarantine,
@@ -44,6 +46,8 @@ def test_numbers() -> None:
     status = status_of(allocated_milli=2500, waiting=waiting)
     assert (status.allocated_gpu, status.borrowed_gpu, status.pending_gpu) == ("2.5", "0.5", "0.9")
     assert (status.jobs.running, status.jobs.pending) == (2, 2)
+    status = status_of(waiting=waiting, never=3)
+    assert (status.pending_gpu, status.jobs.pending) == ("0.9", 5)
     assert status.observed_generation == 4
 
 
