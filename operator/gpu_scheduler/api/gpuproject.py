@@ -101,7 +101,11 @@ class JobCounts(ApiModel):
     """GPUJobs of the project."""
 
     running: int = Field(default=0, description="GPUJobs with a pod that runs.")
-    pending: int = Field(default=0, description="Jobs with pods that wait for a place, those that cannot start as they are included.")
+    pending: int = Field(
+        default=0,
+        description="Jobs with pods that wait for a place, those that cannot "
+        "start as they are included.",
+    )
 
 
 class ModelHoldings(ApiModel):

@@ -312,7 +312,8 @@ def test_a_project(row: Any, expected: str) -> None:
             3,
             1.0,
             1,
-            "Three jobs wait for 1 GPU; one of them cannot start before somebody changes something.",
+            "Three jobs wait for 1 GPU; one of them cannot start before somebody changes"
+            " something.",
         ),
     ],
 )

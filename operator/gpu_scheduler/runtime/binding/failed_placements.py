@@ -36,7 +36,7 @@ from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refusals import MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.doubts import FailedStart, elsewhere_first
-from gpu_scheduler.state.pods.containers import time_limit
+from gpu_scheduler.state.pods.containers import DEADLINE
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 STUCK = EvictionCause(
@@ -49,7 +49,6 @@ STUCK = EvictionCause(
         "a placed pod did not get onto its node within scheduling.stuckSeconds; it is evicted",
     ),
 )
-_DEADLINE = "DeadlineExceeded"
 _CHECK_SECONDS = 2.0
 _SILENT = 4  # times ``stuck_seconds`` may pass before a pod is bound about which nothing is said
 
@@ -128,11 +127,6 @@ class FailedPlacements:
             except Exception:
                 unexpected("failed placements", f"{pod.namespace}/{pod.name}")
 
-    def _time_limit(self, key: JobKey, pod: PodRecord) -> str:
-        job = self._state.gpujobs.get(key)
-        limit = job.spec.time_limit_seconds if job is not None and job.spec is not None else 0
-        return time_limit(requests=pod.share is not None, of_template=limit is None)
-
     def _ended(self, pod: PodRecord) -> None:
         """Mark a pod that failed before it ran, or ran for too long."""
         if pod.phase != "Failed" or pod.allocation is None or not pod.job_uid:
@@ -145,8 +139,8 @@ class FailedPlacements:
             return  # after a start, the list of Jobs may be still to come
         if explained:
             return self._learn(key, pod)
-        if pod.reason == _DEADLINE:
-            message = f"the pod ran longer than {self._time_limit(key, pod)}"
+        if pod.reason == DEADLINE:
+            message = f"the pod ran longer than {pod.time_limit or 'its time limit'}"
             mark = mark_time_limit(pod.meta, message, now)
             self._evictor.mark(pod, mark, "time_limit")
         elif pod.failure is not None and pod.failure.reason is Reason.PROGRAM_NOT_FOUND:

@@ -98,7 +98,7 @@ class UnfinishedJob:
     @property
     def placed(self) -> list[PodRecord]:
         """Pods that are to start on their node and have not, in the order of their indexes."""
-        found = [p for p in self.live if p.stage is Stage.PLACED and not p.deleting]
+        found = [p for p in self.live if p.stage is Stage.PLACED and not _ends(p)]
         return sorted(found, key=lambda pod: (pod.index, pod.name))
 
 
@@ -200,7 +200,7 @@ def _no_more_trials(facts: UnfinishedJob) -> Said | None:
 
 
 def _runs(facts: UnfinishedJob) -> Said | None:
-    runs = any(pod.stage is Stage.RUNNING and not pod.deleting for pod in facts.live)
+    runs = any(pod.stage is Stage.RUNNING and not _ends(pod) for pod in facts.live)
     return ("", "") if runs else None
 
 
@@ -266,11 +266,22 @@ def _evicted(facts: UnfinishedJob) -> Said | None:
 
 
 def _ending(facts: UnfinishedJob) -> Said | None:
+    failing = next((p for p in facts.live if p.failing and not p.deleting), None)
+    if failing is not None:
+        ends = f"is being ended by the kubelet of {failing.node}"
+        if failing.time_limit:
+            ends = f"has reached {failing.time_limit} and is ending"
+        return Reason.ENDING_PODS, f"{failing.name} {ends}"
     going = [pod.name for pod in facts.live if pod.deleting]
     if not going:
         return None
     ending = f"{names(going)} {_are(going)} ending"
     return Reason.ENDING_PODS, f"{ending}, then the Job makes what follows"
+
+
+def _ends(pod: PodRecord) -> bool:
+    """Whether a pod is on its way out, though its containers may still run."""
+    return pod.deleting or pod.failing
 
 
 def _are(those: Sequence[str]) -> str:

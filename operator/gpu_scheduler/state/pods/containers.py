@@ -8,6 +8,7 @@ bounded and on one line. Called when a pod's record is built, and for trials.
 import signal
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from sys import intern
 
 import msgspec
 
@@ -36,7 +37,7 @@ _HINTS = {
     126: "the program cannot be executed",
     127: "no such program",
 }
-_DEADLINE = "DeadlineExceeded"
+DEADLINE = "DeadlineExceeded"  # what a kubelet calls the end of a time limit
 _SIGNALS = frozenset(signal.valid_signals())  # asked anew it makes an enum of each
 
 
@@ -124,12 +125,8 @@ def failure(pod: Pod) -> Trouble | None:
     bad = [each for each in ended if each[1].exit_code or each[1].signal]
     at = min((e.finished_at for _, e in bad if e.finished_at), default="")
     if pod.status.reason or not bad:
-        late = pod.status.reason == _DEADLINE
-        notes = pod.metadata.annotations
-        field = time_limit(
-            requests=names.ASKED in notes, of_template=names.LIMIT_OF_TEMPLATE in notes
-        )
-        limit = f"it ran longer than {field} ({pod.spec.active_deadline_seconds} s)"
+        late = pod.status.reason == DEADLINE
+        limit = f"it ran longer than {time_limit(pod) or 'its time limit'}"
         said = pod.status.reason, line(pod.status.message, KUBELET_CHARS)
         why = ": ".join(filter(None, (limit if late else "", *said)))
         reason = Reason.TIME_LIMIT_EXCEEDED if late else Reason.POD_FAILED
@@ -138,14 +135,21 @@ def failure(pod: Pod) -> Trouble | None:
     return Trouble(_kind(first), f"container {clip(name, 63)} {_ending(first)}", at)
 
 
-def time_limit(*, requests: bool, of_template: bool) -> str:
-    """What limits how long a pod runs: a GPUJob's field, or its template's.
+def time_limit(pod: Pod) -> str:
+    """What limits how long a pod runs: 'spec.timeLimitSeconds (60 s)'; empty: nothing does.
 
-    ``requests``: the pod asks by itself, and has no GPUJob.
+    It is a field of the GPUJob or of its template, or the pod's own where it has no GPUJob.
     """
-    if requests:
-        return "spec.activeDeadlineSeconds"
-    return "template.spec.activeDeadlineSeconds" if of_template else "spec.timeLimitSeconds"
+    seconds, notes = pod.spec.active_deadline_seconds, pod.metadata.annotations
+    if seconds is None:
+        return ""
+    if names.ASKED in notes:
+        field = "spec.activeDeadlineSeconds"
+    elif names.LIMIT_OF_TEMPLATE in notes:
+        field = "template.spec.activeDeadlineSeconds"
+    else:
+        field = "spec.timeLimitSeconds"
+    return intern(f"{field} ({seconds} s)")
 
 
 def _was_told(ended: Terminated) -> bool:

@@ -35,6 +35,7 @@ _ENDED = {"Succeeded", "Failed"}
 _MOST_CHARS = 2048  # of a sentence that somebody wrote into a pod's status
 _MOST_RESOURCES = 16  # of the device plugin's, that a pod asks for
 _SAID_BY_US = frozenset(map(str, Reason))  # before a colon, see ``runtime.status.pod_conditions``
+_FAILING = "PodFailed"  # a kubelet holds the phase back until no container runs
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
 # What is to be said of a pod that has no GPUJob to say so, as it stands there.
 _WARNINGS = tuple(
@@ -85,6 +86,8 @@ class PodRecord:
     trouble: Trouble | None = None  # why its containers do not start
     initializing: str = ""  # the init container that runs, of a pod that has not started
     failure: Trouble | None = None  # of a pod that has failed
+    time_limit: str = ""  # the field that limits how long it runs, and to what; empty: none does
+    failing: bool = False  # its kubelet ends it as failed, and its containers still run
     disruption: str = ""  # why it had to leave, as DisruptionTarget says
     saved: float = 0.0  # when its work last was, epoch seconds, as somebody says; 0 = it was not
     blocked: str = ""  # what keeps it from being placed, if that is not ours
@@ -173,12 +176,14 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
     released = not pod.spec.scheduling_gates and pod.spec.scheduler_name != names.SCHEDULER_NAME
     node = pod.spec.node_name or (allocation.node if allocation and released else "")
     scheduled: Condition | None = None
-    disrupted, unexplained, pruned, disruption = False, False, "", ""
+    disrupted, unexplained, failing, pruned, disruption = False, False, False, "", ""
     warnings: tuple[Condition, ...] = ()
     advised: Condition | None = None
     for condition in status.conditions:
         if condition.type == "PodScheduled":
             scheduled = condition
+        elif condition.type == "Ready":
+            failing = condition.reason == _FAILING
         elif condition.type in _DISRUPTED and condition.status == "True":
             disrupted, unexplained = True, condition.reason == names.SAID_BY_POLICY
             if condition.type == names.CONDITION_DISRUPTION and not unexplained:
@@ -224,6 +229,8 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         trouble=_trouble(pod, scheduled) if stage is Stage.PLACED else None,
         initializing=containers.initializing(pod) if stage is Stage.PLACED else "",
         failure=containers.failure(pod),
+        time_limit=containers.time_limit(pod),
+        failing=failing and stage is not Stage.ENDED,
         disruption=disruption,
         saved=epoch_seconds(meta.annotations.get(names.CHECKPOINTED, "")),
         blocked=_blocked(pod, heavy) if stage is Stage.BLOCKED else "",

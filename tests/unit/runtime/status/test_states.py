@@ -76,6 +76,8 @@ class Row:
     before: dict[str, Any] = field(default_factory=dict)
 
 
+# While containers still run, this alone says that the kubelet ends a pod as failed.
+ENDED_BY_KUBELET = ({"type": "Ready", "status": "False", "reason": "PodFailed"},)
 RUNS = {"phase": "Running", "pods": {"succeeded": 0, "failed": 0}}
 IMAGE = 'failed to pull and unpack image "registry/x:1": not found'
 BACK_OFF = f'Back-off pulling image "registry/x:1": ErrImagePull: {IMAGE}'
@@ -285,6 +287,28 @@ ROWS = {
     ),
     "its pod is ending before it has begun": Row(
         ("Pending", "EndingPods", "job-0 is ending"), pods=(placed(deleting=True),)
+    ),
+    "its program is being ended at its time limit": Row(
+        ("Running", "EndingPods", "job-0 has reached spec.timeLimitSeconds (5 s) and is ending"),
+        pods=(placed(phase="Running", ran=True, limit_seconds=5, conditions=ENDED_BY_KUBELET),),
+        before=RUNS,
+    ),
+    "its time limit is over before it has started": Row(
+        ("Pending", "EndingPods", "job-0 has reached spec.timeLimitSeconds (5 s) and is ending"),
+        pods=(placed(limit_seconds=5, conditions=ENDED_BY_KUBELET),),
+    ),
+    "its kubelet ends it for another reason": Row(
+        ("Running", "EndingPods", "job-0 is being ended by the kubelet of a"),
+        pods=(placed(phase="Running", ran=True, conditions=ENDED_BY_KUBELET),),
+        before=RUNS,
+    ),
+    "one is being ended at its time limit, another runs": Row(
+        ("Running", "", ""),
+        make_gpujob(parallelism=2, completions=2),
+        pods=(
+            placed(phase="Running", ran=True, limit_seconds=5, conditions=ENDED_BY_KUBELET),
+            placed("job-1", index=1, phase="Running", ran=True, limit_seconds=5),
+        ),
     ),
     "the verdict is outstanding": Row(
         ("Running", "Finishing", "1 of 1 indexes succeeded; the verdict is outstanding"),
