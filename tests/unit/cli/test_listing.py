@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from tests.unit.cli.objects import Json, asks, holds, job, pod, waits
 from tests.unit.cli.server import Request, Server, serving
 
+from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.cli.lists.job_table import Columns, age
 from gpu_scheduler.cli.lists.listed import Listed
 from gpu_scheduler.cli.lists.share_rows import reason_of, workloads
@@ -109,6 +110,40 @@ def test_all_pages_are_read(call: Any, server: Server) -> None:
     assert [line[0] for line in lines(call("--no-headers"))] == ["a", "b"]
 
 
+@pytest.mark.parametrize("status", ["Terminating", "Unknown", "Running"])
+def test_a_pod_that_outlives_its_job_has_a_line_until_it_is_gone(
+    call: Any, server: Server, status: str
+) -> None:
+    left = pod("train-0-x", labels={LABEL_JOB: "train"}, annotations=holds("n1", g=[500, 1024]))
+    left["metadata"] |= {
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "deletionTimestamp": "2026-01-01T01:10:00Z",
+        "deletionGracePeriodSeconds": 600,
+    }
+
+    def pods(request: Request) -> Json:
+        if "as=Table" in request.accept:
+            names = [{"name": "Name"}, {"name": "Status"}]
+            return {"columnDefinitions": names, "rows": [{"cells": ["train-0-x", status]}]}
+        if request.params["labelSelector"] == LABEL_JOB:
+            return {"items": [left]}
+        return {"items": []}
+
+    server.answers[f"GET {PODS}"] = pods
+    server.answers[f"GET {JOBS}"] = table(row("other"))
+    result = call("--no-headers")
+    if status == "Running":  # nothing is ending, and no pod is read
+        assert [line[0] for line in lines(result)] == ["other"]
+        return
+    (_, line) = lines(result)
+    assert line[:5] == ["pod/train-0-x", "Terminating", "0.5/0.5", "JobDeleted", "n1"]
+    assert "terminating since 2026-01-01T01:00:00Z: its GPUJob train is deleted" in result.stderr
+    server.answers[f"GET {JOBS}/train"] = {
+        "metadata": {"creationTimestamp": "2025-12-31T00:00:00Z"}
+    }
+    assert [line[0] for line in lines(call("--no-headers"))] == ["other"], "it says so itself"
+
+
 def test_other_workloads_stand_in_the_same_columns(call: Any, server: Server) -> None:
     half = asks("0:gpu-scheduler.io/gpu=0.5")
     tags = {"pod-template-hash": "5d4f8"}
@@ -153,7 +188,7 @@ def test_other_workloads_stand_in_the_same_columns(call: Any, server: Server) ->
     ]
     assert found[2][:5] == ["pod/n", "vision", "Succeeded", "0/0", "0/1/1"]
     selectors = [r.params.get("labelSelector") for r in server.requests if r.path == PODS]
-    assert selectors == ["gpu-scheduler.io/share"]
+    assert selectors == [LABEL_JOB, "gpu-scheduler.io/share"], "the first as the server's Table"
 
 
 def test_who_may_not_see_projects_sees_the_rest(call: Any, server: Server) -> None:

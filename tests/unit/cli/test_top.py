@@ -56,6 +56,42 @@ def test_a_gpu_has_a_bar_and_its_holders(top: Any) -> None:
     ]
 
 
+GONE = pod(
+    "gone-0-x",
+    "r7525-0",
+    ("1", 500),
+    job="gone",
+    creationTimestamp="2026-01-01T00:00:00Z",
+    deletionTimestamp="2026-01-01T01:10:00Z",
+    deletionGracePeriodSeconds=600,
+)
+SAID = (
+    "pod team-a/gone-0-x holds 0.5 GPU on r7525-0 and is terminating since 2026-01-01T01:00:00Z:"
+    " its GPUJob gone is deleted, and the share is free when its containers have ended"
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        ("", True),
+        ("2026-01-01T00:30:00Z", True),  # another one of that name
+        ("2025-12-31T23:59:00Z", False),
+    ],
+)
+def test_a_pod_that_outlives_its_job_is_told_with_since_when_it_ends(
+    top: Any, objects: Objects, made: str, told: bool
+) -> None:
+    objects.lists[PODS].append(GONE)
+    meta = {"name": "gone", "namespace": "team-a", "creationTimestamp": made}
+    objects.lists[GPUJOBS] = [{"metadata": meta}] if made else []
+    for what in ("gpus", "jobs"):
+        words = " ".join(top(what).output.split())
+        assert (SAID in words) is told
+    total = json.loads(top("gpus", "-o", "json").output)["total"]
+    assert [each["job"] for each in total.get("leftBehind", ())] == ["gone"] * told
+
+
 def test_what_is_held_for_pods_that_do_not_exist_is_shown_and_is_no_free_gpu(
     top: Any, objects: Objects
 ) -> None:

@@ -99,6 +99,8 @@ def _print(listed: "Listed", *, wide: bool, headers: bool, watch: bool) -> None:
 def _say_what_is_missing(listed: "Listed") -> None:
     if listed.without_pods:
         say(f"You may not list pods in {listed.place}: GPUJobs alone are shown.", err=True)
+    for left in listed.left:
+        say(str(left), err=True)
 
 
 def _print_objects(listed: "Listed", output: str) -> None:

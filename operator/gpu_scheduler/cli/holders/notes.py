@@ -24,7 +24,7 @@ def footer(what: str, view: HoldersView) -> list[str]:
         return [f"You may not read gpuprojects.gpu-scheduler.io: {_INVENTORY}."]
     if not view.devices:
         return [_nothing(view), *_of_use(what, view)]
-    return [*_sums(view), *_of_use(what, view)]
+    return [*_sums(view), *map(str, view.left), *_of_use(what, view)]
 
 
 def _nothing(view: HoldersView) -> str:

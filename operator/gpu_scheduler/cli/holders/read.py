@@ -8,6 +8,7 @@ from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.holders.held import HeldDevice, HeldFraction, held
+from gpu_scheduler.cli.holders.left_behind import LeftBehind, left_behind
 from gpu_scheduler.cli.use.read import UseView
 from gpu_scheduler.cli.use.read import read as read_use
 from gpu_scheduler.kube import errors, paths
@@ -25,6 +26,7 @@ class HoldersView:
         use: what is recorded of the work.
         blind: neither GPUNodes nor Nodes may be read: devices are those that seen pods hold.
         without_projects: they were asked for and may not be read.
+        left: pods that hold GPUs of GPUJobs that are deleted.
     """
 
     devices: Sequence[HeldDevice]
@@ -34,6 +36,7 @@ class HoldersView:
     use: UseView = field(default_factory=UseView)
     blind: bool = False
     without_projects: bool = False
+    left: Sequence[LeftBehind] = ()
 
 
 def read(cluster: ClusterAccess, *, projects: bool = False, rooms: bool = False) -> HoldersView:
@@ -73,6 +76,7 @@ def read(cluster: ClusterAccess, *, projects: bool = False, rooms: bool = False)
         use,
         blind=blind,
         without_projects=there is None,
+        left=left_behind(cluster.client, pods),
     )
 
 

@@ -18,7 +18,9 @@ from gpu_scheduler.cli.use.job_rows import job_rows
 def values(what: str, view: HoldersView) -> Any:
     """For programs."""
     devices = view.devices
-    hidden = {"onlyNamespace": view.only} if view.only else {}
+    hidden: dict[str, Any] = {"onlyNamespace": view.only} if view.only else {}
+    if view.left:
+        hidden["leftBehind"] = [each.to_json() for each in view.left]
     total = {
         "gpus": len(devices),
         "allocatedMilliGPU": sum(device.milli for device in devices),

@@ -63,8 +63,12 @@ class Columns:
     def share_row(self, workload: PodOwner, project: str, now: datetime) -> list[str]:
         """A line for a workload that is no GPUJob."""
         known = workload.cells(project) | {"AGE": age(workload.created(), now)}
+        return self.cells(workload.namespace, known)
+
+    def cells(self, namespace: str, known: Mapping[str, str]) -> list[str]:
+        """A line of what is known, by names of columns without what is in brackets there."""
         cells = [known.get(n.removesuffix("|").partition("(")[0], "") for n in self.names]
-        return [workload.namespace, *cells] if self.all_namespaces else cells
+        return [namespace, *cells] if self.all_namespaces else cells
 
     def status(self, cells: Sequence[str]) -> str:
         """What a line says of its status."""

@@ -7,10 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gpu_scheduler.api.names import GROUP, LABEL_SHARE, VERSION
+from gpu_scheduler.api.names import GROUP, LABEL_JOB, LABEL_SHARE, VERSION
+from gpu_scheduler.api.unstructured import name_of, text
 from gpu_scheduler.cli.finding import gpujob_path
-from gpu_scheduler.cli.lists.job_table import Columns, meta_of, projects_by_namespace
-from gpu_scheduler.cli.lists.share_rows import PodOwner, status_of, workloads
+from gpu_scheduler.cli.holders.left_behind import LeftBehind, left_behind
+from gpu_scheduler.cli.lists.job_table import Columns, age, meta_of, projects_by_namespace
+from gpu_scheduler.cli.lists.share_rows import PodOwner, left_cells, status_of, workloads
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.command_client import CommandClient
 
@@ -19,6 +21,7 @@ Key = tuple[str, str]
 """Namespace, and name as on a command line."""
 
 _PAGE = 500  # objects per answer
+_ENDING = ("Terminating", "Unknown")  # as the API server's Table calls pods that are ending
 
 
 class Listed:
@@ -30,6 +33,7 @@ class Listed:
         versions: of each collection, by its path: where a watch goes on.
         shares: workloads that are no GPUJobs, as last read.
         without_pods: these may not be listed, so GPUJobs alone are shown.
+        left: pods that hold GPUs of GPUJobs that are deleted, as last read.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class Listed:
         self.versions: dict[str, str] = {}
         self.shares: dict[Key, PodOwner] = {}
         self.without_pods = False
+        self.left: list[LeftBehind] = []
         self._projects: dict[str, str] = {}
 
     @property
@@ -102,7 +107,7 @@ class Listed:
                     if self.shows(columns, cells := columns.row(row)):
                         rows[self.key(row)] = cells
         assert columns is not None, "there is at least one namespace"
-        for key, cells in self._share_rows(columns):
+        for key, cells in (*self._left_rows(columns), *self._share_rows(columns)):
             rows[key] = cells
         return columns, rows
 
@@ -123,7 +128,9 @@ class Listed:
             for each in self.client.items(path, self._selector, page=_PAGE)
             if self._has_status(str((each.get("status") or {}).get("phase") or "Pending"))
         ]
-        return found + [each for each in self._pods() if self._has_status(status_of([each]))]
+        self.left = self._left_behind()
+        pods = [*(each.pod for each in self.left), *self._pods()]
+        return found + [each for each in pods if self._has_status(status_of([each]))]
 
     def _has_status(self, status: str) -> bool:
         return not self._statuses or status.lower() in self._statuses
@@ -147,6 +154,41 @@ class Listed:
             if not meta.get("continue"):
                 return
             params["continue"] = str(meta["continue"])
+
+    def _left_rows(self, columns: Columns) -> Iterator[tuple[Key, list[str]]]:
+        self.left = self._left_behind()
+        for each in self.left:
+            made = text(each.pod, "metadata", "creationTimestamp")
+            cells = columns.cells(each.namespace, left_cells(each, age(made, self._now())))
+            if self.shows(columns, cells):
+                yield (each.namespace, f"pod/{name_of(each.pod)}"), cells
+
+    def _left_behind(self) -> list[LeftBehind]:
+        """Pods are read where the server's Table says that one is ending, and only then."""
+        selector = ",".join(filter(None, (LABEL_JOB, self._selector)))
+        try:
+            return [
+                each
+                for path in self.pod_paths()
+                if self._any_ends(path, selector)
+                for each in left_behind(self.client, self.client.items(path, selector, page=_PAGE))
+            ]
+        except errors.Forbidden:
+            self.without_pods = True
+            return []
+
+    def _any_ends(self, path: str, selector: str) -> bool:
+        params = {"limit": "1000", "includeObject": "None", "labelSelector": selector}
+        while True:
+            page = self.client.table(path, **params)
+            names = [str(each.get("name")) for each in page.get("columnDefinitions") or ()]
+            cells = [row.get("cells") or () for row in page.get("rows") or ()]
+            if any(dict(zip(names, each, strict=False)).get("Status") in _ENDING for each in cells):
+                return True
+            more = (page.get("metadata") or {}).get("continue")
+            if not more:
+                return False
+            params["continue"] = str(more)
 
     def _share_rows(self, columns: Columns) -> Iterator[tuple[Key, list[str]]]:
         self.shares = workloads(self._pods())

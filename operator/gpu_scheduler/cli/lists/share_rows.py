@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gpu_scheduler.api import allocation
-from gpu_scheduler.api.names import ASK_TYPE, ASKED
-from gpu_scheduler.api.unstructured import Body
+from gpu_scheduler.api.names import ASK_TYPE, ASKED, LABEL_PROJECT
+from gpu_scheduler.api.unstructured import Body, labels_of, name_of
+from gpu_scheduler.cli.holders.left_behind import LeftBehind
 from gpu_scheduler.cli.one_pod.choosing import phase_of, scheduled
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
@@ -67,6 +68,20 @@ class PodOwner:
             (str(pod["metadata"].get("creationTimestamp") or "") for pod in self.pods.values()),
             default="",
         )
+
+
+def left_cells(left: LeftBehind, age: str) -> dict[str, str]:
+    """What is known of a pod whose GPUJob is deleted, by the columns of one."""
+    held = gpu_from_milli(left.milli)
+    return {
+        "NAME": f"pod/{name_of(left.pod)}",
+        "PROJECT": labels_of(left.pod).get(LABEL_PROJECT, ""),
+        "STATUS": "Terminating",
+        "GPU": f"{held}/{held}",
+        "REASON": "JobDeleted",
+        "NODE": left.node,
+        "AGE": age,
+    }
 
 
 def workloads(pods: Iterable[Body]) -> dict[tuple[str, str], PodOwner]:
