@@ -133,26 +133,32 @@ class Explainer:
         return self._held[key]
 
     def _never(self, group: PodGroup) -> Verdict | None:
+        if group.never is None:
+            return None
+        nowhere = self._nowhere(group)
         if group.never is Reason.UNSATISFIABLE:
-            for pod, pod_request in group.members:
-                if not pod_request.could:
-                    role = f"role {pod.role} " if pod.role else ""
-                    return group.never, role + missing(pod_request.chooser, self._snapshot)
-            domains = self._placer.domains
-            apart = f"; {APART}" if domains.kept_apart(group) else ""
-            return group.never, domains.refusal(group) + apart
-        if group.never is Reason.EXCEEDS_QUOTA:
-            project, most = group.project, wording.ceiling(group.project)
-            if group.needs.least_milli <= quota.ceiling_milli(project):
-                models = sorted(self._feasibility.beyond_models(group))
-                both = " or " if len(group.members) == 1 else " and "
-                named = both.join(f"{_quota_of(project, model)} of {model}" for model in models)
-                most = f"its quota {named} {_NEVER_BORROWS}"
-            return (
-                group.never,
-                f"needs {cost(group)}; project {project.name} can never hold more than {most}",
-            )
-        return None
+            return group.never, nowhere
+        project, needs = group.project, f"needs {cost(group)}; "
+        most = wording.ceiling(project)
+        if not self._feasibility.beyond_ceiling(group):
+            models = sorted(self._feasibility.beyond_models(group))
+            both = " or " if len(group.members) == 1 else " and "
+            named = both.join(f"{_quota_of(project, model)} of {model}" for model in models)
+            most = f"its quota {named} {_NEVER_BORROWS}"
+        said = f"{needs}project {project.name} can never hold more than {most}"
+        if nowhere:
+            said = f"{said}; nor could any node hold it: {nowhere.removeprefix(needs)}"
+        return group.never, said
+
+    def _nowhere(self, group: PodGroup) -> str:
+        """Why no node, or no nodes together, could ever hold a group; empty: they could."""
+        for pod, pod_request in group.members:
+            if not pod_request.could:
+                role = f"role {pod.role} " if pod.role else ""
+                return role + missing(pod_request.chooser, self._snapshot)
+        domains = self._placer.domains
+        refusal = domains.refusal(group) if group.job.gang is not None else ""
+        return f"{refusal}; {APART}" if refusal and domains.kept_apart(group) else refusal
 
     def _incomplete(self, group: PodGroup) -> Verdict | None:
         gang = group.job.gang

@@ -21,14 +21,17 @@ class Feasibility:
 
     def never(self, group: PodGroup) -> Reason | None:
         """Why a group can never start; None when it may."""
-        needs = group.needs
-        if not all(pod_request.could for pod_request in needs.counts):
+        if self.beyond_ceiling(group):  # comes first, as no node that is added would help
+            return Reason.EXCEEDS_QUOTA
+        if not all(pod_request.could for pod_request in group.needs.counts):
             return Reason.UNSATISFIABLE
         if group.job.gang is not None and self._placer.domains.refusal(group):
             return Reason.UNSATISFIABLE
-        if needs.least_milli > quota.ceiling_milli(group.project):
-            return Reason.EXCEEDS_QUOTA
         return Reason.EXCEEDS_QUOTA if self.beyond_models(group) else None
+
+    def beyond_ceiling(self, group: PodGroup) -> bool:
+        """Whether a group needs more than its project can ever hold."""
+        return group.needs.least_milli > quota.ceiling_milli(group.project)
 
     def beyond_models(self, group: PodGroup) -> frozenset[Flavor]:
         """Models of which a project names less than a group needs, if it never borrows."""

@@ -169,6 +169,34 @@ def test_exceeds_quota(team: Project, message: str):
     assert why(dell_saas(), pod_shape(1000, count=2), team) == (Reason.EXCEEDS_QUOTA, message)
 
 
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        (
+            pod_shape(1000, count=9),
+            "needs 9 GPUs; project team-a can never hold more than its limit 1.5; nor could any"
+            " node hold it: nodes give 2 GPUs; 9 is not possible on any node",
+        ),
+        (
+            pod_shape(1000, count=2, models=("h100",)),
+            "needs 2 GPUs (h100); project team-a can never hold more than its limit 1.5; nor could"
+            " any node hold it: no GPU is of that model; models in the cluster:"
+            " NVIDIA-A100-PCIE-40GB",
+        ),
+        (
+            pod_shape(1000, count=2, cpu_milli=1_000_000),
+            "needs 2 GPUs; project team-a can never hold more than its limit 1.5; nor could any"
+            " node hold it: needs 1000 CPU",
+        ),
+    ],
+)
+def test_what_no_node_holds_either_names_the_quota_first(what: PodShape, message: str):
+    """It asks for less; no node that is added would help."""
+    reason, said = why(dell_saas(), what, project(quota_milli=1000, limit_milli=1500))
+    assert reason is Reason.EXCEEDS_QUOTA
+    assert said.startswith(message)
+
+
 def test_waiting_for_quota_names_the_limit():
     builder = dell_saas().allocated("team-a", 2500)
     assert why(builder, pod_shape(500), project(quota_milli=1000, limit_milli=2500)) == (
