@@ -313,7 +313,7 @@ def test_kubectl_explain_tells_what_gpu_means(admin, control_plane):
     ("short", "header"),
     [
         ("gj", "NAME PROJECT TYPE STATUS GPU(ALLOC/REQ) PODS(RUN/DONE/TOTAL) BEST REASON NODE AGE"),
-        ("gp", "NAME QUOTA LIMIT ALLOCATED BORROWED PENDING ACCEPTED AGE"),
+        ("gp", "NAME QUOTA LIMIT ALLOCATED BORROWED PENDING ACCEPTED PROBLEM AGE"),
         ("gn", "NAME MODEL GPUS DRIVER ISOLATION AGE"),
     ],
 )

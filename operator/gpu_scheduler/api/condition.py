@@ -40,6 +40,7 @@ class ConditionType(StrEnum):
     IN_DOUBT = "InDoubt"
     SET_ASIDE = "SetAside"
     QUOTA_COVERED = "QuotaCovered"
+    NAMESPACES_EXIST = "NamespacesExist"
     MATCHES = "Matches"
     ADVICE = "Advice"
 
@@ -83,6 +84,10 @@ CONDITIONS: Mapping[ConditionType, tuple[str, str]] = {
     ConditionType.QUOTA_COVERED: (
         "GPUProject",
         "the GPUs of the cluster suffice for what it asks for inside its quota",
+    ),
+    ConditionType.NAMESPACES_EXIST: (
+        "GPUProject",
+        "there is each namespace that it names and owns",
     ),
     ConditionType.MATCHES: ("GPUClass", "the cluster has GPUs of the class"),
     ConditionType.ADVICE: (

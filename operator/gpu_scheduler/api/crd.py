@@ -144,6 +144,7 @@ KINDS = (
             ("BORROWED", ".status.borrowedGPU"),
             ("PENDING", ".status.pendingGPU"),
             ("ACCEPTED", '.status.conditions[?(@.type=="Accepted")].status'),
+            ("PROBLEM", '.status.conditions[?(@.status=="False")].reason'),
         ),
     ),
     CustomResource(

@@ -141,6 +141,7 @@ class GPUProjectStatus(ApiModel):
     conditions: Conditions = Field(
         default_factory=list,
         description="Accepted: False when a namespace is claimed by another project. "
-        "QuotaCovered: False when quotas promise more GPUs than the cluster has. SetAside: the "
+        "QuotaCovered: False when quotas promise more GPUs than the cluster has. "
+        "NamespacesExist: False when a namespace that it names does not exist. SetAside: the "
         "planner could not work with it.",
     )

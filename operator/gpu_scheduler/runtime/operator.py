@@ -112,6 +112,7 @@ class Operator:
             self._context,
             hurried,
             self.usage.minute.pod_advice,
+            lambda: self.watches.namespaces.synced.is_set(),
         )
         self.watches = self._watches()
 

@@ -71,7 +71,8 @@ class ClusterState:
         self.groups = ShareGroups()  # of pods without GPUJob
         self.workloads = Workloads(self.groups, self.jobs, self.pods)
         self.gpujobs: Mapping[JobKey, GPUJobRecord] = self.workloads.gpujobs
-        self.terminating: set[str] = set()  # namespaces: nothing can be made there
+        self.namespaces: set[str] = set()  # that exist, as far as they have been told
+        self.terminating: set[str] = set()  # of these: nothing can be made there
         self.ledger = Ledger()
         self.projects = ProjectStore()
         self.classes = ClassStore()

@@ -64,12 +64,15 @@ def test_the_table_has_quotas_and_what_is_in_use(run: Any) -> None:
 
 def test_limits_and_problems_have_columns_where_there_are_any(run: Any, objects: Objects) -> None:
     bad = [{"type": "Accepted", "status": "False", "reason": "NamespaceTaken", "message": "no"}]
+    typo = [{"type": "NamespacesExist", "status": "False", "reason": "NamespaceNotFound"}]
     good = [{"type": "Accepted", "status": "True", "reason": "Accepted"}]
     objects.lists[PROJECTS] = [
         project("a", limit=6, status={"conditions": good}),
         project("b", status={"conditions": bad}),
+        project("c", status={"conditions": typo}),
     ]
-    head, first, second = run("projects").output.splitlines()
+    head, first, second, third = run("projects").output.splitlines()
+    assert cells(third)[-1] == "NamespaceNotFound"
     assert cells(head)[-2:] == ["LIMIT", "PROBLEM"]
     assert cells(first)[-1] == "6"
     assert cells(second)[-2:] == ["-", "NamespaceTaken"]

@@ -88,7 +88,7 @@ MARKS = set(
 ) | {"PreemptionByScheduler"}
 TRIALS = {str(state) for state in TrialState} - {"Started", "Succeeded", "Failed"}
 GOOD = {
-    *("Accepted", "Covered", "Matches", "Placed", "Healthy", "Unknown"),
+    *("Accepted", "AllExist", "Covered", "Matches", "Placed", "Healthy", "Unknown"),
     *("Kernel", "Interposer", "Framework"),
 }
 

@@ -114,6 +114,19 @@ def test_a_namespace_of_the_same_name_is_another_one() -> None:
     assert state.terminating == set()
 
 
+def test_a_project_is_written_anew_when_a_namespace_of_it_comes_or_goes() -> None:
+    state = make_cluster_state()
+    handler = NamespaceHandler(state, lambda key: None)
+    state.projects.take_touched()
+    handler.changed(namespace(deleting=False))
+    assert list(state.projects.take_touched()) == ["team-a"] and "team-a" in state.namespaces
+    handler.changed(namespace(deleting=False))
+    handler.changed(namespace("elsewhere", deleting=False))
+    assert list(state.projects.take_touched()) == [], "this says nothing new"
+    handler.gone("", "team-a", "uid")
+    assert list(state.projects.take_touched()) == ["team-a"] and "team-a" not in state.namespaces
+
+
 @virtual
 async def test_no_pod_is_placed_there() -> None:
     case = GoingCase()

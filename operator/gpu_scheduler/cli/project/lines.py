@@ -44,6 +44,9 @@ def table(projects: Sequence[Body]) -> PrintedTable:
     return table
 
 
+_FALSE_IS_WRONG = ("Accepted", "QuotaCovered", "NamespacesExist")
+
+
 def problems(status: Body) -> list[Body]:
     """Conditions that say what is wrong."""
     return [
@@ -51,7 +54,7 @@ def problems(status: Body) -> list[Body]:
         for each in status.get("conditions") or ()
         if isinstance(each, Mapping)
         and (
-            (each.get("type") in ("Accepted", "QuotaCovered") and each.get("status") == "False")
+            (each.get("type") in _FALSE_IS_WRONG and each.get("status") == "False")
             or (each.get("type") == "SetAside" and each.get("status") == "True")
         )
     ]

@@ -124,6 +124,9 @@ class NamespaceHandler:
         """A namespace was added or changed."""
         name, terminating = obj.metadata.name, bool(obj.metadata.deletion_timestamp)
         before, self._labels[name] = self._labels.get(name), obj.metadata.labels
+        if name not in self._state.namespaces:
+            self._state.namespaces.add(name)
+            self._state.projects.touch(name)
         if before is not None and before != obj.metadata.labels:
             for tell in self._relabelled:
                 tell(name)
@@ -139,6 +142,8 @@ class NamespaceHandler:
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A namespace is gone; one of its name may come."""
         self._labels.pop(name, None)
+        self._state.namespaces.discard(name)
+        self._state.projects.touch(name)
         self._mark(name, terminating=False)
 
     def _mark(self, name: str, *, terminating: bool) -> None:

@@ -21,6 +21,7 @@ def build(
     context: Callable[[GPUJobRecord], JobContext],
     hurried: Callable[[], bool],
     pod_advice: PodAdvice,
+    namespaces_known: Callable[[], bool],
 ) -> StatusWriter:
     """Make it.
 
@@ -30,6 +31,7 @@ def build(
         context: what the parts know of a job that no object says.
         hurried: whether placements are on their way, which come first.
         pod_advice: what to change about pods that ask by themselves.
+        namespaces_known: whether all namespaces have been told.
     """
     state, events, plan = common.state, common.events, common.plan
     clock, stamp = common.clock.monotonic, common.clock.stamp
@@ -46,7 +48,7 @@ def build(
         PodConditions(state, events, lambda: plan.waits, clock=clock, now=stamp),
         PodWarnings(state, events, now=stamp),
         pod_advice,
-        ProjectStatuses(state, plan, now=stamp),
+        ProjectStatuses(state, plan, namespaces_known=namespaces_known, now=stamp),
         ClassStatuses(state, now=stamp),
     )
     return StatusWriter(

@@ -11,6 +11,7 @@ from gpu_scheduler.api.condition import ConditionType, StatusCondition, Told, co
 from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
 from gpu_scheduler.core.model.request import ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import gpu_from_milli
+from gpu_scheduler.core.model.wording import names
 from gpu_scheduler.runtime.common.last_plan import LastPlan
 from gpu_scheduler.runtime.informers.custom_resources import GPUPROJECTS
 from gpu_scheduler.runtime.status.overview import Overview, survey
@@ -33,6 +34,7 @@ class ProjectFigures:
         by_model: what it holds of models that its quota names.
         broken: why it may not get its quota although it asks for it.
         quarantine: why the planner has quarantined it.
+        missing: namespaces that it owns and that do not exist; None: nobody knows yet.
     """
 
     allocated_milli: int
@@ -43,6 +45,7 @@ class ProjectFigures:
     by_model: Sequence[ModelHoldings] = ()
     broken: str = ""
     quarantine: str = ""
+    missing: Sequence[str] | None = None
 
 
 def project_status(
@@ -73,18 +76,27 @@ class ProjectStatuses(StoreStatuses):
 
     kind = GPUPROJECTS
 
-    def __init__(self, state: ClusterState, plan: LastPlan, *, now: Callable[[], str]) -> None:
-        """``now`` dates conditions."""
+    def __init__(
+        self,
+        state: ClusterState,
+        plan: LastPlan,
+        *,
+        namespaces_known: Callable[[], bool] = lambda: False,
+        now: Callable[[], str],
+    ) -> None:
+        """``namespaces_known``: whether all of them have been told; ``now`` dates conditions."""
         super().__init__(state.projects)
         self._state = state
         self._plan = plan
+        self._namespaces_known = namespaces_known
         self._now = now
-        self._seen: tuple[int, Mapping[ProjectName, int]] = (-1, {})
+        self._seen: tuple[int, Mapping[ProjectName, int], bool] = (-1, {}, False)
         self._overview: Overview | None = None
 
     def touched(self) -> Iterable[str]:
         """All of them, if a plan may have changed; none before the first one."""
-        seen = (self._state.changes.version, self._plan.shares_milli)
+        known = self._namespaces_known()
+        seen = (self._state.changes.version, self._plan.shares_milli, known)
         if not self._plan.cycles:
             return ()
         if seen != self._seen:
@@ -112,12 +124,21 @@ class ProjectStatuses(StoreStatuses):
                 broken=overview.promise.broken(record.project),
                 by_model=overview.by_model.get(name, ()),
                 quarantine=self._plan.quarantine.project(name),
+                missing=self._missing(record),
             ),
             conflicts=self.store.conflicts(name),
             before=before,
             now=self._now(),
         )
         return before, status.to_json()
+
+    def _missing(self, record: ProjectRecord) -> list[str] | None:
+        """Others than it owns are their owner's to speak of."""
+        if not self._namespaces_known():
+            return None
+        owner, there = self._state.projects.owner, self._state.namespaces
+        owned = (each for each in record.namespaces if owner(each) == record.project.name)
+        return [each for each in owned if each not in there]
 
 
 def _conditions(
@@ -137,6 +158,25 @@ def _conditions(
         ("Accepted", not problem, "Invalid" if problem else "Accepted", problem),
         (ConditionType.QUOTA_COVERED, not broken, "Overcommitted" if broken else "Covered", broken),
     ]
+    kind = ConditionType.NAMESPACES_EXIST
+    if figures.missing is not None:
+        gone = _no_namespace(figures.missing)
+        reason = "NamespaceNotFound" if gone else "AllExist"
+        wanted.append((kind, not gone, reason, gone))
+    elif told := next((c for c in before.get("conditions") or () if c.get("type") == kind), None):
+        said = str(told.get("reason") or ""), str(told.get("message") or "")
+        wanted.append((kind, not said[1], *said))
     if figures.quarantine:
         wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", figures.quarantine))
     return [condition(*w, judged=(record.generation, now), before=before) for w in wanted]
+
+
+def _no_namespace(missing: Sequence[str]) -> str:
+    """What is said of namespaces that do not exist; empty: there are none."""
+    if not missing:
+        return ""
+    those, them = ("does", "it") if len(missing) == 1 else ("do", "them")
+    return (
+        f"spec.namespaces: {names(missing)} {those} not exist; create {them}, or correct the name: "
+        "kubectl edit gpuproject"
+    )

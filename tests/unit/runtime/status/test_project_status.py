@@ -20,6 +20,7 @@ def status_of(
     waiting: tuple[WaitingJob, ...] = (),
     never: int = 0,
     conflicts: tuple[Claim, ...] = (),
+    missing: tuple[str, ...] | None = None,
     broken: str = "",
     quarantine: str = "",
     before: dict[str, Any] | None = None,
@@ -34,6 +35,7 @@ def status_of(
             running_jobs=2,
             broken=broken,
             quarantine=quarantine,
+            missing=missing,
         ),
         conflicts=conflicts,
         before=before or {},
@@ -87,6 +89,27 @@ def test_a_quota_that_may_not_be_had_is_told_with_numbers() -> None:
     condition = status_of(broken="spec.quota: 12 is promised").conditions[1]
     assert (condition.status, condition.reason) == ("False", "Overcommitted")
     assert condition.message == "spec.quota: 12 is promised"
+
+
+def test_a_namespace_that_does_not_exist_is_told_until_it_comes() -> None:
+    record = make_project("lab", "lab", "lbas", generation=4)
+    found = status_of(record, missing=("lbas",), now=THEN)
+    (told,) = (c for c in found.conditions if c.type == "NamespacesExist")
+    assert (told.status, told.reason) == ("False", "NamespaceNotFound")
+    assert told.message.startswith("spec.namespaces: lbas does not exist; create it, or correct")
+    assert found.conditions[0].status == "True", "the project can be used"
+    unknown = status_of(record, missing=None, before=found.to_json())
+    assert unknown.conditions[-1] == told, "after a change of leader, until that has looked"
+    (told,) = (
+        c
+        for c in status_of(record, missing=(), before=found.to_json()).conditions
+        if c.type == "NamespacesExist"
+    )
+    assert (told.status, told.reason, told.message) == ("True", "AllExist", "")
+
+
+def test_where_nobody_has_looked_nothing_is_said_of_namespaces() -> None:
+    assert "NamespacesExist" not in {c.type for c in status_of(missing=None).conditions}
 
 
 def test_a_project_that_was_set_aside_says_so_for_as_long_as_it_is() -> None:
