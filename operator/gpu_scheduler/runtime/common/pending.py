@@ -56,7 +56,7 @@ async def pending(state: ClusterState, plan: LastPlan) -> Pending:
         except Exception:  # it counts for nobody
             unexpected("metrics", key)
     async for job in in_pieces(state.gpujobs.values()):
-        if job.never_planned:
+        if job.unplanned and job.problem:
             project = state.projects.owner(job.namespace) or ProjectName("")
             kind = str(job.spec.type) if job.spec is not None else ""
             found.jobs[str(job.status.get("reason") or Reason.INVALID), project, kind] += 1

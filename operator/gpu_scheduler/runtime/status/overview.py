@@ -30,7 +30,8 @@ class Overview:
     """By project: milli-GPU held, jobs with pods that wait, how many run.
 
     A pod without a GPUJob, or a gang of such, counts as a job. ``never``: how many wait beside
-    those in ``waiting`` that cannot start as they are; they ask for nothing.
+    those in ``waiting``, as they cannot start as they are or are not judged yet; they ask for
+    nothing.
     """
 
     allocated_milli: Mapping[ProjectName, int]
@@ -80,6 +81,7 @@ def survey(
     cluster = state.snapshot()
     waiting: defaultdict[ProjectName, list[WaitingJob]] = defaultdict(list)
     never: Counter[ProjectName] = Counter()
+    planned = set[JobKey]()
     for key in state.waiting.keys():
         wait = waits.get(key)
         try:
@@ -87,14 +89,17 @@ def survey(
         except Exception:  # it counts for nobody
             unexpected("status", key)
             continue
-        if job is not None and wait is not None and wait.reason in NEVER:
+        if job is None:
+            continue
+        planned.add(key)
+        if wait is not None and wait.reason in NEVER:
             never[job.project] += 1
-        elif job is not None:
+        else:
             waiting[job.project].append(job)
     running: Counter[ProjectName] = Counter()
     for record in state.gpujobs.values():
         runs = record.status.get("phase") == Phase.RUNNING
-        if runs or record.never_planned:
+        if runs or (record.unplanned and record.key not in planned):
             owner = state.projects.owner(record.namespace)
             if owner is not None:
                 (running if runs else never)[owner] += 1

@@ -14,6 +14,7 @@ from gpu_scheduler.api.gpujob import FINISHED, MAX_PODS, GPUJobSpec, Phase
 from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, NARROWED, SEGMENT
 from gpu_scheduler.api.numbers import number
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Pod
@@ -78,7 +79,7 @@ class GPUJobRecord:
     stored: bool = True  # the status is as it was found, and nobody has asked the objects yet
     said: GPUJobSpec | None = None
     unknown: str = ""
-    used_up: bool = False  # ``problem`` is a ResourceQuota's, and no mistake of its owner
+    problem_as: Reason = Reason.INVALID  # what ``problem`` is; else no mistake of what it says
     unread: bool = False  # there was no room for what it says
     too_large: bool = False  # to be read, and for the API server to write to without much ado
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
@@ -104,10 +105,10 @@ class GPUJobRecord:
         return self.problem or self.unfollowed
 
     @property
-    def never_planned(self) -> bool:
-        """Whether it waits, and for its owner alone: no plan looks at it."""
-        waits = self.status.get("phase") == Phase.PENDING and not self.deleting
-        return waits and bool(self.problem)
+    def unplanned(self) -> bool:
+        """Whether it waits and no plan looks at it: it is not judged yet, or has to be mended."""
+        waits = self.status.get("phase") in (None, Phase.PENDING) and not self.deleting
+        return waits and (self.templates is None or bool(self.problem))
 
     @property
     def kept_by(self) -> list[str]:
