@@ -16,7 +16,7 @@ from tests.api import pod_tokens
 from tests.api.free_port import free_port
 from tests.api.replica import CALM_LEASE, Replica
 from tests.api.site import Site, Team, site_on
-from tests.api.tenant import STAYS, Json, Tenant, template, until
+from tests.api.tenant import STAYS, Json, Tenant, held, template, until
 from tests.api.test_sweep_reports import post
 
 from cluster import Running
@@ -273,9 +273,23 @@ def test_what_the_api_server_cannot_see_is_said_in_the_status(team: Team, case: 
     assert says in tenant.wait_reason("wrong", "Invalid")
 
 
-def test_a_claim_that_is_not_there_yet_is_waited_for_on_the_gate_path(team: Team) -> None:
+def test_a_claim_that_is_not_there_is_waited_for_and_nothing_is_held(team: Team) -> None:
+    """One that waits for its first consumer then takes the gate path."""
     tenant = team(quota=4)
     tenant.submit("waits", gpu=1, image="a", checkpoint=CLAIM)
+    said = tenant.wait_reason("waits", "VolumeNotMounted")
+    assert said.startswith(f"there is no PersistentVolumeClaim work of namespace {tenant.name}")
+    assert tenant.pods("waits") == [] and held(tenant) == 0
+    first = {"provisioner": "example.com/none", "volumeBindingMode": "WaitForFirstConsumer"}
+    classes = "/apis/storage.k8s.io/v1/storageclasses"
+    assert tenant.admin.create(classes, {"metadata": {"name": tenant.name}, **first}).ok
+    wanted = {
+        "storageClassName": tenant.name,
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    path = f"/api/v1/namespaces/{tenant.name}/persistentvolumeclaims"
+    assert tenant.admin.create(path, {"metadata": {"name": "work"}, "spec": wanted}).ok
     pod = until(lambda: tenant.pods("waits"), "its pod is made")[0]
     assert pod["spec"]["schedulerName"] == "default-scheduler", "which knows about volumes"
     assert {"name": "gpu-scheduler-checkpoint", **CLAIM["volume"]} in pod["spec"]["volumes"]

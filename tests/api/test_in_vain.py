@@ -70,7 +70,8 @@ def test_nobody_gives_way_to_what_lacks_something_that_can_be_read(
     owner.submit("never", gpu=1, template=template(**named))
     until(
         lambda: (
-            missing in (s := owner.status("never")["message"]) and "nobody gives way to it" in s
+            missing in (s := owner.status("never")["message"])
+            and ("Nothing is held" if named is CLAIMED else "nobody gives way to it") in s
         ),
         lambda: f"it says what is missing; {owner.status('never')}",
     )

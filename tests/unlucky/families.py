@@ -214,8 +214,8 @@ def claim_that_is_missing(random: Random) -> Unlucky:
     main = container(volumeMounts=[{"name": "data", "mountPath": "/data"}])
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
     spec = _job(main, pod={"volumes": [claim]})
-    words = f"PersistentVolumeClaim {name} of namespace", "whoever made the pod has to make it"
-    return Unlucky(spec, "VolumeNotMounted", words, event=None)
+    words = f"PersistentVolumeClaim {name} of namespace", "make it, or name another"
+    return Unlucky(spec, "VolumeNotMounted", words)
 
 
 # --- room ---

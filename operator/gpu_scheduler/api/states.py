@@ -208,8 +208,10 @@ STATES = (
     ReasonEntry(
         Reason.VOLUME_NOT_MOUNTED,
         Group.STUCK,
-        "a volume of the pod is not there or cannot be mounted",
-        _GIVES_BACK,
+        "a volume of the pod is not there or cannot be mounted; a GPUJob whose claim is missing or "
+        "not bound holds nothing",
+        "its owner mends the cause; of a pod that has its place, after startTimeoutSeconds of the "
+        "project, the operator",
         "Warning",
     ),
     ReasonEntry(

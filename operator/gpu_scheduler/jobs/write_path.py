@@ -39,8 +39,8 @@ def claim_need(claim: Mapping[str, Any], volume: Mapping[str, Any] | None) -> st
         claim: a PersistentVolumeClaim as JSON.
         volume: the PersistentVolume that its ``spec.volumeName`` names; None: there is none.
     """
-    name, phase = claim["metadata"]["name"], (claim.get("status") or {}).get("phase")
-    if volume is None or phase != "Bound" or claim["metadata"].get("deletionTimestamp"):
+    name = claim["metadata"]["name"]
+    if volume is None or not is_bound(claim, volume):
         return f"claim {name} is not bound yet"
     labels = volume["metadata"].get("labels") or {}
     tied = bool((volume.get("spec") or {}).get("nodeAffinity"))
@@ -49,6 +49,13 @@ def claim_need(claim: Mapping[str, Any], volume: Mapping[str, Any] | None) -> st
     if "ReadWriteOncePod" in ((claim.get("spec") or {}).get("accessModes") or ()):
         return f"claim {name} may be used by one pod at a time"
     return ""
+
+
+def is_bound(claim: Mapping[str, Any], volume: Mapping[str, Any] | None) -> bool:
+    """Whether a claim has its volume, and keeps it; ``volume``: see ``claim_need``."""
+    phase = (claim.get("status") or {}).get("phase")
+    going = claim["metadata"].get("deletionTimestamp")
+    return volume is not None and phase == "Bound" and not going
 
 
 def claims(template_pod_spec: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What the leader knows becomes rows that equal what kubectl shows."""
 
 import pytest
+from tests.unit.dashboard import rows
 from tests.unit.dashboard.stage import Stage
 from tests.unit.runtime.usage.stage import NODE
 from tests.unit.state.builders import half, make_pod
@@ -10,7 +11,7 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.dashboard.content import jobs
 from gpu_scheduler.dashboard.reading import picture_maker
-from gpu_scheduler.dashboard.reading.queue import asked_words
+from gpu_scheduler.dashboard.reading.queue import asked_words, pending_by_project
 from gpu_scheduler.dashboard.rows import WorkRef
 from gpu_scheduler.dashboard.visible import ALL
 from gpu_scheduler.state.jobs.job import job_key
@@ -89,7 +90,7 @@ async def test_what_waits_says_what_its_status_says() -> None:
         (Reason.INVALID, True, 1, 0.0),
         (Reason.EXCEEDS_QUOTA, True, 1, 0.0),
         (Reason.UNSATISFIABLE, True, 1, 0.0),
-        (Reason.IMAGE_NOT_PULLED, True, 0, 0.0),  # it has its place
+        (Reason.VOLUME_NOT_MOUNTED, True, 1, 0.0),
         (Reason.DELETING, True, 0, 0.0),
         (Reason.FRAGMENTED, False, 1, 1.0),
         (Reason.WAITING_FOR_QUOTA, False, 1, 1.0),
@@ -103,6 +104,12 @@ async def test_what_has_to_be_mended_waits_and_asks_for_nothing(
     found = await stage.picture()
     assert [row.mends for row in found.queue] == [mends]
     assert (found.projects[0].waiting, found.projects[0].pending) == (waiting, pending)
+
+
+def test_what_has_its_place_and_cannot_start_there_does_not_wait_for_one() -> None:
+    row = rows.queued("next", reason=str(Reason.IMAGE_NOT_PULLED), mends=True)
+    assert pending_by_project([row], {row.ref}) == {}
+    assert pending_by_project([row], set()) == {"vision": (1, 0.0)}
 
 
 async def test_rows_are_made_anew_only_where_something_changed() -> None:

@@ -32,8 +32,9 @@ def project_rows(
         borrowed_since: since when a project borrows without a break.
     """
     owned = state.projects.holdings(state.ledger.held_milli)
-    running = Counter(row.project for row in holding)
-    pending = pending_by_project(queue)
+    works = tuple(holding)
+    running = Counter(row.project for row in works)
+    pending = pending_by_project(queue, {row.ref for row in works})
     found = []
     for name, record in sorted(state.projects.records.items()):
         project, held = record.project, owned.get(name, 0)

@@ -1,6 +1,6 @@
 """What waits, as its status says it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from operator import itemgetter
 
 from gpu_scheduler.api.states import NEVER, STATES, Group
@@ -8,14 +8,13 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
-from gpu_scheduler.dashboard.rows import JobRow, QueueRow
+from gpu_scheduler.dashboard.rows import JobRow, QueueRow, WorkRef
 from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds
 
 _LAST = 1 << 30
 _MIB = 1 << 20
 _STUCK = frozenset(each.reason for each in STATES if each.group is Group.STUCK)
 _MENDED = frozenset(each.reason for each in STATES if each.group is Group.OWNER) | _STUCK | NEVER
-_NOT_WAITING = _STUCK | {str(Reason.DELETING)}  # it has its place, or wants none
 
 
 Queued = tuple[tuple[int, float, str, str, str], QueueRow]
@@ -85,11 +84,17 @@ def _amount(asked: DeviceRequest) -> str:
     return f"{asked.count} × {each}" if asked.count > 1 else each
 
 
-def pending_by_project(rows: Iterable[QueueRow]) -> Mapping[str, tuple[int, float]]:
-    """How many of each project wait, and GPUs that those ask for that can start as they are."""
+def pending_by_project(
+    rows: Iterable[QueueRow], placed: Container[WorkRef]
+) -> Mapping[str, tuple[int, float]]:
+    """How many of each project wait, and GPUs that those ask for that can start as they are.
+
+    ``placed``: what holds GPUs.
+    """
     found: dict[str, tuple[int, float]] = {}
     for row in rows:
-        if row.reason not in _NOT_WAITING:
+        has_place = row.reason in _STUCK and row.ref in placed
+        if not has_place and row.reason != Reason.DELETING:
             jobs, gpus = found.get(row.project, (0, 0.0))
             found[row.project] = jobs + 1, gpus + (0.0 if row.mends else row.gpus)
     return found

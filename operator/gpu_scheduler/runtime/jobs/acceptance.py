@@ -26,7 +26,7 @@ from gpu_scheduler.jobs.report_token import reports
 from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.jobs.template import pod_template
 from gpu_scheduler.jobs.users_path import source, users_words
-from gpu_scheduler.jobs.write_path import WritePath, claim_need
+from gpu_scheduler.jobs.write_path import WritePath, claim_need, is_bound
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
@@ -40,11 +40,19 @@ _DOUBT_SECONDS = 600.0  # after a refusal, in which pods of its namespace are tr
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A Job to create. ``role``: which; empty where the GPUJob has no roles."""
+    """A Job to create.
+
+    Attributes:
+        job: as JSON.
+        path: of its pods.
+        role: which; empty where the GPUJob has no roles.
+        unbound: claims that its pods mount and that were not found bound.
+    """
 
     job: Mapping[str, Any]
     path: WritePath
     role: str = ""
+    unbound: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +191,11 @@ class Acceptance:
             raise ValueError(f"{job.key} has no readable spec")
         found = []
         for part in parts(job.spec):
-            path = (
-                WritePath(self._placement)
-                if self._placement != "auto"
-                else await self._choose(job.namespace, part.spec)
-            )
+            if self._placement == "auto":
+                path, unbound = await self._choose(job.namespace, part.spec)
+            else:
+                path = WritePath(self._placement)
+                unbound = write_path.claims(pod_template(part.spec)["spec"])
             inputs = RenderInput(
                 name=job.name,
                 namespace=job.namespace,
@@ -204,19 +212,24 @@ class Acceptance:
                     of_group("scheduling.k8s.io", "v1", "priorityclasses", name=PRIORITY_CLASS)
                 ),
             )
-            found.append(Accepted(render(inputs), path, part.role))
+            found.append(Accepted(render(inputs), path, part.role, unbound))
         return tuple(found)
 
-    async def _choose(self, namespace: str, spec: GPUJobSpec) -> WritePath:
-        pod_spec = pod_template(spec)["spec"]
-        needs = {}
+    async def _choose(self, namespace: str, spec: GPUJobSpec) -> tuple[WritePath, tuple[str, ...]]:
+        """The path, and the claims that are not bound."""
+        pod_spec, needs, unbound = pod_template(spec)["spec"], {}, []
         for name in write_path.claims(pod_spec):
-            found = await self._claim_need(namespace, name)
+            found = await self._claim(namespace, name)
             if found is not None:
-                needs[name] = found
-        return write_path.choose(pod_spec, needs)[0]
+                needs[name] = claim_need(*found)
+            if found is None or not is_bound(*found):
+                unbound.append(name)
+        return write_path.choose(pod_spec, needs)[0], tuple(unbound)
 
-    async def _claim_need(self, namespace: str, name: str) -> str | None:
+    async def _claim(
+        self, namespace: str, name: str
+    ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None] | None:
+        """A claim and its volume, if it has one; None: there is none, or its volume is gone."""
         try:
             claim = await self._client.get(core("persistentvolumeclaims", namespace, name))
             volume_name = claim["spec"].get("volumeName")
@@ -227,7 +240,7 @@ class Acceptance:
             )
         except errors.NotFound:
             return None
-        return claim_need(claim, volume)
+        return claim, volume
 
     async def _runtime_class_exists(self) -> bool:
         if not self._given.runtime_class:

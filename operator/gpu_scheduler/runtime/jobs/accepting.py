@@ -21,6 +21,7 @@ from gpu_scheduler.jobs.users_path import users_words
 from gpu_scheduler.jobs.write_path import claims
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance, Refusal
+from gpu_scheduler.runtime.jobs.claims import MissingClaims
 from gpu_scheduler.runtime.jobs.creation import NotCreatableError
 from gpu_scheduler.runtime.jobs.doubting import inherit
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -41,11 +42,20 @@ class Accepting:
     """Lets GPUJobs into the queue."""
 
     def __init__(
-        self, state: ClusterState, acceptance: Acceptance, *, clock: Callable[[], float]
+        self,
+        state: ClusterState,
+        acceptance: Acceptance,
+        claims: MissingClaims | None = None,
+        *,
+        clock: Callable[[], float],
     ) -> None:
-        """``acceptance`` judges them; ``clock``: monotonic seconds."""
+        """``acceptance`` judges them; ``claims``: None: nobody looks at them.
+
+        ``clock``: monotonic seconds.
+        """
         self._state = state
         self._acceptance = acceptance
+        self._claims = claims
         self._clock = clock
         # By id of the spec; also by namespace where it names what is looked up there. Oldest first.
         self._known: dict[tuple[int, str], _Accepted] = {}
@@ -54,6 +64,7 @@ class Accepting:
         """Why pods of a GPUJob may not be planned; empty if they may, from now on.
 
         Raises:
+            ClaimMissingError: a claim that its pods mount cannot be used.
             ApiError: the API server could not be asked.
         """
         spec = job.spec
@@ -78,6 +89,9 @@ class Accepting:
                     field, _, what = why.partition(": ")
                     return users_words(spec, each.role, Problem(field, what))
                 templates[each.role] = slim(pod)
+            if self._claims is not None and not (made or job.key in self._state.jobs.vanished):
+                unbound = (name for each in judged for name in each.unbound)
+                await self._claims.check_job(job, unbound)
             local = any(claims(each.job["spec"]["template"]["spec"]) for each in judged)
             for old in ((id(spec), ""), (id(spec), job.namespace)):
                 self._known.pop(old, None)

@@ -7,6 +7,7 @@ from functools import partial
 from gpu_scheduler.runtime.common.build import CommonParts, Loop
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
+from gpu_scheduler.runtime.jobs.claims import MissingClaims
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
 from gpu_scheduler.runtime.jobs.looking import Looking
 from gpu_scheduler.runtime.jobs.missing import MissingPods
@@ -30,6 +31,7 @@ class JobParts:
     common: CommonParts
     reconciler: Reconciler
     refusals: Refusals
+    claims: MissingClaims
     looking: Looking
     missing: MissingPods
     narrowing: Narrowing
@@ -39,7 +41,13 @@ class JobParts:
     def loops(self) -> Sequence[Loop]:
         """Those of GPUJobs and their Jobs."""
         work = partial(self.common.queue.work, self.reconciler.handle)
-        others = (self.looking.run, self.missing.run, self.narrowing.run, self.services.run)
+        others = (
+            self.claims.run,
+            self.looking.run,
+            self.missing.run,
+            self.narrowing.run,
+            self.services.run,
+        )
         return (*(work,) * _WORKERS, *others)
 
 
@@ -54,7 +62,8 @@ def build(common: CommonParts, sweeps: MakeJobs) -> JobParts:
         namespace=settings.lease_namespace,
         clock=clock,
     )
-    accepting = Accepting(state, acceptance, clock=clock)
+    claims = MissingClaims(state, client, lambda space: refusals.changed(space), clock=clock)
+    accepting = Accepting(state, acceptance, claims, clock=clock)
     writes = JobWrites(state, client, queue.add_after, recheck_seconds=recheck_seconds, clock=clock)
     refusals = Refusals(clock, queue.add_after, first_seconds=recheck_seconds)
     reconciler = Reconciler(
@@ -72,6 +81,7 @@ def build(common: CommonParts, sweeps: MakeJobs) -> JobParts:
         common,
         reconciler,
         refusals,
+        claims,
         Looking(state, client, acceptance, clock=clock),
         MissingPods(state, acceptance, accepting, queue.ask, clock=clock),
         Narrowing(state, queue.ask, stays=writes.stays, clock=clock),

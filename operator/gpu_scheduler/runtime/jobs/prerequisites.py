@@ -37,7 +37,7 @@ async def missing(client: Client, namespace: str, pod_spec: Json) -> str:
         ApiError: the API server could not be asked.
     """
     for name in islice(claims(pod_spec), _MOST):
-        if found := await _claim(client, namespace, name):
+        if found := await unusable(client, namespace, name):
             return found
     for volume, name in islice(_provisioned(pod_spec), _MOST):
         if await _there(client, _class(name)) is None:
@@ -49,8 +49,12 @@ async def missing(client: Client, namespace: str, pod_spec: Json) -> str:
     return ""
 
 
-async def _claim(client: Client, namespace: str, name: str) -> str:
-    """Why a claim cannot be used, if it is known that it cannot."""
+async def unusable(client: Client, namespace: str, name: str) -> str:
+    """Why a claim cannot be used, if it is known that it cannot; empty: it may be.
+
+    Raises:
+        ApiError: the API server could not be asked.
+    """
     claim = await _there(client, core("persistentvolumeclaims", namespace, name))
     about = f"PersistentVolumeClaim {name} of namespace {namespace}"
     if claim is None:

@@ -12,6 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
@@ -19,6 +20,7 @@ from gpu_scheduler.limits.bounded import digest
 from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.jobs import stored_ends
 from gpu_scheduler.runtime.jobs.accepting import Accepting
+from gpu_scheduler.runtime.jobs.claims import ClaimMissingError
 from gpu_scheduler.runtime.jobs.creation import (
     NotCreatableError,
     QuotaUsedUpError,
@@ -143,17 +145,20 @@ class Reconciler:
         untried = job.problem or not job.own(self._state.workloads.jobs(key))
         if untried and not self._refusals.may_try(key, about):
             return None
-        used_up = False
+        reason = Reason.INVALID
         try:
             problem = await jobs.follow(job, project)
+        except ClaimMissingError as error:
+            reason, problem = Reason.VOLUME_NOT_MOUNTED, str(error)
         except NotCreatableError as error:
-            used_up = isinstance(error, QuotaUsedUpError)
+            if isinstance(error, QuotaUsedUpError):
+                reason = Reason.PODS_REFUSED
             refused = isinstance(error, TemplateRefusedError)
             problem = (
                 await self._accepting.explained(job, project, error) if refused else str(error)
             )
             cannot_be_made(self._state, key, problem)
-        self._note_verdict(job, project, problem, used_up=used_up)
+        self._note_verdict(job, project, problem, reason)
         self._cannot_follow(job, jobs.complaint(job))
         return None
 
@@ -184,23 +189,23 @@ class Reconciler:
         return (job.uid, job.generation, project, self._state.projects.records[project].generation)
 
     def _note_verdict(
-        self, job: GPUJobRecord, project: ProjectName, problem: str, *, used_up: bool
+        self, job: GPUJobRecord, project: ProjectName, problem: str, reason: Reason
     ) -> None:
         """Tell the API server's verdict; what it refuses is looked at again."""
         same = sorted(problem.split()) == sorted(job.problem.split())
         # Several causes come in any order.
-        self._refuse(job, job.problem if same else problem, used_up=used_up)
+        self._refuse(job, job.problem if same else problem, reason)
         if problem:
             self._refusals.refused(job.key, self._about(job, project))
         else:
             self._refusals.accepted(job.key)
 
-    def _refuse(self, judged: GPUJobRecord, problem: str, *, used_up: bool = False) -> None:
+    def _refuse(self, judged: GPUJobRecord, problem: str, reason: Reason = Reason.INVALID) -> None:
         """Note what is wrong, or that nothing is, with the spec that was judged."""
         job = self._judged(judged)
-        if job is not None and (job.problem, job.used_up) != (problem, used_up):
+        if job is not None and (job.problem, job.problem_as) != (problem, reason):
             job.problem = problem
-            job.used_up = used_up
+            job.problem_as = reason
             self._state.decisions.give_back(job.key)
             self._state.changes.touch(job.key)
             self._state.changes.replan()

@@ -275,7 +275,7 @@ def _usage(job: GPUJobRecord, held: list[PodRecord]) -> str:
 def _accepted(job: GPUJobRecord, before: Mapping[str, Mapping[str, Any]]) -> list[Wanted]:
     """Nothing until its templates have been judged; another leader's word is kept until then."""
     kind, yes = ConditionType.ACCEPTED, "Accepted"
-    if job.complaint and not job.used_up:
+    if job.complaint and (not job.problem or job.problem_as is Reason.INVALID):
         return [(kind, False, "Invalid", job.complaint)]
     if job.templates is None and before.get(kind, {}).get("reason") != yes:
         return []
@@ -324,7 +324,7 @@ def _wanted(
         ("Placed", placed, "Placed" if placed else "NotPlaced", ""),
         *protection.conditions(held, known.watched, before),
     ]
-    if words.cannot_start(reason):
+    if placed and words.cannot_start(reason):
         wanted.append((ConditionType.CANNOT_START, True, reason, message))
     if known.doubt is not None and phase in (Phase.PENDING, Phase.RUNNING):
         wanted.append((ConditionType.IN_DOUBT, True, known.doubt.reason, known.doubt.why))

@@ -143,8 +143,9 @@ def _deleting(facts: UnfinishedJob) -> Said | None:
 
 
 def _invalid(facts: UnfinishedJob) -> Said | None:
-    reason = Reason.PODS_REFUSED if facts.job.used_up else Reason.INVALID
-    return (reason, facts.job.complaint) if facts.job.complaint else None
+    job = facts.job
+    reason = job.problem_as if job.problem else Reason.INVALID
+    return (reason, job.complaint) if job.complaint else None
 
 
 def _suspended(facts: UnfinishedJob) -> Said | None:

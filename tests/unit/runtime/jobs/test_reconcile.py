@@ -18,6 +18,7 @@ from tests.unit.state.builders import make_gpujob, make_job, make_project
 
 from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.api.parts import parts
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
@@ -389,7 +390,7 @@ async def test_a_job_that_nobody_may_create_says_why_and_is_tried_again() -> Non
     case.answers = {"POST": errors.Forbidden(403, "Forbidden", used_up)}
     await case.handle()
     assert case.problem == f"metadata.namespace: no Job may be created in team-a: {used_up}"
-    assert case.state.gpujobs[KEY].used_up
+    assert case.state.gpujobs[KEY].problem_as is Reason.PODS_REFUSED
     assert await case.keys_within(60) == [30.0]
     doubts = case.state.waiting.doubts
     assert KEY in doubts and not doubts.held_back(KEY), "nobody goes for it until it has started"

@@ -60,7 +60,8 @@ def wait(reason: Reason) -> JobContext:
 
 def out_of_quota() -> GPUJobRecord:
     job = make_gpujob()
-    job.problem, job.used_up = "exceeded quota: jobs, requested: count/jobs.batch=1", True
+    job.problem = "exceeded quota: jobs, requested: count/jobs.batch=1"
+    job.problem_as = Reason.PODS_REFUSED
     return job
 
 
