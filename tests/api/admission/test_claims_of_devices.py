@@ -39,7 +39,7 @@ def claims(who: Caller, kind: str, namespace: str, requests: Any) -> Answer:
 def test_a_claim_of_a_gpu_is_refused_with_its_class(admin: Caller, kind: str, form: str) -> None:
     wait_until(lambda: refused(claims(admin, kind, PROJECT, FORMS[form])))
     answer = claims(admin, kind, PROJECT, FORMS[form])
-    assert "nvidia.com is a GPU; in a namespace of GPUProject team-a" in answer.message
+    assert "nvidia.com is a GPU; in a namespace of a GPUProject the GPU" in answer.message
     assert claims(admin, kind, ELSEWHERE, FORMS[form]).ok
     assert claims(admin, kind, PROJECT, OTHERS).ok
     assert claims(admin, kind, PROJECT, []).ok
