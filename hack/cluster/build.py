@@ -18,7 +18,8 @@ from cluster import fetch_pins
 from cluster.cache import programs_folder
 from cluster.errors import ClusterError
 from cluster.fetch import Outcome, Wanted, fetch
-from cluster.fetch_offers import VARIABLE, mirror_from, origins_allowed, ways_to
+from cluster.fetch_listed import Memory
+from cluster.fetch_offers import VARIABLE, Here, mirror_from, origins_allowed, ways_to
 from cluster.fetch_url import LIMITS, Limits
 from cluster.locks import exclusive
 from cluster.programs import GROUPS, PROGRAMS, Program, in_groups, key, version
@@ -101,7 +102,15 @@ def obtain(
     began = time.monotonic()
     value = os.environ.get(VARIABLE)
     mirror = mirror_from(value)
-    machine, libc = fetch_pins.this_platform(), fetch_pins.this_libc()
+    memory = Memory()
+    here = Here(
+        pins,
+        mirror,
+        origins_allowed(value),
+        fetch_pins.this_platform(),
+        fetch_pins.this_libc(),
+        memory.known,
+    )
     say(f"{len(programs)} programs are missing, this happens once: {programs_folder()}")
     if mirror is not None:
         say(f"the mirror is {mirror.shown}")
@@ -111,21 +120,13 @@ def obtain(
         program.name: Wanted(
             program.name,
             path_of(program),
-            ways_to(
-                program.name,
-                program.module,
-                key(program),
-                version(program),
-                pins=pins,
-                mirror=mirror,
-                origins=origins_allowed(value),
-                machine=machine,
-                libc=libc,
-            ),
+            ways_to(program.name, program.module, key(program), version(program), here),
         )
         for program in programs
     }
-    outcomes = {each.wanted.name: each for each in fetch(list(wanted.values()), away, limits)}
+    outcomes = {
+        each.wanted.name: each for each in fetch(list(wanted.values()), away, limits, memory)
+    }
     rest = [program for program in programs if not outcomes[program.name].way]
     for number, program in enumerate(rest, 1):
         title = f"[{number}/{len(rest)}] {program.name}"

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.errors import ClusterError
-from cluster.fetch_file import Transfer
-from cluster.fetch_offers import Offer, Ways
+from cluster.fetch_file import OtherFile, Transfer
+from cluster.fetch_listed import Memory, with_listed
+from cluster.fetch_offers import Known, Offer, Ways
 from cluster.fetch_url import LIMITS, Away, Limits, NotTaken
 from cluster.progress import say
 
@@ -46,13 +47,18 @@ class Outcome:
     size: int = 0
 
 
-def fetch(wanted: Sequence[Wanted], away: dict[str, str], limits: Limits = LIMITS) -> list[Outcome]:
+def fetch(
+    wanted: Sequence[Wanted],
+    away: dict[str, str],
+    limits: Limits = LIMITS,
+    memory: Memory | None = None,
+) -> list[Outcome]:
     """Fetches what can be fetched; `away` is kept from call to call, by place.
 
     Raises:
         ClusterError: this machine cannot store what arrives.
     """
-    return asyncio.run(_Round(away, limits).run(wanted))
+    return asyncio.run(_Round(away, limits, memory or Memory()).run(wanted))
 
 
 @dataclass(slots=True)
@@ -118,9 +124,10 @@ class _Place:
 class _Round:
     """One call of `fetch`."""
 
-    def __init__(self, away: dict[str, str], limits: Limits):
+    def __init__(self, away: dict[str, str], limits: Limits, memory: Memory):
         self._away = away
         self._limits = limits
+        self._memory = memory
         self._slots = asyncio.Semaphore(limits.at_once)
         self._places: dict[str, _Place] = {}
         self._running: dict[str, Transfer] = {}
@@ -148,12 +155,14 @@ class _Round:
                 try:
                     size = await self._transfer(wanted, way, place)
                 except NotTaken as error:
-                    reasons.append(f"{way.way} {error}")
+                    reasons.append(f"{way.way} {error}{self._way_out(way, error)}")
                     self._refuse(way.way, place, error, time.monotonic() - began)
                     continue
                 except OSError as error:
                     raise _cannot_store(wanted.target, error) from None
             why = f", since {' and '.join(reasons)}" if reasons else ""
+            if way.list:
+                why += f"; it has the digest that {way.way} lists, and has to have it from now on"
             seconds = time.monotonic() - began
             say(
                 f"{wanted.name}: from {way.way} ({size / _MEGABYTE:.1f} MB in {seconds:.1f} s){why}"
@@ -166,6 +175,8 @@ class _Round:
         target = wanted.target
         partial = target.with_name(f".{target.name}.partial")
         target.parent.mkdir(parents=True, exist_ok=True)
+        if offer.list:
+            offer = await with_listed(offer, self._limits)
         transfer = self._running[wanted.name] = Transfer(offer, partial)
         if not place.receiving:
             place.samples.clear()
@@ -173,12 +184,20 @@ class _Round:
         try:
             await transfer.run(self._limits, place.take)
             partial.chmod(0o755)
+            if offer.list and transfer.digest and not isinstance(offer.place, Path):
+                self._memory.add(offer.place, transfer.digest)
             partial.rename(target)
         finally:
             place.receiving -= 1
             del self._running[wanted.name]
             partial.unlink(missing_ok=True)
         return transfer.received
+
+    def _way_out(self, way: Offer, error: NotTaken) -> str:
+        """What who knows better may do, where a file is refused for what is remembered."""
+        if way.known is not Known.REMEMBERED or not isinstance(error, OtherFile):
+            return ""
+        return f"; where that is meant, delete {self._memory.path}"
 
     def _refuse(self, way: str, place: _Place, error: NotTaken, seconds: float) -> None:
         place.wasted_seconds += seconds

@@ -26,6 +26,10 @@ LARGEST_BYTES = 400_000_000
 _PIECE = 1 << 18
 
 
+class OtherFile(NotTaken):
+    """It is another file than the one that is known."""
+
+
 @dataclass(slots=True)
 class Transfer:
     """Fetches `offer` into `partial`, which is the program itself once `run` has returned.
@@ -33,12 +37,14 @@ class Transfer:
     Attributes:
         received: Bytes so far.
         total: Bytes that the whole file has, 0 while that is not known.
+        digest: The file that was taken.
     """
 
     offer: Offer
     partial: Path
     received: int = 0
     total: int = 0
+    digest: Digest | None = None
 
     async def run(self, limits: Limits, on_bytes: Callable[[int], None]) -> None:
         """Fetches; `on_bytes` is told of the answer, with 0, and of each piece that comes.
@@ -58,6 +64,10 @@ class Transfer:
         if self.offer.member:
             await asyncio.to_thread(self._unpack)
 
+    @property
+    def _known(self) -> str:
+        return self.offer.known
+
     def _source(self, limits: Limits) -> AbstractAsyncContextManager[Body]:
         place = self.offer.place
         return _opened_file(place) if isinstance(place, Path) else opened(place, limits)
@@ -70,7 +80,7 @@ class Transfer:
             self.received += len(piece)
             on_bytes(len(piece))
             if self.received > largest:
-                raise NotTaken(f"sends more than the {largest:,} bytes of the pinned file")
+                raise NotTaken(f"sends more than the {largest:,} bytes of the {self._known} file")
             content.update(piece)
             output.write(piece)
         return content.hexdigest()
@@ -81,19 +91,23 @@ class Transfer:
         if length is None or length in sizes or (None in sizes and length <= LARGEST_BYTES):
             return
         pinned = " or ".join(f"{size:,}" for size in sizes if size is not None)
-        wanted = f"pinned: {pinned}" if pinned else f"at most {LARGEST_BYTES:,}"
-        raise NotTaken(f"has a file that is not the pinned one ({length:,} bytes, {wanted})")
+        wanted = f"{self._known}: {pinned}" if pinned else f"at most {LARGEST_BYTES:,}"
+        raise OtherFile(
+            f"has a file that is not the {self._known} one ({length:,} bytes, {wanted})"
+        )
 
     def _refuse_content(self, sha256: str) -> None:
         accepted = self.offer.accepted
-        if Digest(sha256, self.received) in accepted or Digest(sha256) in accepted:
+        self.digest = Digest(sha256, self.received)
+        if self.digest in accepted or Digest(sha256) in accepted:
             return
         sizes = {digest.size: digest.sha256 for digest in accepted}
         if None not in sizes:
             self._refuse_length(self.received)
         pinned = sizes.get(self.received) or sizes[None]
-        raise NotTaken(
-            f"has a file that is not the pinned one (sha256 {sha256[:12]}…, pinned {pinned[:12]}…)"
+        raise OtherFile(
+            f"has a file that is not the {self._known} one "
+            f"(sha256 {sha256[:12]}…, {self._known} {pinned[:12]}…)"
         )
 
     def _unpack(self) -> None:

@@ -1,18 +1,24 @@
 """Where each program could be taken from, in order, and which files would be accepted.
 
 Nothing is asked here. An `Offer` is one place and the digests that a file from there may
-have; a place for which no digest is pinned is no offer but a sentence that says so. The
-mirror that a user names comes first, then the place where the program is published.
+have: those that are pinned, or that were remembered when the file was fetched before, or else
+that which its publisher lists (`fetch_listed.py`); a place without any is no offer but a sentence
+that says so. The mirror that a user names comes first, then the place where the program is
+published.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum, auto
 from pathlib import Path
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
+from msgspec.structs import replace
+
 from cluster.errors import ClusterError
-from cluster.fetch_pins import Digest, Pins
+from cluster.fetch_pins import Digest, Pins, Published
 
 VARIABLE = "GPU_SCHEDULER_MIRROR"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -30,13 +36,22 @@ class Mirror:
         return str(self.place) if isinstance(self.place, Path) else without_secrets(self.place)
 
 
+class Known(StrEnum):
+    """Who says which digest a file has to have."""
+
+    PINNED = auto()
+    REMEMBERED = auto()
+    LISTED = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """One place that may have a program.
 
     `way` names it in sentences; what is learnt of it (that it is away) counts for every
     offer with the same `way`. With a `member` the file is an archive, and `member_digest`
-    is that of the program in it, if it is known.
+    is that of the program in it, if it is known. `known` says who says what is `accepted`;
+    with a `list` that is to be read there first.
     """
 
     way: str
@@ -44,6 +59,39 @@ class Offer:
     accepted: tuple[Digest, ...]
     member: str = ""
     member_digest: Digest | None = None
+    known: Known = Known.PINNED
+    list: SplitResult | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What is the same for every program: this machine, and what its user said.
+
+    Attributes:
+        pins: files that are accepted.
+        mirror: that which the user names.
+        origins: whether programs may be taken from where they are published.
+        machine: the platform, such as linux-amd64.
+        libc: the version of its glibc, such as 2.36.
+        remembered: published files that came without being pinned, by URL.
+    """
+
+    pins: Pins
+    mirror: Mirror | None
+    origins: bool
+    machine: str
+    libc: str
+    remembered: Mapping[str, Digest] = field(default_factory=dict)
+
+    def published(self, name: str, version: str) -> tuple[Published | None, Known]:
+        """Where the program is published, with its file as far as it is known, and by whom."""
+        found = self.pins.published_of(name, version)
+        if found is None or self.machine in found.files:
+            return found, Known.PINNED
+        file = self.remembered.get(found.fill(found.url, self.machine))
+        if file is None:
+            return found, Known.LISTED
+        return replace(found, files={**found.files, self.machine: file}), Known.REMEMBERED
 
 
 # In the order in which they are tried; a sentence stands for a place that offers nothing.
@@ -95,39 +143,39 @@ def path_in_mirror(machine: str, module: str, key: str, name: str) -> str:
     return f"{machine}/{module}-{key}/{name}"
 
 
-def ways_to(
-    name: str,
-    module: str,
-    key: str,
-    version: str,
-    *,
-    pins: Pins,
-    mirror: Mirror | None,
-    origins: bool,
-    machine: str,
-    libc: str,
-) -> Ways:
-    """Where one program may be taken from on `machine`, in order."""
+def ways_to(name: str, module: str, key: str, version: str, here: Here) -> Ways:
+    """Where one program may be taken from, in order."""
     ways: list[Offer | str] = []
-    published = pins.published_of(name, version)
+    machine, mirror = here.machine, here.mirror
+    published, known = here.published(name, version)
     file = published.files.get(machine) if published else None
     if mirror is not None:
-        accepted = pins.built_of(name, key, machine, libc)
+        accepted = here.pins.built_of(name, key, machine, here.libc)
         accepted += published.program(machine) if published else ()
         if accepted:
             path = path_in_mirror(machine, module, key, name)
             ways.append(Offer("the mirror", _below(mirror.place, path), accepted))
         else:
             ways.append(f"no digest is pinned for it as it is built here on {machine}")
-    if not origins:
+    if not here.origins:
         ways.append(f"{VARIABLE} is off")
-    elif published and file:
-        url = urlsplit(published.fill(published.url, machine))
-        member = published.fill(published.member, machine)
-        ways.append(Offer(str(url.hostname), url, (file,), member, published.members.get(machine)))
     elif published:
-        host = urlsplit(published.url).hostname
-        ways.append(f"no digest is pinned of the file for {machine} at {host}")
+        url = urlsplit(published.fill(published.url, machine))
+        host = str(url.hostname)
+        if file is None:
+            ways.append(f"no digest is pinned of the file for {machine} at {host}")
+        if file or published.checksums:
+            ways.append(
+                Offer(
+                    host,
+                    url,
+                    (file,) if file else (),
+                    published.fill(published.member, machine),
+                    published.members.get(machine),
+                    known,
+                    None if file else urlsplit(published.fill(published.checksums, machine)),
+                )
+            )
     elif mirror is None:
         ways.append(f"no mirror is named ({VARIABLE})")
     return tuple(ways)

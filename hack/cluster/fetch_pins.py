@@ -81,9 +81,11 @@ class Pins(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     def published_of(self, name: str, version: str) -> Published | None:
-        """Where `version` of the program is published, if that is known."""
+        """Where `version` of the program is published; files are of the version in pins.json."""
         published = self.published.get(name)
-        return published if published is not None and published.version == version else None
+        if published is None or published.version == version:
+            return published
+        return msgspec.structs.replace(published, version=version, files={}, members={})
 
 
 def this_platform() -> str:

@@ -22,6 +22,7 @@ from cluster.build import path_of
 from cluster.digest import sha256_of
 from cluster.errors import ClusterError
 from cluster.fetch_file import LARGEST_BYTES, unpack
+from cluster.fetch_listed import SUMS_BYTES, listed_digest
 from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
 from cluster.fetch_url import Away, Limits, NotTaken, read
 from cluster.mirror import is_pinned
@@ -31,7 +32,6 @@ from cluster.toolchain import find_go
 
 PLATFORMS = ("linux-amd64", "linux-arm64")
 _PATIENT = Limits(connect_seconds=30, answer_seconds=30, stall_seconds=30)
-_SUMS_BYTES = 1 << 20
 _LIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)\b")
 
 
@@ -115,7 +115,7 @@ def _asked(entry: Published, machine: str, name: str) -> Published:
     listed = ""
     if entry.checksums:
         listed = listed_digest(
-            _read(entry.fill(entry.checksums, machine), _SUMS_BYTES).decode("utf-8", "replace"),
+            _read(entry.fill(entry.checksums, machine), SUMS_BYTES).decode("utf-8", "replace"),
             url.rpartition("/")[2],
         )
     member_before = entry.members.get(machine)
@@ -148,20 +148,6 @@ def _member(archive: bytes, member: str) -> Digest:
     program, digest = io.BytesIO(), hashlib.sha256()
     unpack(io.BytesIO(archive), member, program, LARGEST_BYTES, digest.update)
     return Digest(digest.hexdigest(), len(program.getvalue()))
-
-
-def listed_digest(text: str, name: str) -> str:
-    """The digest of the file `name` in a file of digests, which may be one digest alone.
-
-    Raises:
-        NotTaken: there is none.
-    """
-    for line in text.splitlines():
-        words = line.split()
-        right = len(words) == 1 or (len(words) == 2 and words[1].lstrip("*") == name)
-        if right and re.fullmatch(r"[0-9a-f]{64}", words[0]):
-            return words[0]
-    raise NotTaken(f"has no digest of {name} in its file of digests")
 
 
 def _read(url: str, most: int) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -50,8 +51,13 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
+        self._scheme = "https" if tls else "http"
+        if tls:  # each connection shakes hands in its own thread
+            self.socket = tls.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
         self.answers: dict[str, Answer] = {}
         self.asked: list[str] = []
         self.headers: list[dict[str, str]] = []
@@ -64,7 +70,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://{self.host}"
+        return f"{self._scheme}://{self.host}"
 
     def __enter__(self) -> Server:
         self._thread.start()

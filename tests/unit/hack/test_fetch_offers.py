@@ -1,10 +1,20 @@
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from cluster.errors import ClusterError
-from cluster.fetch_offers import Mirror, Offer, Ways, mirror_from, origins_allowed, ways_to
+from cluster.fetch_offers import (
+    Here,
+    Known,
+    Mirror,
+    Offer,
+    Ways,
+    mirror_from,
+    origins_allowed,
+    ways_to,
+)
 from cluster.fetch_pins import Built, Digest, Pins, Published
 
 KEY = "0123456789abcdef"
@@ -27,6 +37,11 @@ PINS = Pins(
             members={"linux-amd64": RELEASED},
         ),
         "kubelet": Published("1.2.3", "https://dl.example.org/kubelet"),
+        "etcd": Published(
+            "3.6.0",
+            "https://dl.example.org/{version}/etcd",
+            "https://dl.example.org/{version}/sums",
+        ),
     },
     built={
         "kubectl": (
@@ -48,18 +63,10 @@ def ways(
     origins: bool = True,
     machine: str = "linux-amd64",
     libc: str = "2.36",
+    remembered: dict[str, Digest] | None = None,
 ) -> Ways:
-    return ways_to(
-        name,
-        "module",
-        key,
-        version,
-        pins=pins,
-        mirror=mirror,
-        origins=origins,
-        machine=machine,
-        libc=libc,
-    )
+    here = Here(pins, mirror, origins, machine, libc, remembered or {})
+    return ways_to(name, "module", key, version, here)
 
 
 def test_the_mirror_comes_first_and_may_have_the_built_or_the_released_file() -> None:
@@ -113,11 +120,43 @@ def test_another_platform_takes_nothing() -> None:
     )
 
 
-def test_what_is_not_pinned_is_never_asked_for() -> None:
+def test_what_is_neither_pinned_nor_listed_is_never_asked_for() -> None:
     assert ways("kubelet", mirror=None) == (
         "no digest is pinned of the file for linux-amd64 at dl.example.org",
     )
     assert ways("certs", mirror=None) == ("no mirror is named (GPU_SCHEDULER_MIRROR)",)
+
+
+LISTED = Offer(
+    "dl.example.org",
+    urlsplit("https://dl.example.org/3.6.1/etcd"),
+    (),
+    known=Known.LISTED,
+    list=urlsplit("https://dl.example.org/3.6.1/sums"),
+)
+
+
+def test_what_is_not_pinned_counts_by_its_publishers_list_whatever_its_version() -> None:
+    assert ways("etcd", version="3.6.1", mirror=None) == (
+        "no digest is pinned of the file for linux-amd64 at dl.example.org",
+        LISTED,
+    )
+
+
+def test_what_was_listed_once_is_remembered_and_may_come_from_a_mirror_too() -> None:
+    remembered = {"https://dl.example.org/3.6.1/etcd": RELEASED}
+    mirror, origin = ways("etcd", version="3.6.1", remembered=remembered)
+    assert isinstance(mirror, Offer) and mirror.accepted == (RELEASED,)
+    assert origin == replace(LISTED, accepted=(RELEASED,), known=Known.REMEMBERED, list=None)
+
+
+def test_a_pin_counts_before_what_is_remembered() -> None:
+    url = "https://dl.example.org/v1.2.3/linux/amd64/k"
+    (origin,) = ways("kubectl", mirror=None, remembered={url: LATE})
+    assert isinstance(origin, Offer) and (origin.accepted, origin.known) == (
+        (RELEASED,),
+        Known.PINNED,
+    )
 
 
 def test_off_allows_no_place_at_all() -> None:

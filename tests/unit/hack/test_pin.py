@@ -11,7 +11,6 @@ from tests.unit.hack import file_server as serve
 from cluster import build, pin
 from cluster.errors import ClusterError
 from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
-from cluster.fetch_url import NotTaken
 from cluster.programs import in_groups, key, version
 
 (PROGRAM,) = in_groups(["check"])[:1]
@@ -154,16 +153,3 @@ def test_a_program_in_an_archive_is_pinned_with_the_archive(server: serve.Server
     published, _ = asked(pins_of(server, member="{os}/x"))
     assert published.files == {MACHINE: Digest(sha256, len(archive))}
     assert published.members == {MACHINE: RELEASED}
-
-
-@pytest.mark.parametrize(
-    "text", ["{d}", "{d}\n", "{d}  x\n", "{d} *x\n", f"{'0' * 64}  y\n{{d}}  x\n"]
-)
-def test_files_of_digests_are_read(text: str) -> None:
-    assert pin.listed_digest(text.format(d=RELEASED.sha256), "x") == RELEASED.sha256
-
-
-@pytest.mark.parametrize("text", ["", "<html>", "{d}  y", "abc  x", "{d} x y"])
-def test_a_file_without_the_digest_is_refused(text: str) -> None:
-    with pytest.raises(NotTaken, match="has no digest of x"):
-        pin.listed_digest(text.format(d=RELEASED.sha256), "x")
