@@ -24,12 +24,12 @@ from cluster.fetch_url import LIMITS, Limits
 from cluster.locks import exclusive
 from cluster.programs import GROUPS, PROGRAMS, Program, in_groups, key, version
 from cluster.progress import say
-from cluster.source import compile_program
+from cluster.source import Batch, batches, compile_batch
 
 # Places that this process does not ask again, and why.
 _AWAY: dict[str, str] = {}
 
-Compile = Callable[[Program, Path, str], None]
+Compile = Callable[[Batch, str], None]
 
 
 def path_of(program: Program) -> Path:
@@ -96,7 +96,7 @@ def obtain(
     away: dict[str, str],
     *,
     limits: Limits = LIMITS,
-    compile_one: Compile = compile_program,
+    compile_some: Compile = compile_batch,
 ) -> None:
     """Gets `programs` by the first way that gives the right file, source being the last."""
     began = time.monotonic()
@@ -128,10 +128,12 @@ def obtain(
         each.wanted.name: each for each in fetch(list(wanted.values()), away, limits, memory)
     }
     rest = [program for program in programs if not outcomes[program.name].way]
-    for number, program in enumerate(rest, 1):
-        title = f"[{number}/{len(rest)}] {program.name}"
-        say(f"{title}: from source, since {' and '.join(outcomes[program.name].reasons)}")
-        compile_one(program, path_of(program), title)
+    for program in rest:
+        why = " and ".join(outcomes[program.name].reasons)
+        say(f"{program.name}: from source, since {why}")
+    parts = batches(rest, path_of)
+    for number, batch in enumerate(parts, 1):
+        compile_some(batch, f"[{number}/{len(parts)}] {batch.names}")
     say(_summary(list(outcomes.values()), time.monotonic() - began))
 
 

@@ -38,7 +38,6 @@ _KUBERNETES_FLAGS = " ".join(
 )
 # The runtime opens libnvidia-ml itself and late; its symbols must not be wanted at start.
 _NVIDIA_FLAGS = "-extldflags=-Wl,-z,lazy"
-_NVIDIA_PACKAGE = "github.com/NVIDIA/nvidia-container-toolkit/cmd"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +85,13 @@ PROGRAMS: tuple[Program, ...] = (
         "-X helm.sh/helm/v4/internal/version.version=v4.3.1",
     ),
     _kubernetes("kubelet", "node"),
-    *(
-        Program(name, "nvidia", f"{_NVIDIA_PACKAGE}/{name}", "node", _NVIDIA_FLAGS, cgo=True)
-        for name in ("nvidia-container-runtime", "nvidia-ctk")
+    Program(
+        "nvidia-container-runtime",
+        "nvidia",
+        "github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-container-runtime",
+        "node",
+        _NVIDIA_FLAGS,
+        cgo=True,
     ),
     Program("kubeconform", "kubeconform", "github.com/yannh/kubeconform/cmd/kubeconform", "check"),
     Program(

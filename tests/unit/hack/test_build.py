@@ -5,7 +5,8 @@ import pytest
 
 from cluster import build, source, toolchain
 from cluster.errors import ClusterError
-from cluster.programs import PROGRAMS
+from cluster.fetch_pins import Pins
+from cluster.programs import KUBERNETES, KUBERNETES_VERSION, PROGRAMS
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +37,35 @@ def test_a_group_is_built_once(
     build.ensure(["check"])
     assert build.binary("kubeconform").read_text() == "program\n"
     shown = capsys.readouterr().err
-    assert "[1/2] kubeconform: from source, since GPU_SCHEDULER_MIRROR is off\n" in shown
+    assert "kubeconform: from source, since GPU_SCHEDULER_MIRROR is off\n" in shown
+    assert re.search(r"\n\[1/2\] kubeconform: done in \d+ s\n", shown)
     assert re.search(r"\n2 programs in \d+ s: 2 from source\n$", shown)
     build.ensure(["check"])
     assert capsys.readouterr().err == ""
+
+
+def test_the_programs_of_one_module_are_built_by_one_run_of_the_compiler(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    into = 'while [ "$1" != -o ]; do shift; done; into=$2; shift 2'
+    each = 'for package; do echo "$package" > "$into/${package##*/}"; done'
+    use_go(monkeypatch, fake_go(empty_cache, f"{into}; {each}; echo run >> {empty_cache}/runs"))
+    some = [program for program in PROGRAMS if program.module == KUBERNETES[KUBERNETES_VERSION]]
+    build.obtain(some, Pins(), {})
+    assert (empty_cache / "runs").read_text() == "run\n"
+    for program in some:
+        assert build.binary(program.name).read_text() == f"{program.package}\n"
+    names = ", ".join(program.name for program in some)
+    assert f"[1/1] {names}: done in " in capsys.readouterr().err
+    folders = {build.path_of(program).parent for program in some}
+    assert set((empty_cache / "bin").iterdir()) == folders, "nothing else is left"
+
+
+def test_programs_are_built_together_where_nothing_tells_them_apart_but_their_package() -> None:
+    for batch in source.batches(PROGRAMS, build.path_of):
+        assert len({(each.module, each.cgo, each.flags) for each in batch.programs}) == 1
+        if len(batch.programs) > 1:  # which is what the compiler calls them
+            assert all(each.package.endswith(f"/{each.name}") for each in batch.programs)
 
 
 def test_a_failed_build_leaves_no_program(

@@ -17,6 +17,7 @@ from cluster.fetch_offers import path_in_mirror
 from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
 from cluster.fetch_url import Limits
 from cluster.programs import Program, in_groups, key, version
+from cluster.source import Batch
 
 CHECK = in_groups(["check"])
 PATIENT = Limits(
@@ -58,19 +59,20 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[serve.Se
         yield running
 
 
-def never(program: Program, _target: Path, _title: str) -> None:
-    raise AssertionError(f"{program.name} is not to be built")
+def never(batch: Batch, _title: str) -> None:
+    raise AssertionError(f"{batch.names}: not to be built")
 
 
-def pretend(program: Program, target: Path, _title: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(f"{program.name} from source")
+def pretend(batch: Batch, _title: str) -> None:
+    for program, target in zip(batch.programs, batch.targets, strict=True):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(f"{program.name} from source")
 
 
 def test_with_a_full_mirror_nothing_is_built(
     server: serve.Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build.obtain(CHECK, pinned(*CHECK), {}, limits=PATIENT, compile_one=never)
+    build.obtain(CHECK, pinned(*CHECK), {}, limits=PATIENT, compile_some=never)
     assert [build.binary(each.name).read_bytes() for each in CHECK] == list(map(content_of, CHECK))
     shown = capsys.readouterr().err.splitlines()
     assert shown[1] == f"the mirror is {server.url}/some/where"
@@ -83,14 +85,14 @@ def test_what_the_mirror_gets_wrong_is_built(
 ) -> None:
     first, second = CHECK
     server.answers[f"/some/where/{path_of(second)}"] = serve.right(b"x" * len(content_of(second)))
-    build.obtain(CHECK, pinned(*CHECK), {}, limits=PATIENT, compile_one=pretend)
+    build.obtain(CHECK, pinned(*CHECK), {}, limits=PATIENT, compile_some=pretend)
     assert build.path_of(first).read_bytes() == content_of(first)
     assert build.path_of(second).read_text() == f"{second.name} from source"
     shown = capsys.readouterr().err
     lines = [line for line in shown.splitlines() if second.name in line]
     assert len(lines) == 1
     assert re.fullmatch(
-        rf"\[1/1\] {second.name}: from source, since the mirror has a file that is not the "
+        rf"{second.name}: from source, since the mirror has a file that is not the "
         r"pinned one \(sha256 \w{12}…, pinned \w{12}…\)",
         lines[0],
     )
@@ -100,7 +102,7 @@ def test_what_the_mirror_gets_wrong_is_built(
 def test_a_changed_module_is_not_asked_for(server: serve.Server) -> None:
     other = Built(this_platform(), "go1.30.0", "0" * 16, digest_of(CHECK[0]))
     build.obtain(
-        CHECK[:1], Pins(built={CHECK[0].name: (other,)}), {}, limits=PATIENT, compile_one=pretend
+        CHECK[:1], Pins(built={CHECK[0].name: (other,)}), {}, limits=PATIENT, compile_some=pretend
     )
     assert server.asked == []
 
@@ -119,7 +121,7 @@ def test_a_released_program_comes_from_its_publisher(
     system, architecture = this_platform().split("-")
     path = f"/v{version(program)}/{system}/{architecture}/x"
     server.answers[path] = serve.right(content_of(program))
-    build.obtain([program], pins, {}, limits=PATIENT, compile_one=never)
+    build.obtain([program], pins, {}, limits=PATIENT, compile_some=never)
     assert server.asked == [path]
     assert f"{program.name}: from 127.0.0.1 (" in capsys.readouterr().err
 
@@ -130,7 +132,7 @@ def test_a_mirror_that_is_off_means_source_alone(
     monkeypatch.setenv("GPU_SCHEDULER_MIRROR", "off")
     published = Published("1", server.url, files={this_platform(): digest_of(CHECK[0])})
     pins = Pins({CHECK[0].name: published}, pinned(*CHECK).built)
-    build.obtain(CHECK, pins, {}, compile_one=pretend)
+    build.obtain(CHECK, pins, {}, compile_some=pretend)
     assert server.asked == []
 
 
@@ -139,7 +141,7 @@ def test_a_folder_that_is_not_there_is_said_for_each_program(
 ) -> None:
     monkeypatch.setenv("GPU_SCHEDULER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("GPU_SCHEDULER_MIRROR", str(tmp_path / "mirror"))
-    build.obtain(CHECK, pinned(*CHECK), {}, compile_one=pretend)
+    build.obtain(CHECK, pinned(*CHECK), {}, compile_some=pretend)
     assert capsys.readouterr().err.count("from source, since the mirror is not there\n") == 2
 
 
@@ -148,7 +150,7 @@ def test_no_password_is_shown(
 ) -> None:
     server.answers = {}
     monkeypatch.setenv("GPU_SCHEDULER_MIRROR", f"http://me:secret@{server.host}/x?token=secret")
-    build.obtain(CHECK, pinned(*CHECK), {}, limits=PATIENT, compile_one=pretend)
+    build.obtain(CHECK, pinned(*CHECK), {}, limits=PATIENT, compile_some=pretend)
     shown = capsys.readouterr().err
     assert "secret" not in shown
     assert f"the mirror is http://{server.host}/x\n" in shown
@@ -162,7 +164,7 @@ def test_a_wrong_mirror_is_said_before_anything_is_done(
     monkeypatch.setenv("GPU_SCHEDULER_CACHE", str(tmp_path))
     monkeypatch.setenv("GPU_SCHEDULER_MIRROR", value)
     with pytest.raises(ClusterError, match="GPU_SCHEDULER_MIRROR has to be") as caught:
-        build.obtain(CHECK, pinned(*CHECK), {}, compile_one=never)
+        build.obtain(CHECK, pinned(*CHECK), {}, compile_some=never)
     assert "secret" not in str(caught.value)
 
 

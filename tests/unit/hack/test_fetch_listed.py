@@ -59,9 +59,9 @@ def pins_of(server: serve.Server, member: str = "") -> Pins:
     return Pins({PROGRAM.name: found})
 
 
-def get(server: serve.Server, compile_one: build.Compile = never) -> bytes:
+def get(server: serve.Server, compile_some: build.Compile = never) -> bytes:
     build.path_of(PROGRAM).unlink(missing_ok=True)
-    build.obtain([PROGRAM], pins_of(server), {}, limits=PATIENT, compile_one=compile_one)
+    build.obtain([PROGRAM], pins_of(server), {}, limits=PATIENT, compile_some=compile_some)
     return build.path_of(PROGRAM).read_bytes()
 
 
@@ -156,7 +156,7 @@ def test_a_list_is_of_the_archive_that_a_program_is_in(server: serve.Server) -> 
         tar.addfile(member, io.BytesIO(content))
     publish(server, output.getvalue())
     pins = pins_of(server, member="in/x")
-    build.obtain([PROGRAM], pins, {}, limits=PATIENT, compile_one=never)
+    build.obtain([PROGRAM], pins, {}, limits=PATIENT, compile_some=never)
     assert build.path_of(PROGRAM).read_bytes() == content
 
 

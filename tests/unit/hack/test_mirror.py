@@ -32,7 +32,7 @@ def test_a_mirror_gives_what_it_was_filled_with(
     assert mirror.fill(folder, pinned(*CHECK), CHECK) == []
     monkeypatch.setenv("GPU_SCHEDULER_CACHE", str(tmp_path / "other"))
     monkeypatch.setenv("GPU_SCHEDULER_MIRROR", str(folder))
-    build.obtain(CHECK, pinned(*CHECK), {}, compile_one=never)
+    build.obtain(CHECK, pinned(*CHECK), {}, compile_some=never)
     assert build.binary(FIRST.name).read_bytes() == content_of(FIRST)
 
 

@@ -1,9 +1,8 @@
 //go:build tools
 
-// Package tools names the programs that the local cluster builds from this module.
+// Package tools names the program that the local cluster builds from this module.
 package tools
 
 import (
 	_ "github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-container-runtime"
-	_ "github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-ctk"
 )
