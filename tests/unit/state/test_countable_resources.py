@@ -1,9 +1,8 @@
 """Every countable resource counts: nobody goes where the kubelet refuses, none waits that fits.
 
 Random nodes with some of twelve kinds of resources, pods of others on them, resized ones too, and
-pods that wait. What a pod needs is counted here once more, after Kubernetes' own rules: containers
-and sidecars together, or the largest init container at its turn; resized, the larger of what is
-asked, allocated and there; the pod's own request in place of the sum; then overhead.
+pods that wait. What a pod needs is counted once more, after Kubernetes' own rules (``tests.pod_needs``);
+of what is resized, the larger of what is asked, allocated and there.
 """
 
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.pod_needs import need_of
 from tests.unit.builders import job, project, projects
 
 from gpu_scheduler.core.model.decision import Assignment
@@ -48,7 +48,6 @@ class Made:
     """A pod, and what it needs by our own count."""
 
     def __init__(self, random: Random, name: str, *, running: bool) -> None:
-        self.name, self.need = name, Counter[str]()
         self.infeasible = running and random.random() < 0.2
         self._random, self._running = random, running
         self._statuses: list[Json] = []
@@ -58,7 +57,13 @@ class Made:
         if self.infeasible:
             status["conditions"] = conditions
         level = self._level(spec, status)
-        self._count(spec, level)
+        self.need = need_of(
+            KINDS,
+            [(need, sidecar) for _, need, sidecar in self._inits],
+            [need for _, need in self._mains],
+            overhead=self._overhead,
+            level=level,
+        )
         body = {"metadata": {"name": name, "namespace": "x"}, "spec": spec, "status": status}
         self.pod = msgspec.json.decode(msgspec.json.encode(body), type=Pod)
 
@@ -108,19 +113,6 @@ class Made:
         status["allocatedResources"] = written(allocated)
         larger = self._larger(asked, allocated)
         return {kind: larger[kind] for kind in asked}
-
-    def _count(self, spec: Json, level: Amounts) -> None:
-        for kind in KINDS:
-            sidecars, starting = 0, 0
-            for _, need, sidecar in self._inits:
-                if sidecar:
-                    sidecars += need.get(kind, 0)
-                    starting = max(starting, sidecars)
-                else:
-                    starting = max(starting, sidecars + need.get(kind, 0))
-            running = sidecars + sum(need.get(kind, 0) for _, need in self._mains)
-            total = level[kind] if kind in level else max(running, starting)
-            self.need[kind] = total + self._overhead.get(kind, 0)
 
 
 def node_of(random: Random, name: str) -> tuple[Node, Amounts]:
