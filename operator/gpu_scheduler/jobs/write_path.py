@@ -1,13 +1,14 @@
 """Which of the two write paths a job takes, judged from its pod template.
 
 Bind is cheaper; gate is for pods that need what only kube-scheduler does: provisioning volumes or
-following them to their nodes, host ports, resource claims, and the few rules about other pods that
+following them to their nodes, host ports, resource claims (extended resources that a DeviceClass
+serves among them), and the few rules about other pods that
 the planner does not understand (``jobs.affinity_rules``); on either path it judges the others
 itself. The runtime looks up the ``claims`` of the template and asks ``choose`` once, when the job
 is rendered.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -68,18 +69,22 @@ def claims(template_pod_spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def choose(
-    template_pod_spec: Mapping[str, Any], claim_needs: Mapping[str, str]
+    template_pod_spec: Mapping[str, Any],
+    claim_needs: Mapping[str, str],
+    class_of: Callable[[str], str] = lambda resource: "",
 ) -> tuple[WritePath, str]:
     """The path for ``placement: auto``, and why.
 
     Args:
         template_pod_spec: ``spec`` of the pod template, as JSON.
         claim_needs: ``claim_need`` of each of ``claims``; one that is missing does not exist.
+        class_of: the DeviceClass that serves an extended resource; empty: none does.
 
     Returns:
         The path, and for GATE the first thing in the template that asks for it.
     """
-    for need in _needs(template_pod_spec, claim_needs):
+    served = _served(template_pod_spec, class_of)
+    for need in (*_needs(template_pod_spec, claim_needs), *served):
         return WritePath.GATE, need
     return WritePath.BIND, ""
 
@@ -111,6 +116,14 @@ def _needs(spec: Mapping[str, Any], claim_needs: Mapping[str, str]) -> Iterator[
     if spec.get("resourceClaims"):
         yield "resourceClaims are allocated by kube-scheduler"
     yield from _port_needs(spec)
+
+
+def _served(spec: Mapping[str, Any], class_of: Callable[[str], str]) -> Iterator[str]:
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        resources = container.get("resources") or {}
+        for resource in {**(resources.get("limits") or {}), **(resources.get("requests") or {})}:
+            if name := class_of(resource):
+                yield f"{resource} is served by DeviceClass {name}, by claims of kube-scheduler"
 
 
 def _port_needs(spec: Mapping[str, Any]) -> Iterator[str]:

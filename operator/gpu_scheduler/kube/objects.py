@@ -281,6 +281,18 @@ class ContainerResources(_Struct, frozen=True):
     resources: ResourceRequirements | None = None
 
 
+class ClaimedResource(_Struct, frozen=True):
+    """status.extendedResourceClaimStatus.requestMappings[]: what a claim gives a container."""
+
+    resource_name: str = ""
+
+
+class ExtendedResourceClaimStatus(_Struct, frozen=True):
+    """status.extendedResourceClaimStatus: the claim that kube-scheduler made for a pod."""
+
+    request_mappings: tuple[ClaimedResource, ...] = ()
+
+
 class PodStatus(_Struct, frozen=True):
     """status of a pod."""
 
@@ -292,6 +304,7 @@ class PodStatus(_Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
     allocated_resources: dict[str, str] = {}  # pod-level
     resources: ResourceRequirements | None = None  # the same
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
     container_statuses: tuple[msgspec.Raw, ...] = ()  # ContainerStatus
     init_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
     ephemeral_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
@@ -350,6 +363,18 @@ class Job(_Object, frozen=True):
 
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+class DeviceClassSpec(_Struct, frozen=True):
+    """spec of a DeviceClass."""
+
+    extended_resource_name: str = ""
+
+
+class DeviceClass(_Object, frozen=True):
+    """A resource.k8s.io/v1 DeviceClass."""
+
+    spec: DeviceClassSpec = DeviceClassSpec()
 
 
 class ResourceQuota(_Object, frozen=True):

@@ -9,6 +9,7 @@ NODES = "/api/v1/nodes"
 NAMESPACES = "/api/v1/namespaces"
 RESOURCE_QUOTAS = "/api/v1/resourcequotas"
 JOBS = "/apis/batch/v1/jobs"
+DEVICE_CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 

@@ -5,7 +5,7 @@ the pod's next event with a node confirms it, ``forget`` takes it back. An event
 known of a pod is ignored. Single-threaded: called from one event loop.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 
 from gpu_scheduler.api.gpujob import Phase
@@ -14,7 +14,7 @@ from gpu_scheduler.api.share_request import ShareRequest
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.quota import ceiling_milli
 from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
-from gpu_scheduler.kube.objects import Job, Pod
+from gpu_scheduler.kube.objects import DeviceClass, Job, Pod
 from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore
 from gpu_scheduler.state.affinity.pod_affinity import pod_affinity_of
 from gpu_scheduler.state.changes import Changes
@@ -29,6 +29,7 @@ from gpu_scheduler.state.nodes.ledger import Ledger, charge
 from gpu_scheduler.state.nodes.node_store import NodeStore
 from gpu_scheduler.state.pods.bereft import BereftPods
 from gpu_scheduler.state.pods.counting import PodCount, counted, parallelism_of, shrinks
+from gpu_scheduler.state.pods.device_classes import BEYOND_US, DeviceClassStore, asked, beyond_us
 from gpu_scheduler.state.pods.pod import PodRecord, Stage, without_stranger
 from gpu_scheduler.state.pods.pod_store import PodStore
 from gpu_scheduler.state.pods.shares import ShareGroups
@@ -78,7 +79,8 @@ class ClusterState:
         self.classes = ClassStore()
         self.nodes = NodeStore(self.ledger, self.pods.known, self._node_refreshed, self._touch_pods)
         self.beginnings = Beginnings(now)
-        self.waiting = PendingPods(self.beginnings)
+        self.device_classes = DeviceClassStore()
+        self.waiting = PendingPods(self.beginnings, self.device_classes)
         self.changes = Changes(self.waiting)
         self.running_pods = RunningPodStore(Moves(on=consolidation), self.beginnings)
         self.bereft = BereftPods(
@@ -304,6 +306,28 @@ class ClusterState:
         """Forget a GPUClass; the jobs that now mean something else."""
         return self._classes_settled() if self.classes.drop(name) else ()
 
+    def device_class_changed(self, found: DeviceClass) -> tuple[JobKey, ...]:
+        """Take over a DeviceClass's news; the GPUJobs that now have to be accepted otherwise."""
+        return self._served_otherwise(self.device_classes.put(found))
+
+    def device_class_gone(self, name: str) -> tuple[JobKey, ...]:
+        """Forget a DeviceClass; the GPUJobs that now have to be accepted otherwise."""
+        return self._served_otherwise(self.device_classes.drop(name))
+
+    def _served_otherwise(self, resources: Set[str]) -> tuple[JobKey, ...]:
+        if not resources:
+            return ()
+        for record, pod in self.waiting.served_otherwise():
+            if record.share is not None:
+                self.groups.tell(record.job_uid, record.uid, BEYOND_US, self._beyond_us(pod))
+        self.changes.replan()
+        found = []
+        for job in self.gpujobs.values():
+            if any(resources & asked(pod) for pod in (job.templates or {}).values()):
+                self.accept(job, None)
+                found.append(job.key)
+        return tuple(found)
+
     def accept(self, job: GPUJobRecord, templates: Mapping[str, Pod] | None) -> None:
         """Plan pods of a GPUJob before they exist; ``templates``: by role, None = not any more."""
         job.templates = templates
@@ -384,7 +408,7 @@ class ClusterState:
             self.nodes.agents.note_news([new.uid])
         problem, request = new.share.problem, new.share.request
         if request is not None and new.stage is Stage.WAITING:
-            problem = self.lacks(pod, request)
+            problem = self.lacks(pod, request) or self._beyond_us(pod)
         own, changed = self.groups.put(pod, new.share, problem)
         if old is None and new.stage is Stage.WAITING and new.unscheduled is not None:
             about = About(own.uid, 0, alike=self.groups.records[own.owner].alike)
@@ -396,6 +420,9 @@ class ClusterState:
             self.jobs.enter(own)
             self.waiting.forget_job(own.owner)
             self.changes.replan()
+
+    def _beyond_us(self, pod: Pod) -> str:
+        return beyond_us(pod, self.device_classes, self.nodes.advertised)
 
     def _left(self, old: PodRecord | None) -> None:
         """A pod is gone, or is another Job's now."""

@@ -30,7 +30,15 @@ from tests.unit.generated.stage import ROOT
 from tests.unit.generated.values import Obj
 
 from gpu_scheduler.api.names import ALLOCATION
-from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS, lease
+from gpu_scheduler.kube.paths import (
+    DEVICE_CLASSES,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_QUOTAS,
+    lease,
+)
 
 NAMESPACE = "team-bad"
 _PHASES = ("Pending", "Running", "Succeeded", "Failed")
@@ -95,6 +103,18 @@ _quotas = st.builds(
     lambda name: {"metadata": metadata(name, NAMESPACE), "spec": {}}, st.sampled_from(["q", "r"])
 )
 
+_device_classes = st.builds(
+    lambda name, resource: {"metadata": metadata(name), "spec": resource},
+    st.sampled_from(["nic", "gpu"]),
+    st.sampled_from(
+        [
+            {},
+            {"extendedResourceName": "example.com/nic"},
+            {"extendedResourceName": "nvidia.com/gpu"},
+        ]
+    ),
+)
+
 OBJECTS: dict[str, st.SearchStrategy[Obj]] = {
     PODS: st.one_of(
         _plain_pods(),
@@ -105,6 +125,7 @@ OBJECTS: dict[str, st.SearchStrategy[Obj]] = {
     NAMESPACES: st.builds(_of_namespace, st.sampled_from([NAMESPACE, "other"])),
     JOBS: hostile_jobs(tuple(zip(GPUJOB_NAMES, _JOB_UIDS, strict=True))),
     RESOURCE_QUOTAS: _quotas,
+    DEVICE_CLASSES: _device_classes,
     lease("gpu-scheduler"): hostile_leases(),
     f"{ROOT}/gpujobs": st.one_of(_plain_gpujobs(), hostile_gpujobs()),
     f"{ROOT}/gpuprojects": st.one_of(_plain_projects(), hostile_gpuprojects()),

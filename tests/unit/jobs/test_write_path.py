@@ -160,6 +160,20 @@ def test_gate_when_only_kube_scheduler_can_do_it(case: str) -> None:
     assert choose(spec, facts) == (WritePath.GATE, reason)
 
 
+@pytest.mark.parametrize("where", ["containers", "initContainers"])
+@pytest.mark.parametrize("field", ["limits", "requests"])
+def test_what_a_device_class_serves_is_kube_schedulers(where: str, field: str) -> None:
+    asking = {where: [{"name": "a", "resources": {field: {"example.com/nic": "1", "cpu": 1}}}]}
+    classes = {"example.com/nic": "nic.example.com"}
+
+    def class_of(resource: str) -> str:
+        return classes.get(resource, "")
+
+    said = "example.com/nic is served by DeviceClass nic.example.com, by claims of kube-scheduler"
+    assert choose(asking, {}, class_of) == (WritePath.GATE, said)
+    assert choose(asking, {}) == (WritePath.BIND, "")
+
+
 def test_claims_are_named_once_in_order() -> None:
     assert claims(mounts("b", "a", "b")) == ("b", "a")
     assert claims({"containers": []}) == ()

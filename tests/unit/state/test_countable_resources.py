@@ -1,8 +1,8 @@
 """Every countable resource counts: nobody goes where the kubelet refuses, none waits that fits.
 
 Random nodes with some of twelve kinds of resources, pods of others on them, resized ones too, and
-pods that wait. What a pod needs is counted once more, after Kubernetes' own rules (``tests.pod_needs``);
-of what is resized, the larger of what is asked, allocated and there.
+pods that wait. What a pod needs is counted once more, after Kubernetes' own rules
+(``tests.pod_needs``); of what is resized, the larger of what is asked, allocated and there.
 """
 
 from collections import Counter

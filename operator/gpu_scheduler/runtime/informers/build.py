@@ -5,13 +5,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
-from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod, ResourceQuota
-from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS, lease
+from gpu_scheduler.kube.objects import (
+    DeviceClass,
+    Job,
+    Lease,
+    Namespace,
+    Node,
+    Pod,
+    ResourceQuota,
+)
+from gpu_scheduler.kube.paths import (
+    DEVICE_CLASSES,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_QUOTAS,
+    lease,
+)
 from gpu_scheduler.kube.reflector import EventHandler, Reflector, WatchOptions
 from gpu_scheduler.runtime.common.build import CommonParts, Loop
 from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources, DevicesChanged
-from gpu_scheduler.runtime.informers.event_handlers import NodeHandler
+from gpu_scheduler.runtime.informers.event_handlers import DeviceClassHandler, NodeHandler
 from gpu_scheduler.runtime.informers.first_look import FirstLook
 from gpu_scheduler.runtime.informers.heartbeats import Heartbeats
 from gpu_scheduler.runtime.informers.our_lists import OPTIONAL, PATHS, OurLists
@@ -42,15 +58,17 @@ class WatchParts:
     first_look: FirstLook
     namespaces: Reflector[Namespace]
     quotas: Reflector[ResourceQuota]
+    device_classes: Reflector[DeviceClass]
 
     @property
     def loops(self) -> Sequence[Loop]:
-        """Namespaces and quotas are not waited for.
+        """Namespaces, quotas and DeviceClasses are not waited for.
 
         Without them the API server refuses what cannot be made any more, and what it refused is
-        tried again later.
+        tried again later; and what a DeviceClass serves seems to be nowhere for a moment.
         """
-        return (self.namespaces.run, self.quotas.run, self.first_look.run)
+        more = self.namespaces.run, self.quotas.run, self.device_classes.run
+        return (*more, self.first_look.run)
 
 
 def build(common: CommonParts, devices_changed: DevicesChanged) -> InformerParts:
@@ -100,4 +118,10 @@ def watch(
         FirstLook(lists, reflectors, common.settings.resync_seconds),
         Reflector(client, NAMESPACES, Namespace, namespaces),
         Reflector(client, RESOURCE_QUOTAS, ResourceQuota, quotas),
+        Reflector(
+            client,
+            DEVICE_CLASSES,
+            DeviceClass,
+            DeviceClassHandler(common.state, common.queue.add),
+        ),
     )

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
-from gpu_scheduler.kube.objects import Job, Namespace, Node, Pod
+from gpu_scheduler.kube.objects import DeviceClass, Job, Namespace, Node, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import JobRecord
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
@@ -97,6 +97,25 @@ class NodeHandler:
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A node is gone."""
         self._state.nodes.gone(name)
+
+
+class DeviceClassHandler:
+    """DeviceClasses: which extended resources no node counts."""
+
+    def __init__(self, state: ClusterState, changed: Callable[[JobKey], None]) -> None:
+        """``changed`` is told of the GPUJobs that go another way now."""
+        self._state = state
+        self._changed = changed
+
+    def changed(self, obj: DeviceClass) -> None:
+        """A DeviceClass was added or changed."""
+        for key in self._state.device_class_changed(obj):
+            self._changed(key)
+
+    def gone(self, namespace: str, name: str, uid: str) -> None:
+        """A DeviceClass is gone."""
+        for key in self._state.device_class_gone(name):
+            self._changed(key)
 
 
 class NamespaceHandler:

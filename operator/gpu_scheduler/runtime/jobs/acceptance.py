@@ -77,6 +77,7 @@ class Acceptance:
         placement: str,
         namespace: str = "",
         clock: Callable[[], float] = time.monotonic,
+        class_of: Callable[[str], str] = lambda resource: "",
     ) -> None:
         """Prepare.
 
@@ -86,8 +87,10 @@ class Acceptance:
             placement: auto, bind or gate.
             namespace: the operator's, in which templates are tried.
             clock: monotonic seconds.
+            class_of: the DeviceClass that serves an extended resource; empty: none does.
         """
         self._client = client
+        self._class_of = class_of
         self._given = given
         self._placement = placement
         self._clock = clock
@@ -224,7 +227,7 @@ class Acceptance:
                 needs[name] = claim_need(*found)
             if found is None or not is_bound(*found):
                 unbound.append(name)
-        return write_path.choose(pod_spec, needs)[0], tuple(unbound)
+        return write_path.choose(pod_spec, needs, self._class_of)[0], tuple(unbound)
 
     async def _claim(
         self, namespace: str, name: str

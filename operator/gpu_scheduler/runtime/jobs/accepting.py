@@ -35,6 +35,7 @@ _SECONDS = 30.0  # as long as what it depends on is not looked up again
 class _Accepted:
     spec: weakref.ref[GPUJobSpec]
     at: float
+    classes: int  # how often DeviceClasses had changed by then
     templates: Mapping[str, Pod]
 
 
@@ -72,7 +73,8 @@ class Accepting:
             return ""
         self._forget_old()
         known = self._known.get((id(spec), "")) or self._known.get((id(spec), job.namespace))
-        if known is not None and known.spec() is not spec:
+        classes = self._state.device_classes.changes
+        if known is not None and (known.spec() is not spec or known.classes != classes):
             known = None
         if known is None or self._acceptance.doubts(job.namespace):
             made = {own.role for own in job.own(self._state.workloads.jobs(job.key))}
@@ -96,7 +98,7 @@ class Accepting:
             for old in ((id(spec), ""), (id(spec), job.namespace)):
                 self._known.pop(old, None)
             key = id(spec), job.namespace if local else ""
-            self._known[key] = _Accepted(weakref.ref(spec), self._clock(), templates)
+            self._known[key] = _Accepted(weakref.ref(spec), self._clock(), classes, templates)
         else:
             sweep = spec.sweep is not None
             templates = {

@@ -61,6 +61,7 @@ def build(common: CommonParts, sweeps: MakeJobs) -> JobParts:
         placement=settings.placement,
         namespace=settings.lease_namespace,
         clock=clock,
+        class_of=state.device_classes.class_of,
     )
     claims = MissingClaims(state, client, lambda space: refusals.changed(space), clock=clock)
     accepting = Accepting(state, acceptance, claims, clock=clock)

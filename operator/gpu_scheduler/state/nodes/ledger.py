@@ -29,6 +29,7 @@ class Charge:
     """What a pod holds: of its node, beside GPUs, and of devices by grants.
 
     ``plugin``: resources that it asks of the device plugin; which devices that are is not known.
+    ``claimed``: it has some by a claim of kube-scheduler's, whatever the node's plugin serves.
     """
 
     node: str
@@ -37,6 +38,7 @@ class Charge:
     grants: tuple[Grant, ...] = ()
     pod: str = ""  # its name
     plugin: tuple[str, ...] = ()
+    claimed: bool = False
 
     @property
     def milli(self) -> int:
@@ -259,7 +261,7 @@ class Ledger:
     def _holds_of_plugin(self, charge: Charge) -> bool:
         if not charge.plugin or charge.node not in self._nodes:
             return False
-        return not self._nodes[charge.node][2].isdisjoint(charge.plugin)
+        return charge.claimed or not self._nodes[charge.node][2].isdisjoint(charge.plugin)
 
     def _lost(self, charge: Charge) -> Iterator[Grant]:
         """Its grants on devices that the node does not list."""
@@ -278,7 +280,8 @@ def charge(ledger: Ledger, new: PodRecord, pod: Pod) -> bool:
     if not new.node:
         return False
     grants = new.allocation.grants if new.allocation else ()
-    held = Charge(new.node, new.namespace, pod_resources(pod), grants, new.name, new.plugin)
+    need, plugin = pod_resources(pod), new.plugin
+    held = Charge(new.node, new.namespace, need, grants, new.name, plugin, new.claimed)
     return ledger.charge_pod(new.uid, held)
 
 

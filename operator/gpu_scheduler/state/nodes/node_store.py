@@ -101,6 +101,10 @@ class NodeStore:
         node = self._nodes.get(name)
         return node is not None and not nodes.unschedulable(node)
 
+    def advertised(self, resource: str) -> bool:
+        """Whether some node has any of a resource."""
+        return any(n.status.allocatable.get(resource, "0") != "0" for n in self._nodes.values())
+
     def labels(self, name: str) -> Mapping[str, str]:
         """Labels of a node; none when it is unknown."""
         node = self._nodes.get(name)

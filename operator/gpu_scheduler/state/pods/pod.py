@@ -24,6 +24,7 @@ from gpu_scheduler.limits.bounded import Bounded, digest
 from gpu_scheduler.state.jobs.job import JobRecord, epoch_seconds
 from gpu_scheduler.state.pods import claims, containers
 from gpu_scheduler.state.pods.containers import Trouble
+from gpu_scheduler.state.pods.device_classes import gpus_by_claim
 from gpu_scheduler.state.pods.plugin import asked
 from gpu_scheduler.state.pods.shares import Share, group_uid, share_of
 from gpu_scheduler.state.pods.slim import INDEX, too_heavy
@@ -78,6 +79,7 @@ class PodRecord:
     ran: bool  # at least one container status exists
     unscheduled: Condition | None  # PodScheduled, where somebody says that it is not
     plugin: tuple[str, ...]  # resources that it asks of the device plugin by itself
+    claimed: bool = False  # a DRA driver gives it GPUs that it asks for as of the plugin
     tracked: bool = False  # its Job's controller has not counted its end
     unexplained: bool = False  # an admission policy alone says why it failed (ADR 0073)
     holds: str = ""  # device that it holds for us against the device plugin's other customers
@@ -223,6 +225,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         ran=bool(status.container_statuses),
         unscheduled=_short(scheduled) if scheduled and scheduled.status == "False" else None,
         plugin=plugin[:_MOST_RESOURCES] if not holds else (),
+        claimed=bool(plugin) and not holds and gpus_by_claim(pod),
         holds=holds,
         pruned=pruned,
         deletion=meta.deletion_timestamp or "",

@@ -6,7 +6,7 @@ pod-level requests win where they are set. Source: k8s.io/component-helpers, res
 Amounts saturate (``core.model.quantity``): a pod that asks for the most there is fits on no node.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from dataclasses import replace
 
@@ -70,9 +70,16 @@ def pod_shape_of(
     requests: tuple[DeviceRequest, ...],
     models: tuple[str, ...],
     min_compute: tuple[int, int],
+    elsewhere: Set[str] = frozenset(),
 ) -> PodShape:
-    """What the planner sees of a waiting pod; requests, models and compute are its job's."""
+    """What the planner sees of a waiting pod; requests, models and compute are its job's.
+
+    ``elsewhere``: resources that somebody else counts for this pod.
+    """
     need = pod_resources(pod)
+    scalars = need.scalars
+    if elsewhere:
+        scalars = tuple(each for each in scalars if each[0] not in elsewhere)
     return PodShape(
         requests,
         models,
@@ -81,7 +88,7 @@ def pod_shape_of(
         need.memory_bytes,
         need.ephemeral_bytes,
         node_filter(pod),
-        need.scalars,
+        scalars,
     )
 
 

@@ -205,6 +205,13 @@ class ShareGroups:
         record.alike = f"{name} {alike(pod)}"
         return own, True
 
+    def tell(self, uid: str, member: PodUID, kind: str, problem: str) -> None:
+        """A pod has a problem of a kind, by how that begins, or has it no more."""
+        known = self._groups.get(uid)
+        if known is not None and (known.problems.get(member) or kind).startswith(kind):
+            known.problems[member] = problem
+            known.judge()
+
     def drop(self, uid: str, member: PodUID) -> JobRecord | None:
         """A pod is gone; its group, if that went with it."""
         known = self._groups.get(uid)

@@ -8,6 +8,7 @@ changes, so a cycle costs what changed and not what waits.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gpu_scheduler.api.names import GATE
 from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.request import (
     Gang,
@@ -28,6 +29,7 @@ from gpu_scheduler.state.jobs.failed_nodes import FailedNodes
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.jobs.looked import Looked
 from gpu_scheduler.state.jobs.role_requests import RoleRequest
+from gpu_scheduler.state.pods.device_classes import DeviceClassStore
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.state.pods.pod_shape import pod_resources, pod_shape_of
 from gpu_scheduler.state.pods.shares import Share
@@ -63,9 +65,12 @@ class _Entry:
 class PendingPods:
     """Waiting pods by job, and the nodes that a job had better avoid for a while."""
 
-    def __init__(self, beginnings: Beginnings | None = None) -> None:
-        """Start empty; ``beginnings``: since when they wait."""
+    def __init__(
+        self, beginnings: Beginnings | None = None, served: DeviceClassStore | None = None
+    ) -> None:
+        """Start empty; ``beginnings``: since when they wait; ``served``: what no node counts."""
         self._beginnings = beginnings or Beginnings()
+        self._served = served or DeviceClassStore()
         self._entries: dict[PodUID, _Entry] = {}
         self._by_job: dict[str, dict[PodUID, None]] = {}  # Job uid -> pods
         self._owner: dict[str, JobRecord] = {}  # Job uid -> the Job, where it is a GPUJob's
@@ -270,6 +275,14 @@ class PendingPods:
         if key in self._open or (ready is not None and ready.gang is not None):
             self._ready.pop(key, None)
 
+    def served_otherwise(self) -> list[tuple[PodRecord, Pod]]:
+        """DeviceClasses serve other resources: kinds are worked out again; all pods that wait."""
+        self._ready.clear()
+        self._shapes = TemplateShapes()
+        for entry in self._entries.values():
+            entry.pod_shape = None
+        return [(entry.record, entry.pod) for entry in self._entries.values()]
+
     def all_changed(self) -> None:
         """Something changed on which any of them may depend."""
         self._ready.clear()
@@ -394,5 +407,8 @@ class PendingPods:
         return entry.pod_shape
 
     def _shape_of(self, pod: Pod, ask: RoleRequest | Share, job: GPUJobRecord) -> PodShape:
-        pod_shape = pod_shape_of(pod, ask.devices, ask.models, job.min_compute)
-        return self._interned.same(pod_shape)
+        # What leaves our gate passes through kube-scheduler, which alone counts those.
+        gated = any(gate.name == GATE for gate in pod.spec.scheduling_gates)
+        elsewhere = self._served.of(pod) if gated else frozenset()
+        asked = ask.devices, ask.models, job.min_compute
+        return self._interned.same(pod_shape_of(pod, *asked, elsewhere))

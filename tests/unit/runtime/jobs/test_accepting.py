@@ -7,9 +7,16 @@ from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.runtime.job_writing import NO_LIBRARY
 from tests.unit.state.builders import gpujob_body, make_job
 
+from gpu_scheduler.api.names import GATE
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.objects import StatusCause, StatusDetails
+from gpu_scheduler.kube.objects import (
+    DeviceClass,
+    DeviceClassSpec,
+    Meta,
+    StatusCause,
+    StatusDetails,
+)
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
@@ -30,7 +37,11 @@ class Case:
         self.dry_run: Any = {}
         self.client: Any = FakeClient(self._reply)
         self.acceptance = Acceptance(
-            self.client, NO_LIBRARY, placement=placement, clock=lambda: self.now
+            self.client,
+            NO_LIBRARY,
+            placement=placement,
+            clock=lambda: self.now,
+            class_of=self.state.device_classes.class_of,
         )
         self.accepting = Accepting(self.state, self.acceptance, clock=lambda: self.now)
 
@@ -174,3 +185,24 @@ async def test_what_is_refused_when_its_job_is_made_is_judged_anew() -> None:
     assert await case.accepting.explained(job, TEAM, NotCreatableError("it said no")) == (
         "spec.template.spec.containers[0].image: Required value"
     )
+
+
+async def test_a_resource_that_a_device_class_comes_to_serve_changes_the_way_of_jobs() -> None:
+    case = Case("auto")
+    resources = {"limits": {"example.com/nic": "1"}}
+    container = {"name": "main", "image": "x", "resources": resources}
+    asking = {"gpu": 0.5, "template": {"spec": {"containers": [container]}}}
+
+    async def gates() -> list[str]:
+        key = await case.accept("nic", **asking)
+        (pod,) = (case.state.gpujobs[key].templates or {}).values()
+        return [gate.name for gate in pod.spec.scheduling_gates]
+
+    assert await gates() == []
+    (key,) = case.state.device_class_changed(
+        DeviceClass(Meta(name="nic"), DeviceClassSpec("example.com/nic"))
+    )
+    assert case.state.gpujobs[key].templates is None
+    assert await gates() == [GATE], "at once, though it was rendered a moment ago"
+    case.state.device_class_gone("nic")
+    assert await gates() == []
