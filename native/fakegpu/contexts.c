@@ -83,6 +83,7 @@ static void destroy(CUcontext context) {
     bool others = false;
     context->alive = false;
     fg_free_of(context);
+    fg_modules_drop(context, true);
     fg_give(device, FG_CONTEXT,
             fg.state.config.context + heap_beyond(context->limit[CU_LIMIT_MALLOC_HEAP_SIZE]));
     for (CUcontext other = fg.contexts; other; other = other->next) {

@@ -65,8 +65,13 @@ void fg_free(Allocation *allocation) {
         fg_graph_free(allocation);
     } else {
         Allocation gone = fg_forget(allocation);
-        if (!gone.costless) {
+        if (!gone.costless && !gone.foreign) {
             give(&fg.device[gone.device], gone.kind, gone.bytes, gone.charged);
+        }
+        if (gone.share) {
+            fg_lock(&fg.state);
+            fg_share_leave(&fg.state, fg_share_find(&fg.state, gone.share), !gone.foreign);
+            fg_unlock(&fg.state);
         }
         fg_unmap(gone.pointer, gone.bytes);
     }
@@ -75,7 +80,7 @@ void fg_free(Allocation *allocation) {
 void fg_device_drop(Device *device) {
     fg_forget_device((int)(device - fg.device));
     fg_arrays_drop(device);
-    device->small = device->modules = 0;
+    device->small = 0;
     device->graph_used = device->graph_reserved = 0;
     fg_pools_drop(device);
     fg_lock(&fg.state);

@@ -14,10 +14,20 @@ static void forked(void) {
     fg_forget_device(-1);
     fg_vmm_drop(); /* before what it is bound to */
     fg_arrays_drop(NULL);
+    fg_modules_drop(NULL, false);
     fg = (Process){.generation = fg.generation + 1, .contexts = fg.contexts, .state = state};
     for (CUcontext context = fg.contexts; context; context = context->next) {
         context->alive = false;
     }
+}
+
+/* No call is under way in the child: a descriptor that one had open for a moment would stay so. */
+static void forking(void) {
+    pthread_mutex_lock(&mutex);
+}
+
+static void went_on(void) {
+    pthread_mutex_unlock(&mutex);
 }
 
 static CUresult start(void) {
@@ -37,7 +47,7 @@ static CUresult start(void) {
         }
     }
     if (!watching) {
-        watching = !pthread_atfork(NULL, NULL, forked);
+        watching = !pthread_atfork(forking, went_on, forked);
     }
     fg.ready = fg.count > 0;
     return fg.ready ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;

@@ -28,8 +28,7 @@ typedef struct {
     int shared;
     CUcontext primary;
     unsigned int primary_users, primary_flags;
-    uint64_t small; /* bytes in allocations that share granules */
-    uint64_t modules;
+    uint64_t small;                    /* bytes in allocations that share granules */
     Pool *pools, *default_pool, *pool; /* all of the device; the one made with it; the one in use */
     uint64_t graph_used, graph_used_high, graph_reserved, graph_reserved_high;
 } Device;
@@ -39,8 +38,9 @@ typedef struct Allocation {
     size_t bytes;
     uint64_t charged; /* bytes taken from the device for this one alone */
     int device;
-    bool foreign;  /* another's memory, opened here: no cuMemFree */
-    bool costless; /* another's memory that cuMemFree unmaps */
+    uint64_t share; /* 0: no handle for other processes was made of it */
+    bool foreign;   /* another's memory, opened here: no cuMemFree */
+    bool costless;  /* another's memory that cuMemFree unmaps */
     FgKind kind;
     Pool *pool;
     CUcontext context; /* in which it was made */
@@ -135,6 +135,9 @@ void fg_free_of(CUcontext context);
 
 /* Allocate for this context with cuMemAlloc's rules. */
 CUresult fg_allocate(Device *device, FgKind kind, size_t bytes, bool low, CUdeviceptr *pointer);
+
+/* Modules (modules.c): those of a context that goes, or of all, are loaded nowhere. */
+void fg_modules_drop(CUcontext context, bool charged);
 
 /* Memory pools (pools.c). */
 void fg_pools_init(Device *device);

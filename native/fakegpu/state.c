@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t MAGIC = 0x34307570676b6166; /* fakgpu04 */
+static const uint64_t MAGIC = 0x35307570676b6166; /* fakgpu05 */
 
 /* Containers run as various users, so files are everybody's. O_CREAT comes second because the
  * kernel refuses it on another user's file in some folders (fs.protected_regular). */
@@ -77,6 +77,13 @@ static void recount(FgShared *shared) {
             uint64_t bytes = fg_slot_bytes(&shared->slot[s], (int)d);
             device->used += bytes;
             device->beside += shared->slot[s].beside ? bytes : 0;
+        }
+    }
+    for (uint32_t s = 0; s < shared->high_share; s++) {
+        const FgShare *share = &shared->share[s];
+        if (share->number && share->payer < 0) {
+            shared->device[share->device].used += share->bytes;
+            shared->device[share->device].beside += share->beside ? share->bytes : 0;
         }
     }
 }
@@ -224,8 +231,10 @@ void fg_reap(FgState *state) {
     for (uint32_t s = 0; s < shared->high_slot; s++) {
         if (shared->slot[s].used && fg_holder(state, (int)s) < 0) {
             shared->slot[s] = (FgSlot){0};
+            fg_shares_reap(state, (int)s);
         }
     }
+    fg_shares_look(state);
     recount(shared);
 }
 

@@ -23,6 +23,7 @@ enum {
     FG_ANCESTORS = 12,
     FG_STEPS = 256,     /* of a device's schedule */
     FG_BUSY_STEPS = 16, /* of a process's */
+    FG_SHARES = 512,
 };
 #define FG_MIB (UINT64_C(1) << 20)
 
@@ -117,6 +118,16 @@ typedef struct {
     char path[256];
 } FgLimit;
 
+/* Memory that more than one process may hold (shares.c). */
+typedef struct {
+    uint64_t number; /* 0: free */
+    uint64_t bytes;
+    uint64_t file; /* the inode of its file; 0: it cannot be exported as a descriptor */
+    uint32_t device, kind, beside;
+    int32_t payer;              /* the slot that it is counted in; -1: no process's figure has it */
+    uint16_t holders[FG_SLOTS]; /* how often each holds it */
+} FgShare;
+
 typedef struct {
     uint64_t magic;
     pthread_mutex_t mutex;
@@ -124,6 +135,9 @@ typedef struct {
     FgDevice device[FG_DEVICES];
     FgLimit limit[FG_LIMITS];
     FgSlot slot[FG_SLOTS];
+    uint64_t last_share;
+    uint32_t high_share, unused;
+    FgShare share[FG_SHARES];
 } FgShared;
 
 /* What one process holds of it. */
@@ -149,6 +163,28 @@ void fg_release(FgState *state, int device, FgKind kind, uint64_t bytes);
 
 /* Forget what dead processes held. */
 void fg_reap(FgState *state);
+
+/* Memory that this process was charged for may be held by others from now on. With `file` it gets
+ * one, open in this process. NULL: there are too many, or no file. */
+FgShare *fg_share_new(FgState *state, int device, FgKind kind, uint64_t bytes, int *file);
+
+/* By its number, or by a descriptor of its file; NULL: it is gone. */
+FgShare *fg_share_find(FgState *state, uint64_t number);
+FgShare *fg_share_of_file(FgState *state, int file);
+
+/* Another descriptor of its file; one that is given out outlives an exec. */
+int fg_share_open(const FgShare *share, bool given_out);
+
+/* This process holds it once more, or once less; `given_back`: what it was charged for it is taken
+ * off already. true: nobody holds it but by a descriptor, and it stays counted here. */
+void fg_share_join(FgState *state, FgShare *share);
+bool fg_share_leave(FgState *state, FgShare *share, bool given_back);
+
+/* Give back what nobody holds any more, by a descriptor either; true: some stays counted here. */
+bool fg_shares_look(FgState *state);
+
+/* The process of a slot is dead. */
+void fg_shares_reap(FgState *state, int slot);
 
 /* The limit nearest to a process with these cgroups, or NULL; and what its members hold. */
 FgLimit *fg_limit(FgState *state, int device, const uint64_t *cgroups);

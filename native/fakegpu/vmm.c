@@ -1,9 +1,10 @@
 /*
  * Virtual memory management: physical memory by handle, reserved addresses, and maps between them.
- * Physical memory goes back after its last release and its last unmap. A handle that may be
- * exported has a memory file, so that another process sees the same bytes; an imported one costs
- * its importer nothing. An exported descriptor keeps the memory while it is open in the process
- * that made it. (Unlike with the real driver, importers and other processes do not keep it.)
+ * Physical memory goes back after its last release and its last unmap, in this process and every
+ * other, and when the last descriptor that was exported of it is closed ("Virtual Memory
+ * Management", cuMemRelease: "when all outstanding references to the handle (including its
+ * shareable counterparts) are also released"). A handle that may be exported has a file, so that
+ * another process sees the same bytes; whom it is counted for says shares.c.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -23,15 +24,7 @@ typedef struct Range {
     struct Range *next;
 } Range;
 
-/* A descriptor that was given out. */
-typedef struct Export {
-    int file;
-    ino_t inode;
-    Physical *physical;
-    struct Export *next;
-} Export;
-
-static Export *exports;
+static bool lingering; /* memory is counted here that only descriptors keep */
 static Physical *physicals;
 static Physical *spare; /* released: the next one gets the number of the last */
 static Range *reservations, *maps;
@@ -86,8 +79,21 @@ static Physical *new_physical(Physical physical, CUmemGenericAllocationHandle *h
     return made;
 }
 
+static void give_back(Physical *physical) {
+    if (physical->file >= 0) { /* before it is asked whether anybody has it open */
+        close(physical->file);
+    }
+    if (physical->share) {
+        fg_lock(&fg.state);
+        lingering |= fg_share_leave(&fg.state, fg_share_find(&fg.state, physical->share), false);
+        fg_unlock(&fg.state);
+    } else if (physical->charged) {
+        fg_give(physical->charged, FG_VMM, physical->bytes);
+    }
+}
+
 static void drop_if_unused(Physical *physical) {
-    if (physical->references || physical->maps || physical->exports || physical->bindings) {
+    if (physical->references || physical->maps || physical->bindings) {
         return;
     }
     if (physical->multicast) {
@@ -98,28 +104,16 @@ static void drop_if_unused(Physical *physical) {
         link = &(*link)->next;
     }
     *link = physical->next;
-    if (physical->charged) {
-        fg_give(physical->charged, FG_VMM, physical->bytes);
-    }
-    if (physical->file >= 0) {
-        close(physical->file);
-    }
+    give_back(physical);
     physical->next = spare;
     spare = physical;
 }
 
 void fg_vmm_drop_closed(void) {
-    for (Export **link = &exports; *link;) {
-        Export *export = *link;
-        struct stat status;
-        if (!fstat(export->file, &status) && status.st_ino == export->inode) {
-            link = &export->next;
-            continue;
-        }
-        *link = export->next;
-        export->physical->exports--;
-        drop_if_unused(export->physical);
-        free(export);
+    if (lingering) {
+        fg_lock(&fg.state);
+        lingering = fg_shares_look(&fg.state);
+        fg_unlock(&fg.state);
     }
 }
 
@@ -144,15 +138,14 @@ static bool in_granules(size_t bytes) {
 
 /* After a fork: all of it was the parent's. */
 void fg_vmm_drop(void) {
-    while (exports) {
-        Export *gone = exports;
-        exports = gone->next;
-        free(gone);
-    }
+    lingering = false;
     fg_bindings_drop();
     while (physicals) {
         Physical *gone = physicals;
         physicals = gone->next;
+        if (gone->file >= 0) {
+            close(gone->file);
+        }
         free(gone);
     }
     while (maps) {
@@ -185,6 +178,20 @@ CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocatio
     return fg_leave(CUDA_SUCCESS);
 }
 
+/* The machine's memory has a file as well, which is nobody else's to count. */
+static bool make_exportable(Physical *physical) {
+    if (!physical->charged) {
+        physical->file = memfd_create("fakegpu", MFD_CLOEXEC);
+        return physical->file >= 0 && !ftruncate(physical->file, (off_t)physical->bytes);
+    }
+    fg_lock(&fg.state);
+    FgShare *share = fg_share_new(&fg.state, physical->charged->shared, FG_VMM, physical->bytes,
+                                  &physical->file);
+    physical->share = share ? share->number : 0;
+    fg_unlock(&fg.state);
+    return share;
+}
+
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
                      const CUmemAllocationProp *properties, unsigned long long flags) {
     FG_ENTER();
@@ -203,13 +210,10 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     }
     bool made = true;
     if (properties->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
-        wanted.file = memfd_create("fakegpu", MFD_CLOEXEC);
-        made = wanted.file >= 0 && !ftruncate(wanted.file, (off_t)bytes);
+        made = make_exportable(&wanted);
     }
     if (!made || !new_physical(wanted, handle)) {
-        if (wanted.charged) {
-            fg_give(wanted.charged, FG_VMM, bytes);
-        }
+        give_back(&wanted);
         return fg_leave(CUDA_ERROR_OUT_OF_MEMORY);
     }
     return fg_leave(CUDA_SUCCESS);
@@ -359,29 +363,42 @@ CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHan
     FG_REQUIRE(shareable && physical && physical->file >= 0 && !flags &&
                    type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                CUDA_ERROR_INVALID_VALUE);
-    int file = dup(physical->file);
-    struct stat status;
-    FG_REQUIRE(file >= 0 && !fstat(file, &status), CUDA_ERROR_OPERATING_SYSTEM);
-    Export *made = malloc(sizeof *made);
-    FG_REQUIRE(made, CUDA_ERROR_OUT_OF_MEMORY);
-    *made = (Export){.file = file, .inode = status.st_ino, .physical = physical, .next = exports};
-    exports = made;
-    physical->exports++;
+    fg_lock(&fg.state);
+    FgShare *share = fg_share_find(&fg.state, physical->share);
+    int file = share ? fg_share_open(share, true) : dup(physical->file);
+    fg_unlock(&fg.state);
+    FG_REQUIRE(file >= 0, CUDA_ERROR_OPERATING_SYSTEM);
     memcpy(shareable, &file, sizeof file);
     return fg_leave(CUDA_SUCCESS);
+}
+
+/* What a descriptor stands for, held by this process as well; false: for no memory that is there.
+ */
+static bool import(int descriptor, Physical *imported) {
+    fg_lock(&fg.state);
+    FgShare *share = fg_share_of_file(&fg.state, descriptor);
+    imported->file = share ? fg_share_open(share, false) : -1;
+    if (imported->file >= 0) {
+        fg_share_join(&fg.state, share);
+        imported->share = share->number;
+        imported->bytes = share->bytes;
+    }
+    fg_unlock(&fg.state);
+    return imported->file >= 0;
 }
 
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
                                         CUmemAllocationHandleType type) {
     FG_ENTER();
-    struct stat status;
     Physical imported = {.properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                         .requestedHandleTypes = type,
                                         .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}}};
-    FG_REQUIRE(handle && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+    FG_REQUIRE(handle && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+                   import((int)(intptr_t)shareable, &imported),
                CUDA_ERROR_INVALID_VALUE);
-    imported.file = dup((int)(intptr_t)shareable);
-    FG_REQUIRE(imported.file >= 0 && !fstat(imported.file, &status), CUDA_ERROR_INVALID_VALUE);
-    imported.bytes = (size_t)status.st_size;
-    return fg_leave(new_physical(imported, handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+    if (!new_physical(imported, handle)) {
+        give_back(&imported);
+        return fg_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    return fg_leave(CUDA_SUCCESS);
 }

@@ -8,8 +8,9 @@ typedef struct Physical {
     CUmemAllocationProp properties;
     size_t bytes;
     Device *charged; /* NULL: nobody pays here (host memory, imported, multicast) */
-    unsigned int references, maps, exports, bindings;
-    int file; /* -1: cannot be exported */
+    unsigned int references, maps, bindings;
+    int file;       /* -1: cannot be exported */
+    uint64_t share; /* 0: this process alone holds it */
     bool multicast;
     struct Physical *next;
 } Physical;

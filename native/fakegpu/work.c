@@ -1,7 +1,5 @@
-/*
- * Modules, streams, events and launches. A module costs what the configuration says. Nothing runs:
- * a stream is always done, and a captured one remembers only memory.
- */
+/* Streams and events. Nothing runs: a stream is always done, and a captured one remembers only
+ * memory. */
 #include <stdlib.h>
 
 #include "process.h"
@@ -11,91 +9,6 @@ struct CUstream_st {
     CUcontext context;
     CUgraph capture; /* NULL: none */
 };
-
-struct CUmod_st {
-    Device *device; /* NULL: a library loaded without a context, which costs nothing yet */
-};
-
-static CUresult load(CUmodule *module, const void *image) {
-    FG_ENTER_CONTEXT(device);
-    FG_REQUIRE(module && image, CUDA_ERROR_INVALID_VALUE);
-    CUmodule made = malloc(sizeof *made);
-    if (!made || !fg_take(device, FG_MODULE, fg.state.config.module)) {
-        free(made);
-        return fg_leave(CUDA_ERROR_OUT_OF_MEMORY);
-    }
-    made->device = device;
-    device->modules++;
-    *module = made;
-    return fg_leave(CUDA_SUCCESS);
-}
-FG_FORWARD(cuModuleLoad, (CUmodule * module, const char *path), load(module, path))
-FG_FORWARD(cuModuleLoadData, (CUmodule * module, const void *image), load(module, image))
-FG_FORWARD(cuModuleLoadDataEx,
-           (CUmodule * module, const void *image, unsigned int count, int *options, void **values),
-           load(module, image))
-FG_FORWARD(cuModuleLoadFatBinary, (CUmodule * module, const void *image), load(module, image))
-
-static CUresult unload(CUmodule module) {
-    FG_ENTER();
-    FG_REQUIRE(module, CUDA_ERROR_INVALID_HANDLE);
-    if (module->device && module->device->modules) { /* its context may be gone, and it with it */
-        module->device->modules--;
-        fg_give(module->device, FG_MODULE, fg.state.config.module);
-    }
-    free(module);
-    return fg_leave(CUDA_SUCCESS);
-}
-FG_FORWARD(cuModuleUnload, (CUmodule module), unload(module))
-FG_FORWARD(cuLibraryUnload, (CUlibrary library), unload((CUmodule)library))
-
-static CUresult load_library(CUlibrary *library, const void *image) {
-    FG_ENTER();
-    FG_REQUIRE(library && image, CUDA_ERROR_INVALID_VALUE);
-    bool context = fg_alive(fg_current());
-    fg_leave(CUDA_SUCCESS);
-    if (context) {
-        return load((CUmodule *)library, image);
-    }
-    *library = calloc(1, sizeof(struct CUmod_st));
-    return *library ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
-}
-FG_FORWARD(cuLibraryLoadData,
-           (CUlibrary * library, const void *image, int *jit, void **jit_values,
-            unsigned int jit_count, int *options, void **values, unsigned int count),
-           load_library(library, image))
-FG_FORWARD(cuLibraryLoadFromFile,
-           (CUlibrary * library, const char *path, int *jit, void **jit_values,
-            unsigned int jit_count, int *options, void **values, unsigned int count),
-           load_library(library, path))
-
-static CUresult lookup(void **found, void *owner, const char *name) {
-    FG_ENTER();
-    FG_REQUIRE(found && owner && name, CUDA_ERROR_INVALID_VALUE);
-    *found = owner; /* a kernel that does nothing needs no more */
-    return fg_leave(CUDA_SUCCESS);
-}
-FG_FORWARD(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name),
-           lookup((void **)function, module, name))
-FG_FORWARD(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char *name),
-           lookup((void **)kernel, library, name))
-FG_FORWARD(cuKernelGetFunction, (CUfunction * function, CUkernel kernel),
-           lookup((void **)function, kernel, ""))
-
-static CUresult launch(CUfunction function) {
-    FG_ENTER_CONTEXT(device);
-    return fg_leave(function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE);
-}
-FG_FORWARD(cuLaunchKernel,
-           (CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-            unsigned int by, unsigned int bz, unsigned int shared, CUstream stream,
-            void **parameters, void **extra),
-           launch(function))
-FG_FORWARD(cuLaunchKernel_ptsz,
-           (CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
-            unsigned int by, unsigned int bz, unsigned int shared, CUstream stream,
-            void **parameters, void **extra),
-           launch(function))
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned int flags, int priority) {
     FG_ENTER_CONTEXT(device);

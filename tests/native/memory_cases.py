@@ -295,14 +295,6 @@ def captured_and_launched() -> list[float]:
     return [after_capture, before - cuda.free_mib()]
 
 
-def foreign_handle() -> str:
-    cuda = Cuda()
-    handle = ctypes.create_string_buffer(64)
-    cuda.ok("cuIpcGetMemHandle", handle, cuda.allocate(64))
-    assert cuda.cuMemFree_v2(0) == SUCCESS
-    return handle.raw.hex()
-
-
 def external_memory() -> list[float]:
     class HandleDesc(ctypes.Structure):
         _fields_ = [
@@ -325,20 +317,6 @@ def external_memory() -> list[float]:
     cuda.ok("cuMemFree_v2", pointer)
     cuda.ok("cuDestroyExternalMemory", memory)
     return [cost, before - cuda.free_mib()]
-
-
-def opens_ipc(handle: str) -> list[float]:
-    class IpcHandle(ctypes.Structure):
-        _fields_ = [("bytes", ctypes.c_ubyte * 64)]
-
-    cuda = Cuda()
-    before = cuda.free_mib()
-    pointer = Number()
-    given = IpcHandle.from_buffer_copy(bytes.fromhex(handle))
-    opened = cuda.library.cuIpcOpenMemHandle_v2(ctypes.byref(pointer), given, 1)
-    seen = [opened, before - cuda.free_mib(), cuda.cuMemFree_v2(int(pointer))]
-    cuda.ok("cuIpcCloseMemHandle", int(pointer))
-    return seen
 
 
 def modules_and_contexts() -> dict[str, float]:

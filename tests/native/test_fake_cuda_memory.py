@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from tests.native.cuda import INVALID_DEVICE, INVALID_VALUE, SUCCESS
 from tests.native.fake_gpu import FakeGPU
+from tests.native.partner import Partner
 
 HERE = "tests.native.memory_cases"
 
@@ -117,8 +118,13 @@ def test_a_captured_allocation_is_a_node_of_the_graph(gpu: FakeGPU) -> None:
 
 
 def test_memory_of_another_process_costs_nothing_here(gpu: FakeGPU) -> None:
-    handle = gpu.call(f"{HERE}:foreign_handle")
-    assert gpu.call(f"{HERE}:opens_ipc", handle) == [SUCCESS, 0, INVALID_VALUE]
+    with Partner(gpu) as maker, Partner(gpu) as other:
+        handle = maker.ipc_handle(maker.allocate(64))
+        before = other.free_mib()
+        answer, pointer = other.ipc_open(handle)
+        assert (answer, other.free_mib()) == (SUCCESS, before)
+        assert other.free_answer(pointer) == INVALID_VALUE
+        other.ipc_close(pointer)
 
 
 def test_external_memory_costs_nothing_here(gpu: FakeGPU) -> None:
