@@ -20,7 +20,7 @@
 
 struct cuda_image {
     uint64_t bytes; /* of its variables */
-    bool known;     /* false: some of it is compressed, or it is of no kind that is known here */
+    bool known;     /* false: it is compressed, or of no kind that is known here */
 };
 
 #define IMAGE_WRAPPER 0x466243b1u
@@ -33,8 +33,8 @@ struct image_part {
     uint32_t header_bytes;
     uint64_t bytes;
     uint32_t compressed_bytes; /* 0: it is not */
-    uint32_t spare[7];
-    uint64_t flags;
+    uint32_t spare[5];
+    uint64_t flags, zero, whole_bytes; /* whole: of what is compressed */
 };
 #define IMAGE_COMPRESSED 0xf000u
 
@@ -172,9 +172,10 @@ static inline struct cuda_image image_of_ptx(uint64_t at, uint64_t end) {
 
 static inline struct cuda_image image_at(uint64_t at, uint64_t end);
 
-/* Of several the driver takes one: the largest counts. */
+/* Of several the driver takes one: the largest counts that can be read. They are of one source, for
+ * one kind of GPU each. */
 static inline struct cuda_image image_of_fatbin(uint64_t at) {
-    struct cuda_image found = {.known = true};
+    struct cuda_image found = {0};
     struct {
         uint32_t magic;
         uint16_t version, header_bytes;
@@ -187,11 +188,11 @@ static inline struct cuda_image image_of_fatbin(uint64_t at) {
     for (at += header.header_bytes; at < end; at += part.header_bytes + part.bytes) {
         if (!image_read(&part, at, sizeof part) || part.header_bytes < sizeof part ||
             part.bytes > end - at)
-            return (struct cuda_image){.bytes = found.bytes};
+            return found;
         struct cuda_image one = {0};
         if (!part.compressed_bytes && !(part.flags & IMAGE_COMPRESSED))
             one = image_at(at + part.header_bytes, at + part.header_bytes + part.bytes);
-        found.known &= one.known;
+        found.known |= one.known;
         found.bytes = one.bytes > found.bytes ? one.bytes : found.bytes;
     }
     return found;

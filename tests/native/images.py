@@ -30,7 +30,7 @@ def fatbin(*parts: tuple[int, bytes], compressed: bool = False) -> bytes:
     for kind, image in parts:
         image += bytes(-len(image) % 8)
         packed = len(image) if compressed else 0
-        body += struct.pack("<HHIQIIHHIIIQQQ", kind, 1, 72, len(image), packed, 0, 0, 8, 80, 0, 0,
-                            0x2000 if compressed else 0, 0, 0)  # fmt: skip
-        body += bytes(72 - struct.calcsize("<HHIQIIHHIIIQQQ")) + image
+        flags = 0x8011 if compressed else 0x11
+        header = (kind, 0x101, 64, len(image), packed, 0, 8, 1, 80, 0, 0, flags, 0, len(image))
+        body += struct.pack("<HHIQIIHHIIIQQQ", *header) + image
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(body)) + body

@@ -6,6 +6,7 @@
 #include "lock.h"
 #include "log.h"
 #include "os.h"
+#include "shared.h"
 #include "slots.h"
 
 #include <string.h>
@@ -144,11 +145,21 @@ static bool fits(enum footing footing, int device, uint64_t bytes, uint64_t cap)
     return bytes <= cap && now <= cap - bytes;
 }
 
+/* What another process of the container left to this one was written into our slot alone. */
+static void take_over(int device, enum account what, uint64_t *word) {
+    const struct ledger_held *held = &state.slot->device[state.index[device]];
+    if (what == ACCOUNT_MEMORY && held->used_bytes > *word)
+        *word = held->used_bytes;
+}
+
 /* Notes the change in the slot, if there is one, and in what repeats it. */
 static void note(enum footing footing, int device, enum account what, uint64_t more,
                  uint64_t less) {
-    uint64_t *word = mine(device, what), sum = *word + more;
+    uint64_t *word = mine(device, what);
     bool listed = footing != ALONE && state.ledger.file && has_slot() && state.index[device] >= 0;
+    if (listed && footing == SHARED)
+        take_over(device, what, word);
+    uint64_t sum = *word + more;
     if (listed)
         slots_change(state.ledger.file, state.slot, (unsigned)state.index[device], what, more, less,
                      footing == SHARED);
@@ -170,8 +181,7 @@ static void mark_peak(enum footing footing, int device) {
     slots_mark_peak(state.ledger.file, index);
 }
 
-int account_device(const uint8_t uuid[16]) {
-    lock_take(&state.lock);
+static int number_of(const uint8_t uuid[16]) {
     int device = 0;
     while (device < state.devices && memcmp(state.uuid[device], uuid, 16) != 0)
         device++;
@@ -182,6 +192,12 @@ int account_device(const uint8_t uuid[16]) {
         state.index[device] = -1;
         state.devices++;
     }
+    return device;
+}
+
+int account_device(const uint8_t uuid[16]) {
+    lock_take(&state.lock);
+    int device = number_of(uuid);
     lock_free(&state.lock);
     return device;
 }
@@ -239,6 +255,70 @@ void account_give(int device, enum account what, uint64_t bytes) {
 
 void account_settle(int device, uint64_t more, uint64_t less) {
     change(device, ACCOUNT_MEMORY, more, less);
+}
+
+static unsigned own_slot(void) {
+    return (unsigned)(state.slot - state.ledger.file->slot);
+}
+
+bool account_share(int device, uint64_t id, uint64_t bytes) {
+    if (device == ACCOUNT_BEYOND)
+        return false;
+    lock_take(&state.lock);
+    enum footing footing = enter();
+    bool noted = footing == SHARED && state.index[device] >= 0;
+    if (noted)
+        noted = shared_make(state.ledger.file, own_slot(),
+                            (struct ledger_shared){
+                                .id = id, .bytes = bytes, .device = (uint32_t)state.index[device]});
+    leave(footing);
+    lock_free(&state.lock);
+    return noted;
+}
+
+static_assert(ACCOUNT_SHARED == LEDGER_SHARED, "one table");
+
+unsigned account_shared(uint64_t ids[ACCOUNT_SHARED]) {
+    unsigned count = 0;
+    lock_take(&state.lock);
+    enum footing footing = enter();
+    for (unsigned i = 0; i < LEDGER_SHARED && footing == SHARED; i++)
+        if (state.ledger.file->header.shared[i].id)
+            ids[count++] = state.ledger.file->header.shared[i].id;
+    leave(footing);
+    lock_free(&state.lock);
+    return count;
+}
+
+bool account_join(uint64_t id, int *device, uint64_t *bytes) {
+    lock_take(&state.lock);
+    enum footing footing = enter();
+    struct ledger_file *file = state.ledger.file;
+    struct ledger_shared *shared = footing == SHARED ? shared_find(file, id) : NULL;
+    bool joined = false;
+    if (shared && shared->device < LEDGER_DEVICES) {
+        *device = number_of(file->header.device[shared->device].uuid);
+        *bytes = shared->bytes;
+        list_devices(file);
+        if (*device != ACCOUNT_BEYOND && shared_join(shared, own_slot(), &joined))
+            note(footing, *device, ACCOUNT_MEMORY, *bytes, 0);
+    }
+    leave(footing);
+    lock_free(&state.lock);
+    return joined;
+}
+
+void account_let_go(int device, uint64_t id, uint64_t bytes, bool made) {
+    if (device == ACCOUNT_BEYOND)
+        return;
+    lock_take(&state.lock);
+    enum footing footing = enter();
+    struct ledger_shared *shared = footing == SHARED ? shared_find(state.ledger.file, id) : NULL;
+    bool paid = shared ? shared_leave(state.ledger.file, shared, own_slot()) : made;
+    if (paid)
+        note(footing, device, ACCOUNT_MEMORY, 0, bytes);
+    leave(footing);
+    lock_free(&state.lock);
 }
 
 uint64_t account_held(int device) {

@@ -39,6 +39,21 @@ void account_settle(int device, uint64_t more, uint64_t less);
 /* All that the container holds of the device, contexts included. */
 uint64_t account_held(int device);
 
+/* Memory that this process was charged for may be held by others of the container from now on, who
+ * know it by this number. false: it cannot be noted, and it stays this process's alone. */
+bool account_share(int device, uint64_t id, uint64_t bytes);
+
+/* The numbers that are noted; how many. */
+#define ACCOUNT_SHARED 64
+unsigned account_shared(uint64_t ids[ACCOUNT_SHARED]);
+
+/* This process holds it as well, and pays if nobody else does; false: it is not known. */
+bool account_join(uint64_t id, int *device, uint64_t *bytes);
+
+/* This process holds it once less. If it paid, the next holder does, or it is given back. `made`:
+ * it was the one who shared it, and gives it back also where that is not known any more. */
+void account_let_go(int device, uint64_t id, uint64_t bytes, bool made);
+
 /* This process is a forked child: it holds nothing and has no slot. */
 void account_forget(void);
 

@@ -188,6 +188,8 @@ void charge_released(CUresult answer, enum owned_kind kind, uint64_t key,
     FAULT(released);
     if (answer != CUDA_SUCCESS)
         owned_put(kind, key, *entry);
+    else if (entry->target)
+        account_let_go(entry->device, entry->target, entry->bytes, true);
     else if (kind == OWNED_LINEAR)
         charge_return_linear(entry->device, entry->bytes);
     else

@@ -7,6 +7,7 @@
 
 #include "bound.h"
 #include "charge.h"
+#include "ipc.h"
 #include "limit.h"
 #include "lock.h"
 #include "pools.h"
@@ -71,6 +72,7 @@ static bool begin(CUdevice ordinal, struct reserve *reserve) {
 static void gone(uint64_t context, const struct owned *entry, uint64_t serial) {
     static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP, OWNED_LIMIT};
     bound_context_gone(context, serial);
+    ipc_context_gone(context, serial);
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         charge_return_context(kinds[i], context, entry->device, serial);
     pools_settle_device(entry->device);

@@ -32,10 +32,15 @@ bool keep_end(const struct keeper *keeper, CUresult answer, enum owned_kind kind
 /* What kept it, so noted, does no more. */
 void keep_drop(const struct owned *kept);
 
-/* A descriptor keeps the memory, wherever it is handed on to. It is known by its number and inode,
- * and looked at again when memory is short. */
+/* A descriptor keeps the memory, wherever it is handed on to, and looked at again when memory is
+ * short. */
 void keep_exported(const void *shareable, CUmemAllocationHandleType type,
-                   const struct owned *memory);
+                   CUmemGenericAllocationHandle handle);
+
+/* The number of the memory that a descriptor stands for; 0: none of this container's. After an
+ * import of it: this process holds it as well. */
+uint64_t keep_number_of(int descriptor);
+void keep_imported(CUmemGenericAllocationHandle handle, uint64_t number);
 
 /* Gives back what was charged for descriptors that are closed by now; false: nothing. */
 bool keep_look_for_closed(void);

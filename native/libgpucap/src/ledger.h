@@ -57,6 +57,18 @@ struct ledger_mark {
     uint64_t refused;    /* 8: allocations that the library refused */
 };
 
+/* Memory that several processes of the container may hold: exported, or with an IPC handle. It is
+ * in used_bytes of the first holder, and passes to the next when that lets go or is dead. 40 bytes.
+ */
+#define LEDGER_SHARED  64u
+#define LEDGER_HOLDERS 10u
+struct ledger_shared {
+    uint64_t id;                     /*  0: 0 = free */
+    uint64_t bytes;                  /*  8 */
+    uint32_t device;                 /* 16: index of the device table */
+    uint16_t holder[LEDGER_HOLDERS]; /* 20: slots, plus one; 0 = none and none after it */
+};
+
 /* One process. Free when pid is 0. Key: pid + start_time; a slot whose process is gone is free for
  * the taking, whatever it says. A process keeps a lock (fcntl) on the byte of the file whose offset
  * is its slot's number: who holds it is alive, whatever its number seems to say. 320 bytes. */
@@ -95,8 +107,9 @@ struct ledger_header {
     uint64_t summed_until; /* 896: CLOCK_MONOTONIC ms; from then on they are summed anew */
     uint32_t unsummed;     /* 904: 1 = they are to be summed anew now */
     uint32_t keeps_marks;  /* 908: 1 = who made the file keeps the marks, from the beginning on */
-    struct ledger_mark mark[LEDGER_DEVICES]; /* 912: 16 × 16 bytes */
-    uint8_t spare1[2928];                    /* 1168 */
+    struct ledger_mark mark[LEDGER_DEVICES];    /* 912: 16 × 16 bytes */
+    struct ledger_shared shared[LEDGER_SHARED]; /* 1168: 64 × 40 bytes */
+    uint8_t spare1[368];                        /* 3728 */
 };
 
 struct ledger_file {
@@ -118,6 +131,8 @@ static_assert(offsetof(struct ledger_header, total) == 640, "ledger layout");
 static_assert(offsetof(struct ledger_header, unsummed) == 904, "ledger layout");
 static_assert(offsetof(struct ledger_header, keeps_marks) == 908, "ledger layout");
 static_assert(offsetof(struct ledger_header, mark) == 912, "ledger layout");
+static_assert(offsetof(struct ledger_header, shared) == 1168, "ledger layout");
+static_assert(sizeof(struct ledger_shared) == 40, "ledger layout");
 static_assert(sizeof(struct ledger_mark) == 16, "ledger layout");
 static_assert(offsetof(struct ledger_file, slot) == 4096, "ledger layout");
 static_assert(sizeof(struct ledger_file) == 659456, "ledger layout");

@@ -15,6 +15,11 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Locks of open file descriptions: the kernel has had them since 3.15, glibc names them since 2.20.
+ */
+#define OS_OFD_GETLK 36
+#define OS_OFD_SETLK 37
+
 static inline int os_stat(const char *path, struct stat *out) {
     return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, 0);
 }

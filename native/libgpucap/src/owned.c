@@ -136,6 +136,14 @@ bool owned_look_up(enum owned_kind kind, uint64_t key, struct owned *out) {
     return entry != NULL;
 }
 
+void owned_aim(enum owned_kind kind, uint64_t key, uint64_t serial, uint64_t target) {
+    lock_take(&table.lock);
+    struct entry *entry = known(kind, key);
+    if (entry && entry->owned.serial == serial && !entry->owned.target)
+        entry->owned.target = target;
+    lock_free(&table.lock);
+}
+
 bool owned_take_older(enum owned_kind kind, uint64_t key, uint64_t serial, struct owned *out) {
     lock_take(&table.lock);
     struct entry *entry = known(kind, key);

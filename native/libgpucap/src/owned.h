@@ -10,13 +10,16 @@
 #include <stdint.h>
 
 enum owned_kind {
-    OWNED_LINEAR = 1, /* a device pointer charged by itself */
+    OWNED_LINEAR = 1, /* a device pointer charged by itself; target: its number, if it is shared */
     OWNED_POOLED,     /* a device pointer from a pool: the pool is charged; owner: its serial */
-    OWNED_HANDLE,     /* physical memory of the VMM functions; charged until no one refers to it */
+    OWNED_HANDLE,     /* physical memory of the VMM functions; charged until no one refers to it;
+                       * target: its number, if it is shared; owner: 1 if another process made it */
+    OWNED_OPENED,     /* a device pointer by an IPC handle; target: the number of the memory */
     OWNED_MAPPING,    /* an address at which such memory is mapped; owner: the handle */
     OWNED_BOUND,      /* a place in something that it is bound to (bound.c); owner: the handle */
-    OWNED_EXPORT,     /* a descriptor for such memory (+ 1); owner: its inode; references: 1 if the
-                       * memory is charged for this descriptor alone */
+    OWNED_EXPORT,     /* a descriptor for such memory (+ 1), or the byte that it has locked; owner:
+                       * its inode; file: a descriptor to look for that lock by; target: the number
+                       * of the memory; references: 1 if it is charged for this descriptor alone */
     OWNED_ARRAY,
     OWNED_MIPMAP,
     OWNED_CONTEXT,
@@ -33,7 +36,8 @@ struct owned {
     uint32_t references; /* OWNED_HANDLE: handles out, and what else keeps it */
     uint64_t serial;     /* owned_serial() when it was noted, where it is not given;
                           * OWNED_EXPORT: that of the memory */
-    uint64_t target;     /* OWNED_BOUND: the serial of what it is bound to */
+    uint64_t target;     /* OWNED_BOUND: the serial of what it is bound to; or as said above */
+    int file;            /* OWNED_EXPORT */
 };
 
 void owned_put(enum owned_kind kind, uint64_t key, struct owned entry);
@@ -48,6 +52,9 @@ uint64_t owned_serial(void);
 bool owned_take(enum owned_kind kind, uint64_t key, struct owned *out);
 
 bool owned_look_up(enum owned_kind kind, uint64_t key, struct owned *out);
+
+/* Sets the target of the entry, if it is the one with this serial and has none. */
+void owned_aim(enum owned_kind kind, uint64_t key, uint64_t serial, uint64_t target);
 
 /* Removes the entry only if it was made before `serial`. */
 bool owned_take_older(enum owned_kind kind, uint64_t key, uint64_t serial, struct owned *out);

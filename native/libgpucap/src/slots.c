@@ -2,6 +2,7 @@
 
 #include "fault.h"
 #include "os.h"
+#include "shared.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -110,6 +111,7 @@ static void reap_one(struct ledger_file *file, unsigned number, const struct pro
     if (slot->pid && is_gone(file->slot, slot, self, thoroughly)) {
         FAULT(reap_slot);
         file->header.unsummed = 1;
+        shared_slot_gone(file, number);
         __atomic_store_n(&slot->pid, 0, __ATOMIC_RELEASE);
         FAULT(reaped_slot);
     }
@@ -206,6 +208,7 @@ struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_k
         return NULL;
     FAULT(claim_empty);
     file->header.unsummed = 1;
+    shared_slot_gone(file, (unsigned)(slot - file->slot));
     slot->pid = 0;
     for (unsigned i = 0; i < LEDGER_DEVICES; i++) {
         store(&slot->device[i].used_bytes, 0);

@@ -1,8 +1,8 @@
 /*
  * Virtual memory management: physical memory made by cuMemCreate is charged until its last handle
  * is released, its last mapping removed and its last descriptor closed. The device is named in the
- * properties, so no context is needed. Imported handles are not known here and are not charged:
- * their maker pays.
+ * properties, so no context is needed. Who imports it pays from when its maker no longer does; what
+ * another container made is not known here.
  */
 #include "charge.h"
 #include "keep.h"
@@ -39,11 +39,20 @@ CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle,
 CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long flags) {
     ENTER(cuMemExportToShareableHandle, shareable, handle, type, flags);
-    struct owned memory;
     CUresult answer = CALL_DRIVER(cuMemExportToShareableHandle, shareable, handle, type, flags);
-    if (answer != CUDA_SUCCESS || !owned_look_up(OWNED_HANDLE, handle, &memory))
-        return answer;
-    keep_exported(shareable, type, &memory);
+    if (answer == CUDA_SUCCESS)
+        keep_exported(shareable, type, handle);
+    return answer;
+}
+
+CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *shareable,
+                                        CUmemAllocationHandleType type) {
+    ENTER(cuMemImportFromShareableHandle, handle, shareable, type);
+    bool descriptor = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    uint64_t number = descriptor ? keep_number_of((int)(intptr_t)shareable) : 0;
+    CUresult answer = CALL_DRIVER(cuMemImportFromShareableHandle, handle, shareable, type);
+    if (answer == CUDA_SUCCESS && number)
+        keep_imported(*handle, number);
     return answer;
 }
 
