@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define IMAGE_READS_COMPRESSED 1
 #include "cuda_image.h"
 #include "process.h"
 

@@ -38,6 +38,11 @@ struct image_part {
 };
 #define IMAGE_COMPRESSED 0xf000u
 
+/* The pretended driver's own need no decompression: they only say that they are compressed. */
+#ifndef IMAGE_READS_COMPRESSED
+#define IMAGE_READS_COMPRESSED 0
+#endif
+
 static inline size_t image_copy(void *to, uint64_t from, size_t bytes) {
     struct iovec here = {to, bytes}, there = {(void *)(uintptr_t)from, bytes};
     long got = syscall(SYS_process_vm_readv, getpid(), &here, 1ul, &there, 1ul, 0ul);
@@ -190,7 +195,7 @@ static inline struct cuda_image image_of_fatbin(uint64_t at) {
             part.bytes > end - at)
             return found;
         struct cuda_image one = {0};
-        if (!part.compressed_bytes && !(part.flags & IMAGE_COMPRESSED))
+        if (IMAGE_READS_COMPRESSED || (!part.compressed_bytes && !(part.flags & IMAGE_COMPRESSED)))
             one = image_at(at + part.header_bytes, at + part.header_bytes + part.bytes);
         found.known |= one.known;
         found.bytes = one.bytes > found.bytes ? one.bytes : found.bytes;

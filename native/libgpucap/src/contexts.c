@@ -10,6 +10,7 @@
 #include "ipc.h"
 #include "limit.h"
 #include "lock.h"
+#include "modules.h"
 #include "pools.h"
 
 #include <string.h>
@@ -17,6 +18,7 @@
 struct reserve {
     struct place place; /* device -1: nothing was taken, and the driver alone answers */
     uint64_t bytes;
+    uint64_t libraries; /* what those that are loaded already take of it */
 };
 
 static const struct reserve nothing = {.place = {.device = -1}};
@@ -61,18 +63,25 @@ static bool begin(CUdevice ordinal, struct reserve *reserve) {
     if (!charge_ordinal(ordinal, &place))
         return true;
     *reserve = (struct reserve){.place = place, .bytes = limit_context_bytes()};
-    bool taken = take(place.device, reserve->bytes);
-    if (!taken)
+    if (!take(place.device, reserve->bytes)) {
         account_refused(place.device);
-    return taken;
+        return false;
+    }
+    reserve->libraries = modules_pending();
+    if (!reserve->libraries || charge_reserve(&place, reserve->libraries))
+        return true;
+    made(place.device, reserve->bytes);
+    return false;
 }
 
 /* The context is gone, and with it all that was allocated in it. By then its number may be that of
  * a new one: what was made after `serial` is in that. */
 static void gone(uint64_t context, const struct owned *entry, uint64_t serial) {
-    static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP, OWNED_LIMIT};
+    static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP, OWNED_LIMIT,
+                                            OWNED_MODULE};
     bound_context_gone(context, serial);
     ipc_context_gone(context, serial);
+    modules_context_gone(context, serial);
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         charge_return_context(kinds[i], context, entry->device, serial);
     pools_settle_device(entry->device);
@@ -90,6 +99,8 @@ static CUresult end(CUresult answer, const struct reserve *reserve, CUcontext *c
     if (answer == CUDA_SUCCESS && owned_replace(OWNED_CONTEXT, key, entry, &old))
         gone(key, &old, entry.serial);
     made(device, answer == CUDA_SUCCESS ? 0 : reserve->bytes);
+    uint64_t libraries = answer == CUDA_SUCCESS ? modules_adopted(key, device) : 0;
+    account_settle(device, libraries, reserve->libraries);
     return answer;
 }
 
@@ -178,6 +189,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
         owned_look_up(OWNED_CONTEXT, (uint64_t)(uintptr_t)*context, &known) &&
         known.serial > serial) {
         made(reserve.place.device, reserve.bytes);
+        charge_return(reserve.place.device, reserve.libraries);
         reserve = nothing; /* another thread was first */
     }
     return end(answer, &reserve, context);

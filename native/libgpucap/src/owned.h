@@ -23,6 +23,8 @@ enum owned_kind {
     OWNED_ARRAY,
     OWNED_MIPMAP,
     OWNED_CONTEXT,
+    OWNED_MODULE,  /* for its variables; owner: the context */
+    OWNED_LIBRARY, /* the same; device -1: no context has it yet, and it is not charged */
     OWNED_LIMIT, /* a context's limit that was raised; owner: the context; references: the KiB that
                   * the driver had set aside for it by itself */
     OWNED_NODE,  /* the address of a memory node of a graph; charged with its graph */
