@@ -117,6 +117,9 @@ class Calls:
     def new_context(self) -> int:
         return self.cuda.get("cuCtxCreate_v2", 0, 0)
 
+    def new_context_answer(self) -> int:
+        return self.cuda.cuCtxCreate_v2(Number(), 0, 0)
+
     def destroy_context(self, context: int) -> None:
         self.cuda.ok("cuCtxDestroy_v2", context)
 

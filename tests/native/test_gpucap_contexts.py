@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 from tests.native.container import OUT_OF_MEMORY, Container
-from tests.native.cuda import MIB, Cuda, Number, wait_until_delayed
+from tests.native.cuda import MIB, SUCCESS, Cuda, Number, wait_until_delayed
+from tests.native.partner import Partner
 
 STACK, PRINTF, HEAP = 0, 1, 2
 THREADS = 108 * 2048  # of the pretended device, at a time
@@ -90,6 +91,58 @@ def crowd(box: Container, told: str | None) -> list[int]:
 def test_twenty_children_have_room_once_a_context_was_measured(box: Container) -> None:
     assert crowd(box, "304\n") == [20, 0, 0]
     assert box.log() == []
+
+
+def test_what_was_measured_is_charged_however_small_the_cap(box: Container) -> None:
+    """Twenty of 304 MiB each, with a page, on 1000: each was an eighth of the cap, and all fitted."""
+    box.cap_mib, box.context_mib = 1000, None
+    file = box.folder / "context-mib"
+    file.write_text("304\n")
+    done = box.run([box.programs / "crowd", "20", "2"], GPUCAP_CONTEXT_FILE=str(file))
+    assert done.stdout.split()[0] == "3"
+    assert box.gpu.peak_mib() <= 1000
+    assert box.log() == []
+
+
+def contexts_until_refused() -> int:
+    cuda, count = Cuda(context=False), 0
+    cuda.ok("cuInit", 0)
+    while cuda.cuCtxCreate_v2(Number(), 0, 0) == 0:
+        count += 1
+    return count
+
+
+def test_a_cap_for_one_context_says_so_at_the_first(box: Container) -> None:
+    box.cap_mib, box.context_mib = 500, None
+    file = box.folder / "context-mib"
+    file.write_text("304\n")
+    found = box.call(f"{__name__}:contexts_until_refused", GPUCAP_CONTEXT_FILE=str(file))
+    assert found == 1
+    assert box.log() == [
+        "contexts: one takes some 304 MiB of this device: a cap of 500 MiB holds 1 of them, in all "
+        "its processes together"
+    ]
+
+
+def test_what_the_agent_measured_of_one_is_charged_for_the_next(box: Container) -> None:
+    box.cap_mib, box.context_mib = 1000, None
+    with Partner(box) as first:
+        assert box.ledger().held_mib() == 125, "nobody has measured"
+        box.write_context_mib(first.pid, 300)
+        first.new_context()
+        assert box.ledger().held_mib() == 600
+        box.write_context_mib(first.pid, 600)
+        assert first.new_context_answer() == SUCCESS
+        assert first.new_context_answer() == OUT_OF_MEMORY
+
+
+def test_what_the_agent_measured_of_one_process_is_charged_for_another(box: Container) -> None:
+    box.cap_mib, box.context_mib = 800, None
+    with Partner(box) as first:
+        box.write_context_mib(first.pid, 300)
+        with Partner(box) as second:
+            assert box.ledger().held_mib() == 600
+            assert second.new_context_answer() == OUT_OF_MEMORY
 
 
 @pytest.mark.parametrize("told", [None, "", "4000", "0", "-1", "much", "3 0 4"])

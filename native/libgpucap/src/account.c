@@ -257,6 +257,20 @@ void account_settle(int device, uint64_t more, uint64_t less) {
     change(device, ACCOUNT_MEMORY, more, less);
 }
 
+uint64_t account_context(int device, uint64_t contexts) {
+    if (device == ACCOUNT_BEYOND)
+        return 0;
+    lock_take(&state.lock);
+    enum footing footing = enter();
+    uint64_t least = 0;
+    if (footing == SHARED && state.index[device] >= 0)
+        least = slots_least_context(state.ledger.file, (unsigned)state.index[device], state.slot,
+                                    contexts ? contexts : 1);
+    leave(footing);
+    lock_free(&state.lock);
+    return least;
+}
+
 static unsigned own_slot(void) {
     return (unsigned)(state.slot - state.ledger.file->slot);
 }

@@ -36,6 +36,10 @@ void account_give(int device, enum account what, uint64_t bytes);
 /* Takes `more` and gives back `less` at once, whatever the cap: what the driver did is a fact. */
 void account_settle(int device, uint64_t more, uint64_t less);
 
+/* The least that a process of the container is charged for its contexts on the device, of which
+ * this one has so many; 0: none has any. */
+uint64_t account_context(int device, uint64_t contexts);
+
 /* All that the container holds of the device, contexts included. */
 uint64_t account_held(int device);
 

@@ -62,7 +62,9 @@ static bool begin(CUdevice ordinal, struct reserve *reserve) {
     struct place place;
     if (!charge_ordinal(ordinal, &place))
         return true;
-    *reserve = (struct reserve){.place = place, .bytes = limit_context_bytes()};
+    uint64_t contexts = owned_count(OWNED_CONTEXT, place.device);
+    *reserve = (struct reserve){
+        .place = place, .bytes = limit_context_bytes(account_context(place.device, contexts))};
     if (!take(place.device, reserve->bytes)) {
         account_refused(place.device);
         return false;

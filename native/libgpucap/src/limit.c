@@ -11,7 +11,7 @@
 #define MIB                (1024u * 1024u)
 #define MIB_MOST           (1u << 30) /* a pebibyte: more is a mistake */
 #define CHECK_MILLISECONDS 100u
-#define CONTEXT_MIB        512u
+#define MOST_OF_CONTEXT    ((uint64_t)512 * MIB)
 #define VARIABLE           "GPU_MEMORY_LIMIT_MIB"
 
 static struct {
@@ -147,8 +147,8 @@ void limit_forget(void) {
     state.lock = (struct lock){0}; /* what the limit is holds for the child too */
 }
 
-/* What the agent measured on this device, at most `most`; `most` where it has not. */
-static uint64_t measured(uint64_t most) {
+/* What the agent measured on this device before; 0: nothing yet. */
+static uint64_t measured(void) {
     char text[64];
     uint64_t bytes;
     const char *path = settings_override("GPUCAP_CONTEXT_FILE");
@@ -159,14 +159,15 @@ static uint64_t measured(uint64_t most) {
         close(fd);
     errno = kept_errno;
     text[length < 0 ? 0 : length] = 0;
-    return limit_parse(text, &bytes) && bytes < most ? bytes : most;
+    return limit_parse(text, &bytes) && bytes < MOST_OF_CONTEXT ? bytes : 0;
 }
 
-uint64_t limit_context_bytes(void) {
+uint64_t limit_context_bytes(uint64_t seen) {
     /* 512 MiB is what a context with its first modules takes on the data-centre GPUs of today (some
      * 400 to 550 MiB), so a program that fills what it sees as free stays within the cap as NVML
-     * counts it; an eighth keeps a small cap usable. The agent replaces the figure within seconds,
-     * and tells later containers what it saw.
+     * counts it; an eighth keeps a small cap usable as long as nobody knows better. The agent
+     * replaces the figure within seconds, and tells later containers what it saw. What was measured
+     * is charged, whatever the cap: it holds as many contexts as fit.
      */
     const char *text = settings_override("GPUCAP_CONTEXT_MIB");
     uint64_t bytes, cap = limit_bytes();
@@ -174,6 +175,14 @@ uint64_t limit_context_bytes(void) {
         return 0;
     if (text && limit_parse(text, &bytes))
         return bytes;
-    bytes = measured((uint64_t)CONTEXT_MIB * MIB);
-    return cap == LIMIT_NONE ? bytes : bytes < cap / 8 ? bytes : cap / 8;
+    seen = seen < MOST_OF_CONTEXT ? seen : MOST_OF_CONTEXT;
+    bytes = measured();
+    if (bytes && cap != LIMIT_NONE && bytes > cap / 2)
+        log_once(
+            "contexts: one takes some %u MiB of this device: a cap of %u MiB holds %u of them, "
+            "in all its processes together",
+            (unsigned)(bytes / MIB), (unsigned)(cap / MIB), (unsigned)(cap / bytes));
+    if (!bytes)
+        bytes = cap == LIMIT_NONE || cap / 8 > MOST_OF_CONTEXT ? MOST_OF_CONTEXT : cap / 8;
+    return bytes > seen ? bytes : seen;
 }

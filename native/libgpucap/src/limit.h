@@ -23,7 +23,8 @@ bool limit_parse(const char *text, uint64_t *bytes);
 /* This process is a forked child: another thread of its parent may have had the lock. */
 void limit_forget(void);
 
-/* What a context is taken to need until the agent has measured it. */
-uint64_t limit_context_bytes(void);
+/* What a context is taken to need until the agent has measured it; `seen`: what it has measured of
+ * others in this container, 0 where it has not. */
+uint64_t limit_context_bytes(uint64_t seen);
 
 #endif

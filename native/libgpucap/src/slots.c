@@ -245,6 +245,20 @@ uint64_t slots_sum_unlocked(const struct ledger_file *file, unsigned device) {
     return sum;
 }
 
+uint64_t slots_least_context(const struct ledger_file *file, unsigned device,
+                             const struct ledger_slot *ours, uint64_t contexts) {
+    uint64_t least = 0;
+    for (unsigned i = 0; i < seen(file); i++) {
+        const struct ledger_slot *slot = &file->slot[i];
+        uint64_t bytes = slot->pid ? load(&slot->device[device].context_bytes) : 0;
+        if (slot == ours)
+            bytes /= contexts;
+        if (bytes && (!least || bytes < least))
+            least = bytes;
+    }
+    return least;
+}
+
 #define SUMMED_MILLISECONDS 10u
 
 /* Reads every slot: for the agent's words, and after whatever may have left the sums wrong. */

@@ -44,6 +44,10 @@ uint64_t slots_sum(struct ledger_file *file, unsigned device);
 /* The same without the lock, and without the sums that it guards. */
 uint64_t slots_sum_unlocked(const struct ledger_file *file, unsigned device);
 
+/* The least of the slots' context_bytes that are not 0; a slot of ours counts by the context. */
+uint64_t slots_least_context(const struct ledger_file *file, unsigned device,
+                             const struct ledger_slot *ours, uint64_t contexts);
+
 /* Whether the container has more of the device than ever before; and notes that it has, or that it
  * was refused some. */
 bool slots_is_peak(struct ledger_file *file, unsigned device);
