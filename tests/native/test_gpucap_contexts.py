@@ -94,7 +94,7 @@ def test_twenty_children_have_room_once_a_context_was_measured(box: Container) -
 
 
 def test_what_was_measured_is_charged_however_small_the_cap(box: Container) -> None:
-    """Twenty of 304 MiB each, with a page, on 1000: each was an eighth of the cap, and all fitted."""
+    """Each of twenty was charged an eighth of the cap, so that eight of 304 MiB fitted 1000."""
     box.cap_mib, box.context_mib = 1000, None
     file = box.folder / "context-mib"
     file.write_text("304\n")
