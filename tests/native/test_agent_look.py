@@ -296,6 +296,8 @@ def test_the_agents_offsets_are_those_of_the_library(native: NativeBuild) -> Non
         "header.device": ledger.DEVICE_TABLE_AT,
         "header.keeps_marks": ledger.KEEPS_MARKS_AT,
         "header.mark": ledger.MARKS_AT,
+        "header.unslotted": ledger.UNSLOTTED_AT,
+        "header.unslotted_until": ledger.UNSLOTTED_UNTIL_AT,
         "mark.bytes": ledger.MARK_BYTES,
         "mark.peak_bytes": 0,
         "mark.refused": 8,

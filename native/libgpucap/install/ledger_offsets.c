@@ -24,6 +24,8 @@ int main(void) {
     SHOW("header.device", offsetof(struct ledger_header, device));
     SHOW("header.keeps_marks", offsetof(struct ledger_header, keeps_marks));
     SHOW("header.mark", offsetof(struct ledger_header, mark));
+    SHOW("header.unslotted", offsetof(struct ledger_header, unslotted));
+    SHOW("header.unslotted_until", offsetof(struct ledger_header, unslotted_until));
     SHOW("mark.bytes", sizeof(struct ledger_mark));
     SHOW("mark.peak_bytes", offsetof(struct ledger_mark, peak_bytes));
     SHOW("mark.refused", offsetof(struct ledger_mark, refused));

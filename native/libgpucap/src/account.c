@@ -88,6 +88,7 @@ static void list_devices(struct ledger_file *file) {
         if (state.index[i] >= 0 || (state.index[i] = slots_device(file, state.uuid[i])) < 0)
             continue;
         state.slot->device[state.index[i]] = state.mine[i];
+        slots_now_slotted(file, (unsigned)state.index[i], &state.mine[i]);
         file->header.unsummed = 1;
     }
 }

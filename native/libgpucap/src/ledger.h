@@ -1,13 +1,13 @@
 /*
  * The ledger: what the processes of one container hold of each device, in one file they all map.
  *
- * Invariant: the sum over the slots of (used_bytes + context_bytes) of a device is what the
- * container is charged for it. `total` repeats it, so that nobody has to read all slots, and is
- * summed anew after whatever might have left it wrong; so a process that dies at any step leaves
- * nothing to repair but its own slot, which the next one reaps. Every change is made under `mutex`
- * (process-shared, robust), with two exceptions: the node agent writes context_bytes with pwrite
- * and takes no lock, because it must never wait for a tenant; and a process that cannot have the
- * lock writes its own slot, and never takes more.
+ * Invariant: the sum over the slots of (used_bytes + context_bytes) of a device, and its
+ * `unslotted`, is what the container is charged for it. `total` repeats the first, so that nobody
+ * has to read all slots, and is summed anew after whatever might have left it wrong; so a process
+ * that dies at any step leaves nothing to repair but its own slot, which the next one reaps. Every
+ * change is made under `mutex` (process-shared, robust), with two exceptions: the node agent writes
+ * context_bytes and unslotted with pwrite and takes no lock, because it must never wait for a
+ * tenant; and a process that cannot have the lock writes its own slot, and never takes more.
  *
  * Native byte order and no pointers. Sizes and offsets are part of the contract with the agent
  * (docs/adr/0016): `make offsets` prints them, a test compares them with the agent's constants, and
@@ -109,7 +109,11 @@ struct ledger_header {
     uint32_t keeps_marks;  /* 908: 1 = who made the file keeps the marks, from the beginning on */
     struct ledger_mark mark[LEDGER_DEVICES];    /* 912: 16 × 16 bytes */
     struct ledger_shared shared[LEDGER_SHARED]; /* 1168: 64 × 40 bytes */
-    uint8_t spare1[368];                        /* 3728 */
+    uint64_t unslotted[LEDGER_DEVICES]; /* 3728: bytes that the driver shows of processes of the
+                                         * container without a slot: THE AGENT WRITES IT */
+    uint64_t
+        unslotted_until; /* 3856: CLOCK_MONOTONIC ms; from then on that is old: the agent again */
+    uint8_t spare1[232]; /* 3864 */
 };
 
 struct ledger_file {
@@ -132,6 +136,8 @@ static_assert(offsetof(struct ledger_header, unsummed) == 904, "ledger layout");
 static_assert(offsetof(struct ledger_header, keeps_marks) == 908, "ledger layout");
 static_assert(offsetof(struct ledger_header, mark) == 912, "ledger layout");
 static_assert(offsetof(struct ledger_header, shared) == 1168, "ledger layout");
+static_assert(offsetof(struct ledger_header, unslotted) == 3728, "ledger layout");
+static_assert(offsetof(struct ledger_header, unslotted_until) == 3856, "ledger layout");
 static_assert(sizeof(struct ledger_shared) == 40, "ledger layout");
 static_assert(sizeof(struct ledger_mark) == 16, "ledger layout");
 static_assert(offsetof(struct ledger_file, slot) == 4096, "ledger layout");

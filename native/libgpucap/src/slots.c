@@ -237,8 +237,24 @@ static uint64_t of_both(const struct ledger_held *held) {
     return plus(load(&held->used_bytes), load(&held->context_bytes));
 }
 
+#define UNSLOTTED_MOST 600000u /* ms ahead: more is another clock, or nonsense */
+
+/* What the agent saw of processes that have no slot, as long as it says so every few seconds. */
+static uint64_t unslotted(const struct ledger_file *file, unsigned device) {
+    uint64_t bytes = load(&file->header.unslotted[device]);
+    if (!bytes)
+        return 0;
+    uint64_t now = os_milliseconds(), until = load(&file->header.unslotted_until);
+    return now < until && until - now < UNSLOTTED_MOST ? bytes : 0;
+}
+
+void slots_now_slotted(struct ledger_file *file, unsigned device, const struct ledger_held *held) {
+    uint64_t *word = &file->header.unslotted[device], bytes = load(word), now = of_both(held);
+    store(word, bytes > now ? bytes - now : 0);
+}
+
 uint64_t slots_sum_unlocked(const struct ledger_file *file, unsigned device) {
-    uint64_t sum = 0;
+    uint64_t sum = unslotted(file, device);
     for (unsigned i = 0; i < seen(file); i++)
         if (file->slot[i].pid)
             sum = plus(sum, of_both(&file->slot[i].device[device]));
@@ -285,14 +301,14 @@ uint64_t slots_sum(struct ledger_file *file, unsigned device) {
     if (__atomic_load_n(&file->header.unsummed, __ATOMIC_ACQUIRE) || now >= until ||
         until > now + SUMMED_MILLISECONDS)
         sum_anew(file, now);
-    return of_both(&file->header.total[device]);
+    return plus(of_both(&file->header.total[device]), unslotted(file, device));
 }
 
 /* As last summed; anew where that is known to be wrong. */
 static uint64_t present(struct ledger_file *file, unsigned device) {
     return __atomic_load_n(&file->header.unsummed, __ATOMIC_ACQUIRE)
                ? slots_sum(file, device)
-               : of_both(&file->header.total[device]);
+               : plus(of_both(&file->header.total[device]), unslotted(file, device));
 }
 
 bool slots_is_peak(struct ledger_file *file, unsigned device) {

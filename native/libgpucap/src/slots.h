@@ -37,8 +37,8 @@ void slots_reap(struct ledger_file *file, const struct process_key *self);
 /* The same, and nothing at all where each slot would not be looked at so. */
 void slots_reap_when_due(struct ledger_file *file, const struct process_key *self);
 
-/* The sum over the slots for one device; what the agent wrote within the last ten milliseconds may
- * not be in it. */
+/* The sum over the slots for one device, and what the agent saw of processes without one; what it
+ * wrote of slots within the last ten milliseconds may not be in it. */
 uint64_t slots_sum(struct ledger_file *file, unsigned device);
 
 /* The same without the lock, and without the sums that it guards. */
@@ -47,6 +47,9 @@ uint64_t slots_sum_unlocked(const struct ledger_file *file, unsigned device);
 /* The least of the slots' context_bytes that are not 0; a slot of ours counts by the context. */
 uint64_t slots_least_context(const struct ledger_file *file, unsigned device,
                              const struct ledger_slot *ours, uint64_t contexts);
+
+/* A process says in its slot what it held before it had that: the agent may have counted it. */
+void slots_now_slotted(struct ledger_file *file, unsigned device, const struct ledger_held *held);
 
 /* Whether the container has more of the device than ever before; and notes that it has, or that it
  * was refused some. */

@@ -1,4 +1,6 @@
-"""The ledger of a container as the agent sees it: slots are read, one field of a slot is written.
+"""The ledger of a container as the agent sees it: slots are read, and two things are written.
+
+They are a field of a slot, and what is held by processes without one.
 
 The file belongs to the tenant, who may truncate, replace or fill it with anything: it is opened
 without following a link anywhere on the way, checked to be a regular file with one name, and
@@ -33,6 +35,8 @@ SLOT_DEVICES_AT = 32
 KEEPS_MARKS_AT = 908
 MARKS_AT = 912
 MARK_BYTES = 16
+UNSLOTTED_AT = 3728
+UNSLOTTED_UNTIL_AT = 3856
 HELD_BYTES = 16
 HELD_CONTEXT_AT = 8
 FILE_BYTES = HEADER_BYTES + SLOTS * SLOT_BYTES
@@ -130,8 +134,30 @@ class LedgerFile:
         return used, context
 
     def write_context(self, slot: int, device: int, value: int) -> None:
-        """Set ``context_bytes``: the one write that the agent may do."""
-        at = _held_at(slot, device) + HELD_CONTEXT_AT
+        """Set ``context_bytes``."""
+        self._write(_held_at(slot, device) + HELD_CONTEXT_AT, value)
+
+    def write_unslotted(self, device: int, value: int, until_ms: int) -> None:
+        """Set what processes of the container without a slot hold of a device.
+
+        Args:
+            device: Its number.
+            value: Bytes.
+            until_ms: Of the machine's monotonic clock; from then on libgpucap takes it for old.
+        """
+        at = UNSLOTTED_AT + device * _U64.size
+        if value:
+            self._write(UNSLOTTED_UNTIL_AT, until_ms)
+        if value != _U64.unpack(self._read(at, _U64.size))[0]:
+            self._write(at, value)
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Which file it is."""
+        status = os.fstat(self._fd)
+        return status.st_dev, status.st_ino
+
+    def _write(self, at: int, value: int) -> None:
         if os.pwrite(self._fd, _U64.pack(value), at) != _U64.size:
             raise LedgerError("a write was cut short")
 

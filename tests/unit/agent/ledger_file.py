@@ -53,6 +53,14 @@ def context(path: Path, *, slot: int = 3) -> int:
     return int(value)
 
 
+def unslotted(path: Path, *, device: int = 0) -> tuple[int, int]:
+    """Bytes of processes without a slot, and until when that holds."""
+    content = path.read_bytes()
+    (value,) = struct.unpack_from("=Q", content, ledger.UNSLOTTED_AT + 8 * device)
+    (until,) = struct.unpack_from("=Q", content, ledger.UNSLOTTED_UNTIL_AT)
+    return int(value), int(until)
+
+
 def _poke(path: Path, slot: int, offset: int, value: int) -> None:
     with path.open("r+b") as file:
         file.seek(_at(slot, offset))

@@ -8,6 +8,7 @@ from tests.unit.agent.builders import container, proc, seen, use
 from tests.unit.agent.fake_driver import MIB, gpu
 
 from gpu_scheduler.agent.trueup import TrueUp
+from gpu_scheduler.agent.usage import ContainerUse, Use
 
 
 class Stage:
@@ -16,7 +17,7 @@ class Stage:
     def __init__(self, root: Path) -> None:
         self.procfs = proc(root, 5)
         self.path = ledger_file.make(root / "5" / "root", gpu(0), pid=1005, started=7)
-        self.true_up = TrueUp(self.procfs)
+        self.true_up = TrueUp(self.procfs, lambda: 100.0)
 
     def look(self, nvml_mib: int | None, ledger_mib: int, *, promised: bool = True) -> int:
         ledger_file.charge(self.path, ledger_mib * MIB)
@@ -98,3 +99,45 @@ def test_the_first_settled_figure_is_what_a_context_takes_there(stage: Stage) ->
     for _ in range(9):
         stage.look(1450, 1000)  # with the libraries that it has loaded since
     assert stage.true_up.costs.mib() == {gpu(0): 304}
+
+
+def test_a_process_without_a_slot_is_charged_to_its_container_at_the_first_look(
+    stage: Stage, tmp_path: Path
+) -> None:
+    """It sees the same ledger by a root of its own, or none."""
+    proc(tmp_path, 6)
+    proc(tmp_path, 8)
+    (tmp_path / "6" / "root").symlink_to(tmp_path / "5" / "root")
+    shown = use(seen(5, 1300), seen(6, 800), seen(8, 50))
+    stage.true_up.update([shown])
+    assert ledger_file.unslotted(stage.path) == (850 * MIB, 115_000)
+    stage.true_up.update([use(seen(5, 1300))])
+    assert ledger_file.unslotted(stage.path)[0] == 0
+
+
+def test_who_lost_its_slot_is_charged_without_it(stage: Stage, tmp_path: Path) -> None:
+    """The ledger was replaced beside a process that calls nothing."""
+    for _ in range(3):
+        assert stage.look(1300, 1000) in (0, 300)
+    ledger_file.make(tmp_path / "5" / "root", gpu(0), pid=1009)
+    stage.true_up.update([use(seen(5, 1300))])
+    assert ledger_file.unslotted(stage.path)[0] == 1300 * MIB
+    stage.path.unlink()
+    ledger_file.make(tmp_path / "5" / "root", gpu(0), pid=1005)
+    assert stage.look(1300, 1000) == 0
+    assert ledger_file.unslotted(stage.path)[0] == 0
+    assert stage.look(1300, 1000) == 300
+
+
+def test_a_device_that_does_not_answer_changes_nothing(stage: Stage, tmp_path: Path) -> None:
+    proc(tmp_path, 6)
+    stage.true_up.update([use(seen(5, 1300), seen(6, 800))])
+    silent = ContainerUse(container(), (Use(gpu(0), 20000, (), readable=False),))
+    stage.true_up.update([silent])
+    assert ledger_file.unslotted(stage.path)[0] == 800 * MIB
+
+
+def test_a_device_that_the_ledger_does_not_know_is_left_alone(stage: Stage) -> None:
+    other = ContainerUse(container(), (Use(gpu(1), 20000, (seen(5, 700),)),))
+    stage.true_up.update([other])
+    assert [ledger_file.unslotted(stage.path, device=d)[0] for d in range(2)] == [0, 0]
