@@ -128,8 +128,25 @@ static const char *const *driver_of(const char *symbol) {
     return symbol[0] == 'n' ? nvml : cuda;
 }
 
+static bool read_object(const struct dl_phdr_info *object, struct symbols *out) {
+    const ElfW(Dyn) *dynamic = NULL;
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+    return read_symbols(object->dlpi_addr, dynamic, out);
+}
+
+/* The driver by what it is, under whatever name its file was opened (a link, a copy,
+ * /proc/self/fd): it begins with a function that nobody else exports. Our own hooks have none of
+ * these. */
+static bool is_driver(const struct dl_phdr_info *object, const char *symbol) {
+    struct symbols symbols;
+    return read_object(object, &symbols) &&
+           look_up(&symbols, symbol[0] == 'n' ? "nvmlInit_v2" : "cuInit");
+}
+
 struct search {
-    const char *const *objects;
+    const char *const *objects; /* NULL: it goes by another name */
     const char *symbol;
     void *found;
 };
@@ -138,20 +155,43 @@ static int search_object(struct dl_phdr_info *object, size_t size, void *argumen
     (void)size;
     struct search *search = argument;
     struct symbols symbols;
-    const ElfW(Dyn) *dynamic = NULL;
-    for (int i = 0; i < object->dlpi_phnum; i++)
-        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
-            dynamic = (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
-    if (is_one_of(object->dlpi_name, search->objects) &&
-        read_symbols(object->dlpi_addr, dynamic, &symbols))
+    bool ours = search->objects ? is_one_of(object->dlpi_name, search->objects)
+                                : is_driver(object, search->symbol);
+    if (ours && read_object(object, &symbols))
         search->found = look_up(&symbols, search->symbol);
     return search->found != NULL;
+}
+
+/* Whether there is a driver by its own name. */
+static int search_name(struct dl_phdr_info *object, size_t size, void *argument) {
+    (void)size;
+    struct search *search = argument;
+    if (is_one_of(object->dlpi_name, search->objects))
+        search->objects = NULL;
+    return search->objects == NULL;
 }
 
 void *resolve_driver(const char *symbol) {
     struct search search = {driver_of(symbol), symbol, NULL};
     dl_iterate_phdr(search_object, &search);
+    if (search.found || dl_iterate_phdr(search_name, &search))
+        return search.found;
+    search.objects = NULL;
+    dl_iterate_phdr(search_object, &search);
     return search.found;
+}
+
+static int search_loaded(struct dl_phdr_info *object, size_t size, void *argument) {
+    (void)size;
+    const char *file = object->dlpi_name ? object->dlpi_name : "", *at = file;
+    for (; *at; at++)
+        if (*at == '/')
+            file = at + 1;
+    return equal(file, argument);
+}
+
+bool resolve_loaded(const char *name) {
+    return dl_iterate_phdr(search_loaded, (void *)(uintptr_t)name) != 0;
 }
 
 static int read_closed(struct dl_phdr_info *object, size_t size, void *argument) {
@@ -167,7 +207,7 @@ unsigned long long resolve_closed(void) {
 }
 
 struct place {
-    const char *const *objects;
+    const char *symbol;
     uintptr_t address;
     bool inside;
 };
@@ -179,7 +219,8 @@ static int holds_address(struct dl_phdr_info *object, size_t size, void *argumen
         const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
         uintptr_t start = object->dlpi_addr + segment->p_vaddr;
         if (segment->p_type == PT_LOAD && place->address - start < segment->p_memsz) {
-            place->inside = is_one_of(object->dlpi_name, place->objects);
+            place->inside = is_one_of(object->dlpi_name, driver_of(place->symbol)) ||
+                            is_driver(object, place->symbol);
             return 1;
         }
     }
@@ -187,7 +228,7 @@ static int holds_address(struct dl_phdr_info *object, size_t size, void *argumen
 }
 
 bool resolve_in_driver(const char *symbol, const void *address) {
-    struct place place = {driver_of(symbol), (uintptr_t)address, false};
+    struct place place = {symbol, (uintptr_t)address, false};
     dl_iterate_phdr(holds_address, &place);
     return place.inside;
 }

@@ -24,6 +24,9 @@ void *resolve_driver(const char *symbol);
 /* How many objects were ever closed in this process. */
 unsigned long long resolve_closed(void);
 
+/* An object with this file name is loaded. */
+bool resolve_loaded(const char *name);
+
 /* The address lies in the driver library that a symbol of this name belongs to. */
 bool resolve_in_driver(const char *symbol, const void *address);
 
