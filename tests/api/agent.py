@@ -20,6 +20,7 @@ class Agent:
     node: str = NODE
     troubles: dict[int, Json] = field(default_factory=dict)  # by device
     containers: list[Json] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)  # levels, in its self-test
 
     def start(self) -> "Agent":
         body = {"apiVersion": "gpu-scheduler.io/v1alpha1", "kind": "GPUNode"}
@@ -41,7 +42,12 @@ class Agent:
             }
             for i in range(2)
         ]
-        status = {"isolation": "interposer", "devices": devices, "containers": self.containers}
+        status = {
+            "isolation": "none" if "interposer" in self.failed else "interposer",
+            "failedIsolation": self.failed or None,
+            "devices": devices,
+            "containers": self.containers,
+        }
         path = f"{GROUP}/gpunodes/{self.node}/status"
         answer = self.admin.patch(path, {"status": status})
         assert answer.ok, answer

@@ -81,6 +81,31 @@ def any_event(admin: Caller, reason: str) -> list[Json]:
     return [e for e in found if e["involvedObject"]["name"] == NODE and e["reason"] == reason]
 
 
+# --- the self-test ---
+
+
+def test_a_node_whose_self_test_failed_keeps_what_runs_and_takes_no_more_that_need_the_level(
+    tenant: Tenant, agent: Agent
+) -> None:
+    before = running_pod(tenant, "before")
+    agent.failed = ["interposer"]
+    agent.report()
+    tenant.submit("late", gpu=0.3, template=here())
+    message = tenant.wait_reason("late", "WaitingForResources")
+    assert f"1 node ({NODE}) failed the self-test of isolation: interposer" in message
+    assert "isolation: framework, or whole GPUs, do without" in message
+    tenant.submit("framework", gpu=0.3, isolation="framework", template=here())
+    tenant.submit("whole", gpu=1, template=here())
+    tenant.wait_placed("framework")
+    tenant.wait_placed("whole")
+    (after,) = tenant.pods("before")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["status"]["phase"] == "Running"
+    agent.failed = []
+    agent.report()
+    tenant.wait_placed("late")
+
+
 # --- the agent's sign of life ---
 
 

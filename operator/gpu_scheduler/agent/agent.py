@@ -22,6 +22,7 @@ from gpu_scheduler.agent.metrics import AgentMetrics
 from gpu_scheduler.agent.pods import Pods
 from gpu_scheduler.agent.poll import PodSnapshot, Poll, Poller
 from gpu_scheduler.agent.publish import Publisher
+from gpu_scheduler.agent.selftest import SETTLE_SECONDS, doubted
 from gpu_scheduler.agent.selftest import SelftestVerdict as SelfTest
 from gpu_scheduler.agent.usage import Usage
 from gpu_scheduler.api.gpunode import GPUNodeStatus
@@ -71,6 +72,8 @@ class Agent:
         self._clock = timing.clock
         self.self_test: SelfTest | None = None
         """Which layers hold a container to its cap, as tried at the start."""
+        self._failed_before: tuple[str, ...] = ()
+        self._began = self._clock()
         self.status = GPUNodeStatus.model_validate({})
         """What was reported last."""
         self.reporting = False
@@ -84,6 +87,11 @@ class Agent:
     def pods_changed(self) -> None:
         """A pod of ours is new or has changed."""
         self._news.set()
+
+    def go_on(self, last: GPUNodeStatus) -> None:
+        """Go on from what was reported before this agent began, and report from now on."""
+        self.status, self.reporting = last, True
+        self._failed_before = tuple(last.failed_isolation or ())
 
     async def run(self) -> NoReturn:
         """Poll for ever."""
@@ -138,7 +146,13 @@ class Agent:
         if not self.reporting:
             return
         foreign = self._lasting.update(look.usage.foreign, look.usage.unnamed, look.sample.at)
-        self._report(report.status(look, foreign, self.self_test))
+        self._report(report.status(look, foreign, self._verdict()))
+
+    def _verdict(self) -> SelfTest | None:
+        if self.self_test is None or not self._failed_before:
+            return self.self_test
+        settled = self._clock() - self._began >= SETTLE_SECONDS
+        return doubted(self.self_test, self._failed_before, settled=settled)
 
     def _report_unreadable(self, problem: str) -> None:
         self._report(report.unreadable(self.status, problem))

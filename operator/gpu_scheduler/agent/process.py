@@ -136,9 +136,8 @@ class AgentProcess:
             await self._ordered.wait()
             self._poller.recorder = _recorder(self._settings, self._procfs)
             log.info("%s: %d pods with GPUs", self._settings.node, len(self.pods.containers))
-            self.agent.status = await self.publisher.last()
+            self.agent.go_on(await self.publisher.last())
             self.clock.begin(self._client.heard)  # only to say it where they differ
-            self.agent.reporting = True
             group.create_task(self.publisher.run())
             group.create_task(self._heartbeat.run())
 

@@ -51,6 +51,7 @@ def status(
     return GPUNodeStatus(
         driver_version=look.sample.driver_version or None,
         isolation=self_test.isolation if self_test else None,
+        failed_isolation=(list(self_test.failed) or None) if self_test else None,
         self_test=self_test.sentence[:1024] if self_test else None,
         gpus=len(devices),
         devices=devices[:MOST_DEVICES],

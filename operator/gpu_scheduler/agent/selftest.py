@@ -11,9 +11,10 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from gpu_scheduler.api.gpunode import Tier
 LIMIT_MIB = 256
 MARGIN_MIB = 64
 TIMEOUT_SECONDS = 60.0
+SETTLE_SECONDS = 600.0
+"""For so long a layer that failed and passes again is not relied on: it may be a flap."""
 LIBRARY = Path("/opt/gpucap/libgpucap.so")
 PRELOAD = Path("/etc/ld.so.preload")
 
@@ -45,6 +48,12 @@ class SelftestVerdict:
     layers: tuple[Layer, ...]
 
     @property
+    def failed(self) -> tuple[Tier, ...]:
+        """Layers that did not hold, and no better one did."""
+        better = takewhile(lambda each: each.result != "passed", self.layers)
+        return tuple(each.name for each in better if each.result == "failed")
+
+    @property
     def sentence(self) -> str:
         """For people."""
         return "; ".join(f"{each.name} {each.result}: {each.detail}" for each in self.layers)
@@ -58,6 +67,29 @@ def verdict(*layers: Layer) -> SelftestVerdict:
     """The verdict over the layers, given best first."""
     best: Tier = next((each.name for each in layers if each.result == "passed"), "none")
     return SelftestVerdict(best, layers)
+
+
+def doubted(found: SelftestVerdict, before: Collection[str], *, settled: bool) -> SelftestVerdict:
+    """The verdict that counts after layers had failed: a pass that has settled ends a failure.
+
+    Args:
+        found: by the last self-test.
+        before: layers that had failed by what the node's agent reported before it started.
+        settled: what was found stands for ``SETTLE_SECONDS``.
+    """
+    return verdict(
+        *(_doubted(each, settled) if each.name in before else each for each in found.layers)
+    )
+
+
+def _doubted(layer: Layer, settled: bool) -> Layer:
+    if layer.result == "untested" and layer.name != "kernel":
+        why = "failed before, and could not be tried again"
+    elif layer.result == "passed" and not settled:
+        why = f"failed before; that it passes now counts after {SETTLE_SECONDS / 60:g} min"
+    else:
+        return layer
+    return replace(layer, result="failed", detail=f"{why} ({layer.detail})")
 
 
 def parse(text: str) -> SelftestVerdict:

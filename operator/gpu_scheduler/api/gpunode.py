@@ -84,6 +84,13 @@ class GPUNodeStatus(ApiModel):
     isolation: Tier | None = Field(
         None, description="Best way to enforce memory caps that passed the self-test here."
     )
+    failed_isolation: list[Tier] | None = Field(
+        None,
+        max_length=4,
+        description="Levels that did not hold in the self-test, where no better one did: pods that "
+        "share a GPU behind one of them are not placed here. Passed again, a level counts after "
+        "ten minutes.",
+    )
     self_test: str | None = Field(
         None, max_length=1024, description="What the self-test saw, layer by layer."
     )

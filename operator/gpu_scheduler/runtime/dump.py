@@ -22,7 +22,7 @@ from gpu_scheduler.core.plan_input import NOBODY, PlanInput
 from gpu_scheduler.core.vocabulary import Word
 from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore, SeatedPods
 
-VERSION = 2  # a new one with every change of what a plan is made from
+VERSION = 3  # a new one with every change of what a plan is made from
 _SLICE = 200  # objects written at once
 
 

@@ -81,11 +81,10 @@ def _judge(placer: Placer, group: PodGroup, node: int) -> tuple[Distance, Json]:
         rest = gaps[0], gaps[1]
         if placer.affinity is not None and not placer.affinity.allows(pod, demand, node):
             said.append("a rule about other pods forbids it")
-        if info.unschedulable or info.name in pod.avoid:
+        closed = info.closed_to(demand.pod_shape)
+        if closed or info.name in pod.avoid:
             kind = 1
-            said.append(
-                info.unschedulable or "is left out for a while: a pod of the job failed there"
-            )
+            said.append(closed or "is left out for a while: a pod of the job failed there")
     if not said and (held := placer.most_on(group, node)) < len(group.members):
         apart = ", none of which share a GPU" if group.needs.gang.distinct else ""
         said.append(f"room for {held} of {wording.pods(len(group.members))} at once{apart}")

@@ -132,7 +132,7 @@ class Decisions:
         place, known = replace(nominated.place, pod=pod), self._ledger.node(nominated.place.node)
         kind = self._waiting.kind(pod, job)
         need = self._waiting.resources(pod)
-        if known is None or known[0].unschedulable or not matches(kind.where, known[0]):
+        if known is None or known[0].closed_to(kind) or not matches(kind.where, known[0]):
             return None
         if not self._ledger.has_room(place.node, need, place.grants):
             return None

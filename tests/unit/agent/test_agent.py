@@ -22,12 +22,15 @@ from gpu_scheduler.agent.poll import Poll, Poller
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sampler
+from gpu_scheduler.agent.selftest import SETTLE_SECONDS, Layer, SelftestVerdict
+from gpu_scheduler.agent.selftest import verdict as self_test_verdict
 from gpu_scheduler.agent.usage import ContainerUse
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.gpunode import ContainerReport
 from gpu_scheduler.kube.unexpected import counts
 
 PID = 4_000_000_000  # no process has it
+SETTLE_LOOKS = int(SETTLE_SECONDS / 3)
 MAPPED = "7f-80 r-xp 0 08:01 1 /opt/gpu-scheduler/lib/libgpucap.so\n"
 
 
@@ -45,19 +48,29 @@ class Stage:
         self.publisher = Publisher(self.api, "n1", lambda: self.now)
         self.publisher.take(orders())
         self.metrics = AgentMetrics("n1")
-        self.agent = Agent(
-            self.poller,
-            self.pods,
-            self.publisher,
-            self.metrics,
-            LookTiming(
-                sample_seconds=every,
-                answer_seconds=answer_seconds,
-                clock=lambda: self.now,
-                wall=lambda: f"t{self.now:g}",
-            ),
-        )
+        self.answer_seconds = answer_seconds
+        self.agent = self._agent()
         self.agent.reporting = True
+
+    def _agent(self) -> Agent:
+        timing = LookTiming(
+            sample_seconds=self.every,
+            answer_seconds=self.answer_seconds,
+            clock=lambda: self.now,
+            wall=lambda: f"t{self.now:g}",
+        )
+        return Agent(self.poller, self.pods, self.publisher, self.metrics, timing)
+
+    def restart(self, found: SelftestVerdict | None) -> None:
+        """Another agent goes on from what this one reported, with a self-test of its own."""
+        last, self.agent = self.agent.status, self._agent()
+        self.agent.self_test = found
+        self.agent.go_on(last)
+
+    def told(self) -> tuple[list[str] | None, str | None]:
+        """Levels that have failed, and the best that passed, as the GPUNode says."""
+        status = self.api.statuses()[-1]
+        return status.get("failedIsolation"), status.get("isolation")
 
     def run_container(
         self, mib: int, *, maps: str = MAPPED, text: str | None = None, kill: bool = False
@@ -322,3 +335,37 @@ async def test_one_container_that_cannot_be_judged_costs_no_other(
     found = {each.uid: each.isolation for each in stage.reports}
     assert found == {container().pod.uid: "interposer", odd.pod.uid: "unprotected"}
     assert counts["look"] == before + 1
+
+
+async def test_a_node_whose_self_test_flaps_goes_on_failing(stage: Stage) -> None:
+    failed = self_test_verdict(Layer("interposer", "failed", "got 320 MiB"))
+    passed = self_test_verdict(Layer("interposer", "passed", "cap 256 MiB"))
+    stage.agent.self_test = failed
+    await stage.look()
+    for _ in range(3):  # its agent begins anew, with a test that passes and one that does not
+        for verdict_ in (passed, failed):
+            stage.restart(verdict_)
+            await stage.look(SETTLE_LOOKS - 1)
+            assert stage.told() == (["interposer"], "none")
+    stage.restart(passed)
+    await stage.look(SETTLE_LOOKS)
+    assert stage.told() == (["interposer"], "none")
+    await stage.look()
+    assert stage.told() == (None, "interposer")
+    stage.restart(passed)
+    await stage.look()
+    assert stage.told() == (None, "interposer")
+
+
+async def test_a_node_that_never_failed_is_trusted_at_once(stage: Stage) -> None:
+    stage.restart(self_test_verdict(Layer("interposer", "passed", "cap 256 MiB")))
+    await stage.look()
+    assert stage.told() == (None, "interposer")
+
+
+async def test_without_a_self_test_nothing_has_failed(stage: Stage) -> None:
+    stage.agent.self_test = self_test_verdict(Layer("interposer", "failed", "got 320 MiB"))
+    await stage.look()
+    stage.restart(None)
+    await stage.look()
+    assert stage.told() == (None, None)

@@ -8,6 +8,7 @@ import pytest
 from gpu_scheduler.agent.selftest import (
     LIMIT_MIB,
     Layer,
+    doubted,
     framework,
     interposer,
     judge,
@@ -89,3 +90,41 @@ def test_what_is_not_there_is_not_tested(tmp_path: Path) -> None:
     layer = interposer(Runs(), library=tmp_path / "none", preload=tmp_path / "none")
     assert (layer.result, "does not exist" in layer.detail) == ("untested", True)
     assert framework(Runs()).result == "untested"
+
+
+FAILED = Layer("interposer", "failed", "got 320 MiB")
+UNTESTED = Layer("interposer", "untested", "the device has no memory")
+
+
+def test_a_layer_has_failed_where_no_better_one_passed() -> None:
+    kernel = Layer("kernel", "passed", "cap 256 MiB")
+    assert verdict(FAILED).failed == ("interposer",)
+    assert verdict(FAILED, Layer("framework", "passed", "")).failed == ("interposer",)
+    assert verdict(kernel, FAILED).failed == ()
+    assert verdict(UNTESTED).failed == verdict(PASSED).failed == ()
+
+
+@pytest.mark.parametrize(
+    ("found", "settled", "failed", "said"),
+    [
+        (PASSED, False, ("interposer",), "that it passes now counts after 10 min (cap 256 MiB)"),
+        (PASSED, True, (), "interposer passed: cap 256 MiB"),
+        (UNTESTED, False, ("interposer",), "could not be tried again (the device has no memory)"),
+        (UNTESTED, True, ("interposer",), "could not be tried again (the device has no memory)"),
+        (FAILED, True, ("interposer",), "interposer failed: got 320 MiB"),
+    ],
+)
+def test_a_failure_stands_until_a_pass_has_settled(
+    found: Layer, settled: bool, failed: tuple[str, ...], said: str
+) -> None:
+    counts = doubted(verdict(found), ["interposer"], settled=settled)
+    assert counts.failed == failed
+    assert counts.sentence.endswith(said)
+    assert doubted(verdict(found), [], settled=False) == verdict(found)
+
+
+def test_limits_of_the_driver_are_tried_at_each_start_and_nothing_of_them_is_remembered() -> None:
+    untested = Layer("kernel", "untested", "driver 570 is older")
+    assert doubted(verdict(untested, PASSED), ["kernel"], settled=False) == verdict(
+        untested, PASSED
+    )

@@ -41,6 +41,13 @@ def test_where_nothing_is_missing_all_is_ok() -> None:
     assert complete(found)
 
 
+def failed(name: str, said: str) -> Body:
+    """A GPUNode whose self-test has failed."""
+    body = gpunode(name, "GPU-0")
+    body["status"] |= {"failedIsolation": ["interposer"], "selfTest": said}
+    return body
+
+
 def crds_without(*gone: str, field: str = "", more: str = "") -> list[Body]:
     """The CRDs without some, and GPUJobs without a field of their spec, or with one more."""
     found = [json.loads(json.dumps(d)) for d in DEFINITIONS]
@@ -137,6 +144,15 @@ def crds_without(*gone: str, field: str = "", more: str = "") -> list[Body]:
             WARN,
             "silent, so these take no new pods: n1 (60 s)",
             "logs",
+        ),
+        (
+            on_nodes.reports,
+            {"gpunodes": [failed("n1", "interposer failed: got 320 MiB")]},
+            WARN,
+            "the self-test of isolation: interposer failed on 1 of 1 node, so no pod that shares "
+            "a GPU behind it is placed there: n1 (interposer failed: got 320 MiB)",
+            "kubectl -n gpus delete pods -l app.kubernetes.io/name=gpu-scheduler-agent "
+            "--field-selector spec.nodeName=n1",
         ),
         (
             on_nodes.runtime_class,

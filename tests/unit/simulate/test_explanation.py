@@ -128,6 +128,19 @@ def test_nodes_that_never_do_come_last_and_say_why() -> None:
     assert "cordoned" in said["d"][0]
 
 
+def test_a_node_whose_self_test_failed_is_told_as_such() -> None:
+    objects = cluster(*waits("train", "WaitingForResources", gpu=0.5))
+    for body in objects.of("Pod"):
+        body["spec"]["initContainers"] = [{"name": "gpu-scheduler-cap"}]
+    device = {"uuid": "GPU-0", "index": 0, "model": "NVIDIA A100", "usableMiB": 40448}
+    status = {"devices": [{**device, "healthy": True}], "failedIsolation": ["interposer"]}
+    for name in "ab":
+        objects.put("GPUNode", {"metadata": {"name": name, "uid": name}, "status": status})
+    found = why(objects, "train")
+    assert lacks(found) == dict.fromkeys("ab", ["failed the self-test of isolation: interposer"])
+    assert "failed the self-test of isolation: interposer" in screen(found)
+
+
 def test_gpus_of_another_model_are_told_as_such() -> None:
     objects = cluster(*waits("train", "Unsatisfiable", gpu=1, gpuModels=["H100"]))
     found = why(objects, "train")

@@ -1,7 +1,7 @@
 """Agents, what they report, the labels that they are started by, and RuntimeClasses."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX
 from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part, text
@@ -122,6 +122,7 @@ def reports(facts: CheckInputs) -> list[Finding]:
     if ill:
         said = f"GPUs that are not healthy: {some(ill)}"
         findings.append(warn("GPUs", said, "kubectl gpu top gpus"))
+    findings += _self_tests(facts, [have[name] for name in names if name in have])
     if any(each.state is not CheckState.OK for each in findings):
         return findings
     drivers = {str(part(each, "status").get("driverVersion") or "") for each in have.values()}
@@ -129,6 +130,31 @@ def reports(facts: CheckInputs) -> list[Finding]:
     if known := sorted(drivers - {""}):
         said += f"; driver {some(known)}"
     return [*findings, ok("reports", said)] if names else findings
+
+
+def _self_tests(facts: CheckInputs, there: Sequence[Body]) -> Iterator[Finding]:
+    """Levels of isolation that did not hold, with what the tests saw."""
+    from gpu_scheduler.state.nodes.agents import failed_isolation
+
+    failed: dict[str, list[Body]] = {}
+    for body in there:
+        for level in failed_isolation(part(body, "status")):
+            failed.setdefault(level, []).append(body)
+    for level, bodies in failed.items():
+        saw = [f"{name_of(each)} ({text(part(each, 'status'), 'selfTest')})" for each in bodies]
+        said = (
+            f"the self-test of isolation: {level} failed on {len(bodies)} of {_nodes(there)}, so "
+            f"no pod that shares a GPU behind it is placed there: {some(saw)}"
+        )
+        yield warn("self-test", said, _again(facts, name_of(bodies[0])))
+
+
+def _again(facts: CheckInputs, node: str) -> str:
+    """The command by which a node tests itself anew, once the cause is mended."""
+    labels = part(facts.agent or {}, "spec", "selector", "matchLabels")
+    selector = ",".join(f"{key}={value}" for key, value in labels.items())
+    where = f"-n {facts.namespace_of(facts.agent or {})} delete pods -l {selector}"
+    return f"kubectl {where} --field-selector spec.nodeName={node}"
 
 
 def _without_agents(facts: CheckInputs, nodes: Sequence[Body]) -> tuple[list[Finding], set[str]]:
@@ -239,5 +265,5 @@ def _selector(facts: CheckInputs) -> dict[str, str]:
     return {str(key): str(value) for key, value in found.items()}
 
 
-def _nodes(nodes: list[Body]) -> str:
+def _nodes(nodes: Sequence[Body]) -> str:
     return f"{len(nodes)} node{'s' * (len(nodes) != 1)}"

@@ -162,9 +162,10 @@ class AffinityExplainer:
         could = [n for n in nodes if n in set(pod_request.could)]
         if not could:
             return "which could not hold it (a node selector leaves such nodes out)"
-        infos = [self._snapshot.cluster.nodes[n] for n in could]
-        if all(info.unschedulable for info in infos):
-            return f"which {infos[0].unschedulable}"
+        shape = pod_request.pod_shape
+        closed = [self._snapshot.cluster.nodes[n].closed_to(shape) for n in could]
+        if all(closed):
+            return f"which {closed[0]}"
         return "which has no room"
 
     def _at(self, flags: Flags) -> list[str]:

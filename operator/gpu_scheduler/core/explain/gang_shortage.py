@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_scheduler.core.explain.affinity_reasons import AffinityExplainer
 from gpu_scheduler.core.explain.group_words import APART, together
+from gpu_scheduler.core.explain.shortage import untrusted
 from gpu_scheduler.core.fit.placement import Placer, milli_of
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Reason, Verdict
@@ -55,6 +56,11 @@ class GangShortage:
             text += f" in one {topology.key.rsplit('/', 1)[-1]}"
         if self._kept_apart(group):
             text += f"; {APART}"
+        nodes = self._snapshot.cluster.nodes
+        for pod_request in group.needs.counts:
+            if closed := untrusted(pod_request, [nodes[n] for n in pod_request.could]):
+                text += f"; {closed[0]}"
+                break
         return Reason.WAITING_FOR_GANG, text
 
     def _by_rules(self, group: PodGroup) -> Verdict | None:

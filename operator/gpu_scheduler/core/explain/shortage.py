@@ -4,9 +4,11 @@ Speaks of the node that comes closest, with numbers from the end of the cycle: a
 changes, the sentence does not either.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gpu_scheduler.core.model import wording
+from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.decision import Reason, Verdict
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -38,18 +40,19 @@ def shortage(pod_request: PodRequest, avoid: frozenset[str], snapshot: Snapshot)
     wanted = pod_shape.devices[0].count * pod_shape.devices[0].mib if _in_mib(pod_request) else 0
     if pod_shape.devices and total >= (wanted or pod_request.least_milli):
         return Reason.FRAGMENTED, f"{needs}; {_best(pod_request, max(stocks), snapshot)}"
-    shut = [n for n in pod_request.could if nodes[n].unschedulable or nodes[n].name in avoid]
+    shut = sorted(set(pod_request.could).difference(usable))
     known = (n for n in shut if not (pod_shape.devices and nodes[n].foreign))
     gpus_fit = [n for n in known if pod_request.chooser.choose(n) is not None]
     if gpus_fit:
         free = "they are free" if pod_shape.devices else "there is room"
+        where = _shut(pod_request, gpus_fit, snapshot)
         return (
             Reason.WAITING_FOR_RESOURCES,
-            f"{needs}; {free} only where pods cannot start now: {_shut(gpus_fit, avoid, snapshot)}",
+            f"{needs}; {free} only where pods cannot start now: {where}",
         )
     text = _taken(pod_request, stocks, snapshot)
     if shut:
-        text += f"; {_shut(shut, avoid, snapshot)}"
+        text += f"; {_shut(pod_request, shut, snapshot)}"
     return Reason.WAITING_FOR_GPU, f"{needs}; {text}{_unhealthy(pod_request, snapshot)}"
 
 
@@ -124,10 +127,30 @@ def _taken(pod_request: PodRequest, stocks: list[Stock], snapshot: Snapshot) -> 
     return f"{amount} free {where}, {_best(pod_request, max(stocks), snapshot)}"
 
 
-def _shut(numbers: list[int], avoid: frozenset[str], snapshot: Snapshot) -> str:
-    nodes = [snapshot.cluster.nodes[n] for n in numbers]
+def _shut(pod_request: PodRequest, numbers: list[int], snapshot: Snapshot) -> str:
+    """Nodes by what closes them; those where a self-test failed together, with the way out."""
+    nodes, shape = [snapshot.cluster.nodes[n] for n in numbers], pod_request.pod_shape
     failed = "is left out for a while, a pod of the job just failed there"
-    return wording.names([f"{node.name} {node.unschedulable or failed}" for node in nodes])
+    shut = [
+        f"{node.name} {node.unschedulable or failed}"
+        for node in nodes
+        if node.unschedulable or not node.closed_to(shape)
+    ]
+    said = [wording.names(shut)] if shut else []
+    return ", ".join([*said, *untrusted(pod_request, nodes)])
+
+
+def untrusted(pod_request: PodRequest, nodes: Iterable[NodeInfo]) -> list[str]:
+    """Of nodes those where its level of isolation did not hold, with the way out; or nothing."""
+    shape = pod_request.pod_shape
+    names = [node.name for node in nodes if not node.unschedulable and node.closed_to(shape)]
+    if not names:
+        return []
+    return [
+        f"{wording.nodes(len(names))} ({wording.names(names)}) failed the self-test of isolation: "
+        f"{shape.isolation} (kubectl gpu check shows what the test saw); isolation: framework, or "
+        "whole GPUs, do without"
+    ]
 
 
 def _unhealthy(pod_request: PodRequest, snapshot: Snapshot) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.catalogue import NO_CATALOGUE, Catalogue
 from gpu_scheduler.core.model.placed_pods import NOBODY_NEAR, PlacedPods
-from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.core.model.request import JobKey, PodShape, ProjectName
 from gpu_scheduler.core.model.resources import Scalars
 from gpu_scheduler.core.vocabulary import Word
 
@@ -35,7 +35,7 @@ class NodeInfo:
     present (cordoned, not ready, GPUs handed out by somebody else). ``foreign``: the last of these
     alone; which of its GPUs are free is not known then. ``tainted``: Kubernetes itself keeps new
     pods away for the moment, by a taint that is not among ``taints``. ``not_listed``: why GPUs that
-    it has are not listed.
+    it has are not listed. ``failed_isolation``: levels that did not hold in its self-test.
     """
 
     name: str
@@ -50,6 +50,15 @@ class NodeInfo:
     pods: int = 110
     scalars: Scalars = ()
     not_listed: str = ""
+    failed_isolation: tuple[Word, ...] = ()
+
+    def closed_to(self, pod_shape: PodShape) -> str:
+        """Why it takes no such pods at present, to follow its name; empty when it takes them."""
+        if self.unschedulable:
+            return self.unschedulable
+        needed = pod_shape.needed_isolation
+        failed = f"failed the self-test of isolation: {needed}"
+        return failed if needed in self.failed_isolation else ""
 
     def amount(self, scalar: str) -> int:
         """Of a scalar, allocatable."""

@@ -36,7 +36,12 @@ class PodRequest:
             and ((anywhere and not nodes[n].taints) or fit.matches(pod_shape.where, nodes[n]))
         ]
         """Nodes that would hold the pod if they were empty and open."""
-        self.usable = [n for n in self.could if not nodes[n].unschedulable]
+        needed = pod_shape.needed_isolation
+        self.usable = [
+            n
+            for n in self.could
+            if not nodes[n].unschedulable and needed not in nodes[n].failed_isolation
+        ]
         """Those of them that take pods now."""
         self.least_milli = min(
             (

@@ -71,6 +71,7 @@ class PodShape:
     ephemeral_bytes: int = 0
     where: NodeFilter = field(default_factory=NodeFilter)
     scalars: Scalars = ()
+    isolation: Word = ""  # what is to hold its memory caps; empty = nothing that nodes test
 
     @property
     def nominal_milli(self) -> int:
@@ -81,6 +82,11 @@ class PodShape:
     def whole_devices(self) -> int:
         """How many whole GPUs are asked for, by all containers together."""
         return sum(d.count for d in self.devices if d.milli == DEVICE_MILLI)
+
+    @property
+    def needed_isolation(self) -> str:
+        """``isolation`` where it shares a GPU; who has it whole harms nobody there."""
+        return self.isolation if any(d.milli != DEVICE_MILLI for d in self.devices) else ""
 
 
 @dataclass(frozen=True, slots=True)

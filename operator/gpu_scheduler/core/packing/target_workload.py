@@ -64,7 +64,14 @@ def one_request(pod_shape: PodShape) -> PodShape:
         devices = (DeviceRequest(0, count, largest.milli, largest.mib),)
     elif devices and devices[0].container:
         devices = (replace(devices[0], container=0),)
-    return replace(pod_shape, devices=devices, ephemeral_bytes=0, where=NodeFilter(), scalars=())
+    return replace(
+        pod_shape,
+        devices=devices,
+        ephemeral_bytes=0,
+        where=NodeFilter(),
+        scalars=(),
+        isolation="",
+    )
 
 
 def _ranked(counts: Mapping[PodShape, int]) -> list[tuple[PodShape, int]]:

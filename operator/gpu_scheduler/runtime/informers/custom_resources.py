@@ -30,7 +30,7 @@ from gpu_scheduler.state.jobs.departed import Departed
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_key
 from gpu_scheduler.state.jobs.projects import ProjectRecord
 from gpu_scheduler.state.nodes import devices
-from gpu_scheduler.state.nodes.agents import reports_from_gpunode
+from gpu_scheduler.state.nodes.agents import failed_isolation, reports_from_gpunode
 from gpu_scheduler.state.nodes.classes import ClassRecord, ClassStore, class_record, resolve_models
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
@@ -274,7 +274,9 @@ class CustomResources:
         if "devices" in status:
             found = devices.from_gpunode(status)
             before = self._state.nodes.agents.devices.get(meta["name"], found)
-            self._state.nodes.reported(meta["name"], found, reports_from_gpunode(status))
+            self._state.nodes.reported(
+                meta["name"], found, reports_from_gpunode(status), failed_isolation(status)
+            )
             if before != found:
                 self._devices_changed(meta["name"], meta["uid"], before, found)
         else:  # just created: the node's labels are all that is known

@@ -58,6 +58,16 @@ def reports_from_gpunode(status: Mapping[str, Any]) -> dict[PodUID, tuple[SeenCo
     }
 
 
+def failed_isolation(status: Mapping[str, Any]) -> tuple[str, ...]:
+    """Levels of isolation that did not hold in the node's self-test; what is no level is left out.
+
+    An agent of an earlier version says nothing of it: then none is known to have failed.
+    """
+    told = status.get("failedIsolation")
+    found = told if isinstance(told, list) else ()
+    return tuple(level for level in _LAYERS if level in found)
+
+
 def _percent(value: object) -> int | None:
     return value if type(value) is int and 0 <= value <= 100 else None
 
@@ -80,6 +90,7 @@ class AgentStore:
     def __init__(self) -> None:
         """Start empty."""
         self.devices: dict[str, tuple[NodeDevice, ...]] = {}
+        self.failed_isolation: dict[str, tuple[str, ...]] = {}  # of nodes where a level has failed
         self._reports: dict[str, Reports] = {}
         self._silent: dict[str, str] = {}
         self._alive: set[str] = set()
@@ -88,24 +99,35 @@ class AgentStore:
         self._news: dict[PodUID, None] = {}  # pods of which agents may say something else
 
     def put(
-        self, node: str, devices: tuple[NodeDevice, ...], reports: Reports
+        self,
+        node: str,
+        devices: tuple[NodeDevice, ...],
+        reports: Reports,
+        failed: tuple[str, ...] = (),
     ) -> tuple[bool, set[PodUID]]:
-        """Take over a node's report: whether devices changed, and the pods of which news came."""
-        before, old = self.devices.get(node), self._reports.get(node, {})
+        """Take over a node's report.
+
+        Returns: whether devices, or what failed in its self-test, changed; pods of which news came.
+        """
+        before = self.devices.get(node), self.failed_isolation.pop(node, ())
+        old = self._reports.get(node, {})
         self.devices[node], self._reports[node] = devices, reports
+        if failed:
+            self.failed_isolation[node] = failed
         self._sick.discard(node)
         if not all(device.healthy for device in devices):
             self._sick.add(node)
         self._over.discard(node)
         if any(report.over_cap_since for each in reports.values() for report in each):
             self._over.add(node)
-        return before != devices, {
+        return before != (devices, failed), {
             uid for uid in old.keys() | reports.keys() if old.get(uid) != reports.get(uid)
         }
 
     def drop(self, node: str) -> set[PodUID]:
         """Forget a node's report; the pods of which nothing is known any more."""
         self.devices.pop(node, None)
+        self.failed_isolation.pop(node, None)
         self._sick.discard(node)
         self._over.discard(node)
         return set(self._reports.pop(node, {}))

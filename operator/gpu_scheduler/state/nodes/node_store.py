@@ -54,10 +54,21 @@ class NodeStore:
             self._refreshed(name)
 
     def reported(
-        self, name: str, found: tuple[devices.NodeDevice, ...], reports: Reports | None = None
+        self,
+        name: str,
+        found: tuple[devices.NodeDevice, ...],
+        reports: Reports | None = None,
+        failed: tuple[str, ...] = (),
     ) -> None:
-        """Take over what the agent reports of a node: devices, and containers by pod."""
-        changed, pods = self.agents.put(name, found, reports or {})
+        """Take over what the agent reports of a node.
+
+        Args:
+            name: of the node.
+            found: its devices.
+            reports: containers by pod.
+            failed: levels of isolation that did not hold in its self-test.
+        """
+        changed, pods = self.agents.put(name, found, reports or {}, failed)
         if changed:
             self._refresh(name)
             pods |= self._pods_on(name)
@@ -92,6 +103,8 @@ class NodeStore:
             found = devices.from_labels(node.metadata.labels)
             why = devices.not_listed(node.metadata.labels)
             info = replace(info, unschedulable=info.unschedulable or why, not_listed=why)
+        if failed := self.agents.failed_isolation.get(name):
+            info = replace(info, failed_isolation=failed)
         if not info.unschedulable and (silence := self.agents.silence(name)):
             info = replace(info, unschedulable=silence)
         return self._ledger.set_node(info, found, plugin.served(node))

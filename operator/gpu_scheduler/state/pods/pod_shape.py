@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import msgspec
 
+from gpu_scheduler.api.names import CAP_CONTAINER
 from gpu_scheduler.core.model.fit import NODE_NAME
 from gpu_scheduler.core.model.quantity import MOST, MOST_CPU_MILLI, asked, asked_cpu_milli
 from gpu_scheduler.core.model.request import (
@@ -89,7 +90,14 @@ def pod_shape_of(
         need.ephemeral_bytes,
         node_filter(pod),
         scalars,
+        _isolation(pod),
     )
+
+
+def _isolation(pod: Pod) -> str:
+    """What is to hold the pod's memory caps: the library, where our init container brings it."""
+    first = pod.spec.init_containers[:1]
+    return "interposer" if any(each.name == CAP_CONTAINER for each in first) else ""
 
 
 def node_filter(pod: Pod) -> NodeFilter:

@@ -12,6 +12,7 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.nodes.agents import (
     SeenContainer,
     compute_percent,
+    failed_isolation,
     reports_from_gpunode,
     worst,
 )
@@ -212,3 +213,55 @@ def test_everything_is_forgotten_with_the_gpunode() -> None:
     pod = state.pods.known[POD]
     assert (state.nodes.agents.reports(pod), state.nodes.sick_devices(pod)) == ((), ())
     assert list(state.nodes.agents.over_cap()) == []
+
+
+def failed(state: ClusterState) -> tuple[str, ...]:
+    return state.snapshot().nodes[0].failed_isolation
+
+
+@pytest.mark.parametrize(
+    ("told", "read"),
+    [
+        (["interposer"], ("interposer",)),
+        (["framework", "interposer"], ("interposer", "framework")),
+        (["of a later version", 5, None, {}], ()),
+        ("interposer", ()),
+        (None, ()),
+    ],
+)
+def test_levels_that_failed_are_read_off_a_report(told: object, read: tuple[str, ...]) -> None:
+    assert failed_isolation({"failedIsolation": told}) == read
+    assert failed_isolation({}) == ()
+
+
+def test_a_node_knows_which_levels_failed_there_while_its_agent_says_so() -> None:
+    state = reported()
+    assert failed(state) == ()
+    version = state.changes.version
+    state.nodes.reported("a", devices(), {}, ("interposer",))
+    assert (failed(state), unschedulable(state)) == (("interposer",), "")
+    assert state.changes.version > version, "whoever waits is planned anew"
+    again = state.changes.version
+    state.nodes.reported("a", devices(), {}, ("interposer",))
+    assert state.changes.version == again
+    state.nodes.changed(make_node("a", cordoned=True))
+    assert failed(state) == ("interposer",)
+    state.nodes.reported("a", devices())
+    assert failed(state) == ()
+    state.nodes.reported("a", devices(), {}, ("interposer",))
+    state.nodes.report_gone("a")
+    assert failed(state) == ()
+
+
+CAPPED = [{"name": "gpu-scheduler-cap"}, {"name": "mine"}]
+
+
+@pytest.mark.parametrize(
+    ("init_containers", "isolation"), [(CAPPED, "interposer"), (CAPPED[::-1], ""), ([], "")]
+)
+def test_a_pod_needs_the_level_that_it_is_made_with(
+    init_containers: list[dict[str, str]], isolation: str
+) -> None:
+    state = make_cluster_state(make_pod(init_containers=init_containers))
+    (job,) = state.waiting_jobs()
+    assert {pod.pod_shape.isolation for pod in job.pods} == {isolation}

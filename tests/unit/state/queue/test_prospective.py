@@ -18,6 +18,7 @@ from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.request import JobKey, PodUID, WaitingJob
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.nodes.devices import NodeDevice
 from gpu_scheduler.state.pods.pod import Stage
 
 KEY = JobKey("team-a/job")
@@ -230,6 +231,20 @@ def test_places_go_with_what_they_were_planned_for() -> None:
         place(state)
         happens(state)
         assert free(state) == [1000, 1000] and not state.decisions.assumed, happens.__name__
+
+
+def test_a_place_on_a_node_whose_self_test_failed_is_not_taken() -> None:
+    gpu = (NodeDevice("0", 0, "NVIDIA-A100-PCIE-40GB", 40960),)
+    capped = [{"name": "gpu-scheduler-cap"}]
+    for failed, taken in ((("framework",), True), (("interposer",), False)):
+        state = accepted()
+        state.nodes.reported("a", gpu, {}, failed)
+        place(state)
+        state.job_changed(make_job())
+        state.pod_changed(make_pod("job-0", init_containers=capped))
+        nominated = state.decisions.nominated.whose_place(KEY, "", 0)
+        assert nominated is not None
+        assert (state.decisions.take_place(nominated, PodUID("uid-job-0")) is not None) is taken
 
 
 def test_two_reasons_to_withhold_a_job_are_two() -> None:
