@@ -262,6 +262,10 @@ fuzz: setup ## Random programs under libgpucap for MINUTES=60, a third of it wit
 	  echo "$$build:"; NATIVE_BUILD=native/$$build $(PYTHON) -m tests.native.fuzz \
 	    --seconds $$(( $(or $(MINUTES),60) * 20 )) $(OPTIONS) || exit 1; done
 
+.PHONY: caps-programs
+caps-programs: setup ## Random programs under libgpucap against a model of a driver's accounting: PROGRAMS=5000, SEED=1
+	@$(PYTHON) -m tests.native.caps_programs --count $(or $(PROGRAMS),5000) --seed $(or $(SEED),1) $(OPTIONS)
+
 .PHONY: unlucky
 unlucky: setup ## Wrong and unlucky jobs on a real kubelet, and what kubectl says of each: JOBS=300 (needs root)
 	@$(PYTHON) -m tests.unlucky --jobs $(or $(JOBS),300) $(OPTIONS)

@@ -94,7 +94,7 @@ def test_a_node_whose_self_test_failed_keeps_what_runs_and_takes_no_more_that_ne
     message = tenant.wait_reason("late", "WaitingForResources")
     assert f"1 node ({NODE}) failed the self-test of isolation: interposer" in message
     assert "isolation: framework, or whole GPUs, do without" in message
-    tenant.submit("framework", gpu=0.3, isolation="framework", template=here())
+    tenant.submit("framework", gpu=0.2, isolation="framework", template=here())
     tenant.submit("whole", gpu=1, template=here())
     tenant.wait_placed("framework")
     tenant.wait_placed("whole")
