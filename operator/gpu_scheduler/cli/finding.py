@@ -4,15 +4,20 @@ A pod belongs to a workload if its owners, or theirs, are that: a Deployment's b
 CronJob's by a Job.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gpu_scheduler.api.names import GROUP, LABEL_JOB, VERSION
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.job_names import checked_word
+from gpu_scheduler.cli.maker import BETWEEN, is_known, of_pod, read_maker
 from gpu_scheduler.kube import errors, paths
+
+if TYPE_CHECKING:
+    from gpu_scheduler.simulate.verdict import Maker
 
 _SHORT = {
     "gpujob": "gpujob",
@@ -32,7 +37,6 @@ _SHORT = {
     "cj": "cronjob",
     "cronjobs": "cronjob",
 }
-_BETWEEN = {"deployment": ("apps/v1", "replicasets"), "cronjob": ("batch/v1", "jobs")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class ResolvedTarget:
         name: what it is called.
         job: the GPUJob that it is, or belongs to; None: there is none.
         pods: its pods, the oldest first; of a pod that pod.
+        between: what a workload makes that makes its pods: ReplicaSets, Jobs.
     """
 
     kind: str
@@ -52,9 +57,23 @@ class ResolvedTarget:
     name: str
     job: Body | None
     pods: list[Body]
+    between: Sequence[Body] = ()
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class NoPodsError(Failed):
+    """A workload is there, and has no pods.
+
+    Attributes:
+        found: the workload.
+        maker: what is known of who makes its pods.
+    """
+
+    def __init__(self, found: ResolvedTarget, maker: "Maker") -> None:
+        self.found, self.maker = found, maker
+        super().__init__(f"{found} has no pods: {maker.told()}")
 
 
 def find(cluster: ClusterAccess, word: str) -> ResolvedTarget:
@@ -62,6 +81,7 @@ def find(cluster: ClusterAccess, word: str) -> ResolvedTarget:
 
     Raises:
         ValueError: nothing can be called so.
+        NoPodsError: it is a workload without pods.
         Failed: there is none.
         errors.ApiError: it may not be read.
     """
@@ -80,10 +100,13 @@ def find(cluster: ClusterAccess, word: str) -> ResolvedTarget:
             return ResolvedTarget("pod", cluster.namespace, name, job, [pod])
     what = f"no {kind}" if kind else "neither a GPUJob nor a pod"
     if kind not in ("", "gpujob", "pod"):
-        pods = _owned(cluster, kind, name)
-        if pods:
-            return ResolvedTarget(kind, cluster.namespace, name, None, pods)
-        what = f"no {kind} with pods"
+        found = _workload(cluster, kind, name)
+        if found.pods:
+            return found
+        maker = maker_of(cluster, found)
+        if maker is not None and (maker.refused or is_known(kind)):
+            raise NoPodsError(found, maker)
+        what = f"no {kind}" if is_known(kind) else f"no {kind} with pods"
     raise Failed(
         f"there is {what} called {name} in namespace {cluster.namespace}; "
         "kubectl gpu list shows what there is, -n NAMESPACE looks elsewhere"
@@ -119,19 +142,27 @@ def pods_of_job(cluster: ClusterAccess, name: str) -> list[Body]:
     return _oldest_first(cluster.client.items(path, f"{LABEL_JOB}={name}"))
 
 
-def _owned(cluster: ClusterAccess, kind: str, name: str) -> list[Body]:
-    owners = {(kind, name)}
-    if kind in _BETWEEN:
-        version, plural = _BETWEEN[kind]
+def maker_of(cluster: ClusterAccess, found: ResolvedTarget) -> "Maker | None":
+    """What is known of who makes the pods of a workload; None: there is no such workload.
+
+    Of a pod that nothing else speaks for: what of itself does not count.
+    """
+    if found.kind == "pod":
+        return of_pod(found.pods[0])
+    return read_maker(cluster, found.kind, found.name, found.between, found.pods)
+
+
+def _workload(cluster: ClusterAccess, kind: str, name: str) -> ResolvedTarget:
+    owners, between = {(kind, name)}, list[Body]()
+    if kind in BETWEEN:
+        version, plural = BETWEEN[kind]
         path = f"/apis/{version}/namespaces/{cluster.namespace}/{plural}"
-        between = cluster.client.items(path)
-        owners |= {
-            (plural.removesuffix("s"), each["metadata"]["name"])
-            for each in between
-            if owners.intersection(_owners(each))
-        }
+        made = cluster.client.items(path)
+        between = _oldest_first(each for each in made if owners.intersection(_owners(each)))
+        owners |= {(plural.removesuffix("s"), each["metadata"]["name"]) for each in between}
     pods = cluster.client.items(paths.core("pods", cluster.namespace))
-    return _oldest_first(pod for pod in pods if owners.intersection(_owners(pod)))
+    owned = _oldest_first(pod for pod in pods if owners.intersection(_owners(pod)))
+    return ResolvedTarget(kind, cluster.namespace, name, None, owned, between)
 
 
 def _owners(body: Body) -> Iterator[tuple[str, str]]:
@@ -140,7 +171,9 @@ def _owners(body: Body) -> Iterator[tuple[str, str]]:
 
 
 def _oldest_first(pods: Iterable[Body]) -> list[Body]:
-    return sorted(pods, key=lambda p: (p["metadata"]["creationTimestamp"], p["metadata"]["name"]))
+    return sorted(
+        pods, key=lambda p: (p["metadata"].get("creationTimestamp") or "", p["metadata"]["name"])
+    )
 
 
 def get(cluster: ClusterAccess, path: str) -> Body | None:

@@ -36,13 +36,18 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is asked about: see ``cli.finding.ResolvedTarget``, whose fields these are."""
+    """What is asked about: see ``cli.finding.ResolvedTarget``, whose fields these are.
+
+    Attributes:
+        maker: of a workload: what is known of who makes its pods.
+    """
 
     kind: str
     namespace: str
     name: str
     job: Body | None
     pods: Sequence[Body]
+    maker: verdicts.Maker | None = None
 
 
 def explain(
@@ -64,7 +69,8 @@ def explain(
     pod = _pod(subject)
     found = _empty(subject, pod, _verdict(subject, pod))
     waits = verdicts.is_planned(found["verdict"])
-    if not waits or (pod is not None and not verdicts.is_ours(pod)):
+    is_known = pod is not None or subject.kind == "gpujob"
+    if not waits or not is_known or (pod is not None and not verdicts.is_ours(pod)):
         return found
     try:
         return found | _from_plan(subject, pod, read(), now, rules)
@@ -94,9 +100,11 @@ def _pod(subject: Subject) -> Body | None:
 def _verdict(subject: Subject, pod: Body | None) -> Json:
     if subject.kind == "gpujob" and subject.job is not None:
         return verdicts.of_job(subject.job, subject.pods)
-    if pod is not None:
-        return verdicts.of_pod(pod, subject.job)
-    return verdicts.of_all(subject.pods)
+    maker = subject.maker
+    if not subject.pods:
+        return verdicts.of_none(maker or verdicts.Maker())
+    of = verdicts.of_pod(pod, subject.job) if pod is not None else verdicts.of_all(subject.pods)
+    return verdicts.beside(of, maker) if maker is not None else of
 
 
 def _empty(subject: Subject, pod: Body | None, verdict: Json) -> Json:

@@ -13,6 +13,7 @@ from gpu_scheduler.api import allocation, states
 from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, LABEL_SHARE, SCHEDULER_NAME
 from gpu_scheduler.api.states import Group
 from gpu_scheduler.api.unstructured import Body, name_of, part, text
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.units import gpu_from_milli
 
 Json = dict[str, Any]
@@ -68,6 +69,31 @@ class Headline:
             "helps": self.helps or None,
             "note": self.note or None,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """What is known of who makes the pods of a workload.
+
+    Attributes:
+        refused: why no pod, or no further one, is made, in the words of who was refused.
+        by: kind and name of who says so.
+        why_none: why there is no pod where none is refused.
+        hints: what of the workload does not count, and why.
+    """
+
+    refused: str = ""
+    by: str = ""
+    why_none: str = ""
+    hints: Sequence[str] = ()
+
+    def told(self) -> str:
+        """Why there is no pod, or no further one."""
+        return f"{self.by}: {self.refused}" if self.refused else self.why_none
+
+    def notes(self, *others: str) -> str:
+        """What else is to be known, in sentences."""
+        return ". ".join(filter(None, (*others, *self.hints)))
 
 
 def next_pod(pods: Iterable[Body]) -> Body | None:
@@ -159,6 +185,23 @@ def of_all(pods: Sequence[Body]) -> Json:
         places=places,
         note="" if any(map(is_ours, live)) else _NOT_OURS,
     ).to_json()
+
+
+def of_none(maker: Maker) -> Json:
+    """What is said of a workload that has no pods."""
+    return Headline(
+        "Pending",
+        Reason.PODS_REFUSED if maker.refused else "",
+        maker.told(),
+        helps=f"kubectl describe {maker.by} shows its Events" if maker.refused else "",
+        note=maker.notes(),
+    ).to_json()
+
+
+def beside(verdict: Json, maker: Maker) -> Json:
+    """The same of pods that there are, with what is said of those that are not made."""
+    further = f"no further pod is made: {maker.told()}" if maker.refused else ""
+    return verdict | {"note": maker.notes(verdict["note"] or "", further) or None}
 
 
 def is_ours(pod: Body) -> bool:

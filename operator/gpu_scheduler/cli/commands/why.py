@@ -23,9 +23,10 @@ def command(where: ClusterOptions, what: str, watch: bool, output: str) -> None:
     """Why something waits, and when it may start.
 
     Asked about is a GPUJob or a pod by its name, or any workload as KIND/NAME, such as
-    deploy/server: of that the first pod that waits. Reason and sentence are those that the operator
-    has written; what is before it, which node comes closest and when it may start is asked of the
-    planner. For that the right to read nodes and pods of the whole cluster is needed.
+    deploy/server: of that the first pod that waits, or why it has none. Reason and sentence are
+    those that the operator, or who may not make the pods, has written; what is before it, which
+    node comes closest and when it may start is asked of the planner. For that the right to read
+    nodes and pods of the whole cluster is needed.
     """
     with where.cluster() as cluster:
         if not watch:
@@ -57,12 +58,16 @@ def _lasting(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ask(cluster: ClusterAccess, what: str) -> dict[str, Any]:
-    from gpu_scheduler.cli.finding import find
+    from gpu_scheduler.cli.finding import NoPodsError, find, maker_of
     from gpu_scheduler.kube.times import utc_now
     from gpu_scheduler.simulate.explanation import Subject, explain
 
-    found = find(cluster, what)
-    subject = Subject(found.kind, found.namespace, found.name, found.job, found.pods)
+    try:
+        found = find(cluster, what)
+        maker = maker_of(cluster, found) if found.job is None else None
+    except NoPodsError as error:
+        found, maker = error.found, error.maker
+    subject = Subject(found.kind, found.namespace, found.name, found.job, found.pods, maker)
 
     def read() -> Any:
         from gpu_scheduler.simulate.cluster_read import read
