@@ -25,6 +25,7 @@ class Answer:
 
     status: int
     body: dict[str, Any]
+    warnings: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -112,7 +113,8 @@ def _exchange(
     try:
         connection.request(method, path, data, headers)
         response = connection.getresponse()
-        return Answer(response.status, json.loads(response.read()))
+        warnings = response.headers.get_all("Warning", ())
+        return Answer(response.status, json.loads(response.read()), tuple(warnings))
     except BaseException:
         connection.close()  # half an answer would be read as the next one
         raise

@@ -38,6 +38,7 @@ WITHOUT_A_ROW = {
     ("allocations", "object.spec.ephemeralContainers[].resources.limits"),
     ("devices", "object.spec.ephemeralContainers[].resources.limits"),
 }
+NOT_REFUSED = {"sweeps", "share-hints"}  # what is longer is left to the operator, or not warned of
 numbers = count()
 
 
@@ -87,7 +88,9 @@ def make(admin: Caller, row: Row, body: Json) -> None:
 
 def test_every_list_that_a_policy_walks_has_a_row() -> None:
     covered = {(policy, row.path) for row in rows() for policy in row.policies}
-    walked = {(name, path) for name in policies() if name != "sweeps" for path in walks(name)}
+    walked = {
+        (name, path) for name in policies() if name not in NOT_REFUSED for path in walks(name)
+    }
     assert walked - covered == WITHOUT_A_ROW
 
 
