@@ -52,8 +52,11 @@ def tenant(control_plane: Running) -> Iterator[Tenant]:
         lift(made)
 
 
-def forbid(tenant: Tenant) -> None:
+def forbid(tenant: Tenant, *, kube_scheduler_alone: bool = False) -> None:
+    """``kube_scheduler_alone``: pods may leave their gate."""
     policy, binding = yaml.safe_load_all(POLICY.read_text(encoding="utf-8"))
+    if kube_scheduler_alone:
+        del policy["spec"]["matchConstraints"]["resourceRules"][1]
     for path, body in (
         ("validatingadmissionpolicies", policy),
         ("validatingadmissionpolicybindings", binding),
@@ -87,6 +90,15 @@ def test_who_is_refused_says_why_and_others_have_the_gpus(tenant: Tenant, name: 
     (pod,) = tenant.pods("good")
     assert "deletionTimestamp" not in pod["metadata"]
     assert not [e for e in tenant.events("good") if e["reason"] == "Preempted"]
+
+
+def test_a_binding_that_kube_scheduler_may_not_make_is_said_at_once(tenant: Tenant) -> None:
+    """Its gate is taken off, so it has its place, and holds it until it is given up."""
+    forbid(tenant, kube_scheduler_alone=True)
+    tenant.submit("doomed-gate", priority=90, **DOOMED["doomed-gate"])
+    message = tenant.wait_reason("doomed-gate", "Placing", says=WORDS)
+    assert "has its place on r7525-0; kube-scheduler: " in message
+    assert WORDS in tenant.wait_reason("doomed-gate", "PlacementRefused")
 
 
 @pytest.mark.parametrize("name", ["doomed", "doomed-gate"])

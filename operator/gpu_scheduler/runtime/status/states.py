@@ -200,6 +200,12 @@ def _no_more_trials(facts: UnfinishedJob) -> Said | None:
     return facts.sweep if facts.sweep[0] else None
 
 
+def _taken(facts: UnfinishedJob) -> Said | None:
+    """Pods that another scheduler has put somewhere, or is to."""
+    found = [pod.blocked for pod in facts.live if pod.blocked and pod.stage is not Stage.BLOCKED]
+    return (Reason.SCHEDULING_GATED, names(found, "; ")) if found else None
+
+
 def _runs(facts: UnfinishedJob) -> Said | None:
     runs = any(pod.stage is Stage.RUNNING and not _ends(pod) for pod in facts.live)
     return ("", "") if runs else None
@@ -323,6 +329,7 @@ _STEPS: tuple[Callable[[UnfinishedJob], Said | None], ...] = (
     _waits,
     _refused,
     _no_more_trials,
+    _taken,
     _runs,
     _placed,
     _unplanned,

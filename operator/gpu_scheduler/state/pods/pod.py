@@ -35,6 +35,8 @@ _BYTES_PER_CHAR = 8  # of an allocation, read
 _ENDED = {"Succeeded", "Failed"}
 _MOST_CHARS = 2048  # of a sentence that somebody wrote into a pod's status
 _MOST_RESOURCES = 16  # of the device plugin's, that a pod asks for
+# Why it has not bound a pod: no node does, or its Binding was refused.
+_BY_KUBE_SCHEDULER = ("Unschedulable", "SchedulerError")
 _SAID_BY_US = frozenset(map(str, Reason))  # before a colon, see ``runtime.status.pod_conditions``
 _FAILING = "PodFailed"  # a kubelet holds the phase back until no container runs
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
@@ -102,7 +104,7 @@ class PodRecord:
     def unschedulable(self) -> Condition | None:
         """Kube-scheduler's verdict on a pod that has left its gate; what we said is none."""
         told = self.unscheduled
-        if told is None or told.reason != "Unschedulable":
+        if told is None or told.reason not in _BY_KUBE_SCHEDULER:
             return None
         return None if told.message.partition(": ")[0] in _SAID_BY_US else told
 
@@ -110,6 +112,13 @@ class PodRecord:
     def meta(self) -> Meta:
         """What names exactly this pod in a write."""
         return Meta(name=self.name, namespace=self.namespace, uid=self.uid)
+
+
+_OF_THE_GATE = ("", "default-scheduler")  # who binds pods that have left our gate
+_MUTATED = (
+    "a mutating policy or webhook of the cluster has set spec.schedulerName, which its Job has "
+    f"otherwise; leave out pods with the label {names.LABEL_JOB} there, and delete the pod"
+)
 
 
 def _owner_job(pod: Pod) -> str:
@@ -236,7 +245,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         failing=failing and stage is not Stage.ENDED,
         disruption=disruption,
         saved=epoch_seconds(meta.annotations.get(names.CHECKPOINTED, "")),
-        blocked=_blocked(pod, heavy) if stage is Stage.BLOCKED else "",
+        blocked=_blocked(pod, heavy) if stage is Stage.BLOCKED else _taken(pod, allocation),
         share=share,
         names_us=_names_us(pod) if stage in (Stage.WAITING, Stage.BLOCKED) else "",
         warnings=warnings,
@@ -247,7 +256,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
 def _trouble(pod: Pod, scheduled: Condition | None) -> Trouble | None:
     """Why a pod that has its place does not start there."""
     unbound = scheduled is not None and scheduled.status == "False" and not pod.spec.node_name
-    if unbound and scheduled is not None and scheduled.reason == "Unschedulable":
+    if unbound and scheduled is not None and scheduled.reason in _BY_KUBE_SCHEDULER:
         return claims.trouble(pod, scheduled)
     return containers.trouble(pod)
 
@@ -284,10 +293,30 @@ def _blocked(pod: Pod, heavy: str) -> str:
     foreign = [gate.name for gate in pod.spec.scheduling_gates if gate.name != names.GATE]
     if (plugin := asked(pod)) and not foreign:
         return f"pod {pod.metadata.name} asks the device plugin for {plugin[0]} as well"
-    why = f"names the scheduler {clip(pod.spec.scheduler_name, 63)}, which has not bound it yet"
+    why = f"names the scheduler {clip(pod.spec.scheduler_name, 63)}"
+    why += f": {_MUTATED}" if _is_rendered(pod) else ", which has not bound it yet"
     if foreign:
         why = f"has schedulingGates of others: {clip(', '.join(foreign), 200)}"
     return f"pod {pod.metadata.name} {why}"
+
+
+def _taken(pod: Pod, allocation: Allocation | None) -> str:
+    """Who places a pod of a GPUJob in our stead, since its scheduler was set to another."""
+    name = pod.spec.scheduler_name
+    if name == names.SCHEDULER_NAME or not _is_rendered(pod) or pod.metadata.deletion_timestamp:
+        return ""
+    scheduler = clip(name, 63)
+    if allocation is None and pod.spec.node_name and pod.status.phase not in _ENDED:
+        where = f"was put on node {pod.spec.node_name} by the scheduler {scheduler}, without a GPU"
+        return f"pod {pod.metadata.name} {where}: {_MUTATED}"
+    if allocation is not None and not pod.spec.node_name and name not in _OF_THE_GATE:
+        return f"pod {pod.metadata.name} waits for the scheduler {scheduler}: {_MUTATED}"
+    return ""
+
+
+def _is_rendered(pod: Pod) -> bool:
+    """Whether a Job of ours made it, as its label and its owner say."""
+    return names.LABEL_JOB in pod.metadata.labels and bool(_owner_job(pod))
 
 
 def without_stranger(pod: PodRecord, job: JobRecord | None) -> PodRecord:

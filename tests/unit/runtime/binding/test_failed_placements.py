@@ -320,14 +320,8 @@ async def test_a_node_that_fails_a_job_again_is_avoided_for_longer() -> None:
 
 def stuck(version: int = 2, **settings: Any) -> Pod:
     """Released from its gate, pinned to node a, and kube-scheduler finds no room there."""
-    return make_pod(
-        version=version,
-        path="other",
-        grants=half(),
-        allocated_node="a",
-        conditions=(UNSCHEDULABLE,),
-        **settings,
-    )
+    said: dict[str, Any] = {"conditions": (UNSCHEDULABLE,), **settings}
+    return make_pod(version=version, path="other", grants=half(), allocated_node="a", **said)
 
 
 @virtual
@@ -347,10 +341,14 @@ async def test_a_stuck_pod_is_evicted_after_its_time_and_not_before() -> None:
 
 
 @virtual
-async def test_kube_schedulers_own_sentence_is_remembered_and_the_job_is_in_doubt() -> None:
-    case = Case()
+@pytest.mark.parametrize("reason", ["Unschedulable", "SchedulerError"])
+async def test_kube_schedulers_own_sentence_is_remembered_and_the_job_is_in_doubt(
+    reason: str,
+) -> None:
+    """The second reason is that of a Binding that is refused, as by a policy."""
+    case, said = Case(), {**UNSCHEDULABLE, "reason": reason}
     async with case.evicting.running():
-        await case.see(stuck())
+        await case.see(stuck(conditions=(said,)))
         await asyncio.sleep(STUCK_SECONDS + 3)
     doubt = case.state.waiting.doubts.of(KEY)
     assert case.avoided() == {"a"} and doubt is not None

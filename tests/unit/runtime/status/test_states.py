@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.state.builders import (
     CREATED,
@@ -17,6 +18,7 @@ from tests.unit.state.builders import (
 from gpu_scheduler.api import states
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.gpujob import GPUJobStatus
+from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.api.search import SweepReason as SweepReason
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
@@ -35,6 +37,20 @@ THREE = {"parallelism": 1, "completions": 3}
 
 def placed(name: str = "job-0", **settings: Any) -> Pod:
     return make_pod(name, node="a", grants=half(), **settings)
+
+
+# As kube-scheduler says it of a Binding that a policy refuses.
+REFUSED = {
+    **UNSCHEDULABLE,
+    "reason": "SchedulerError",
+    "message": "binding rejected: no binding here",
+}
+
+
+def mutated(pod: Pod) -> Pod:
+    """A pod of a Job of ours whose scheduler somebody has set to another."""
+    meta = msgspec.structs.replace(pod.metadata, labels={LABEL_JOB: "job"})
+    return Pod(meta, msgspec.structs.replace(pod.spec, scheduler_name="volcano"), pod.status)
 
 
 def waits(word: str, message: str, container: str = "main") -> list[dict[str, Any]]:
@@ -111,6 +127,18 @@ ROWS = {
         ("Pending", "SchedulingGated", "names the scheduler default-scheduler"),
         pods=(make_pod(path="other", gates=()),),
     ),
+    "a scheduler that a webhook has set": Row(
+        ("Pending", "SchedulingGated", "a mutating policy or webhook of the cluster has set"),
+        pods=(mutated(make_pod(path="other", gates=())),),
+    ),
+    "one that has put it somewhere": Row(
+        ("Running", "SchedulingGated", "was put on node a by the scheduler volcano, without a GPU"),
+        pods=(mutated(make_pod(path="other", gates=(), node="a", phase="Running")),),
+    ),
+    "one that is to bind it": Row(
+        ("Pending", "SchedulingGated", "waits for the scheduler volcano"),
+        pods=(mutated(make_pod(path="gate", gates=(), grants=half(), allocated_node="a")),),
+    ),
     "its place is being written": Row(
         ("Pending", "Placing", "goes to a: the API server has not confirmed it yet"),
         pods=(make_pod(),),
@@ -125,6 +153,14 @@ ROWS = {
                 grants=half(),
                 allocated_node="a",
                 conditions=(UNSCHEDULABLE,),
+            ),
+        ),
+    ),
+    "its binding is refused": Row(
+        ("Pending", "Placing", "kube-scheduler: binding rejected: no binding here"),
+        pods=(
+            make_pod(
+                path="gate", gates=(), grants=half(), allocated_node="a", conditions=(REFUSED,)
             ),
         ),
     ),
