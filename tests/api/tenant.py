@@ -113,6 +113,10 @@ class Tenant:
     def patch(self, name: str, **spec: Any) -> Answer:
         return self.admin.patch(f"{self._jobs}/{name}", {"spec": spec})
 
+    def label(self, name: str, **labels: str) -> Answer:
+        """Put labels on a GPUJob."""
+        return self.admin.patch(f"{self._jobs}/{name}", {"metadata": {"labels": labels}})
+
     def remove(self, name: str) -> None:
         """Delete a GPUJob."""
         answer = self.admin.send("DELETE", f"{self._jobs}/{name}")

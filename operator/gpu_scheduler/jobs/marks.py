@@ -14,6 +14,10 @@ MAX_LABEL_CHARS = 63
 _DIGEST_CHARS = 10
 _OF_OTHERS = (f"{GROUP}/", "kueue.x-k8s.io/", "batch.kubernetes.io/")
 _OF_JOBS = ("controller-uid", "job-name")
+_OF_APPLICATIONS = "app.kubernetes.io/"
+_MANAGED_BY = "app.kubernetes.io/managed-by"
+_OF_TOOLS = ("helm.sh", "argoproj.io", "fluxcd.io", "cattle.io")  # domains: they own what has these
+_SELECTED = ("app", "k8s-app", "release", "chart", "heritage")  # as older charts call them
 
 
 def label_value(name: str) -> str:
@@ -37,6 +41,35 @@ def for_jobs(theirs: object) -> dict[str, str]:
     """
     kept = theirs if isinstance(theirs, dict) else {}
     return {k: v for k, v in kept.items() if not k.startswith(_OF_OTHERS) and k not in _OF_JOBS}
+
+
+def inherited(theirs: object) -> dict[str, str]:
+    """Labels of a GPUJob that its Jobs bear as well.
+
+    Not those that say who manages that very object, and none that Kubernetes or a controller reads.
+    """
+    kept = for_jobs(theirs)
+    return {k: v for k, v in kept.items() if k != _MANAGED_BY and not _is_reserved(k)}
+
+
+def for_pods(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Those of them that its pods bear: none by which Services find the pods of an application.
+
+    A chart puts the same ones on all its objects, and a job's pods would get its requests.
+    """
+    return {
+        k: v
+        for k, v in inherited.items()
+        if not k.startswith(_OF_APPLICATIONS) and k not in _SELECTED
+    }
+
+
+def _is_reserved(key: str) -> bool:
+    domain, slash, _ = key.partition("/")
+    of_kubernetes = domain.endswith(("kubernetes.io", "k8s.io"))
+    return bool(slash) and (
+        (of_kubernetes and f"{domain}/" != _OF_APPLICATIONS) or domain.endswith(_OF_TOOLS)
+    )
 
 
 def merged(theirs: object, ours: Mapping[str, str]) -> dict[str, str]:

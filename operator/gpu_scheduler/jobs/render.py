@@ -33,7 +33,7 @@ from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
 from gpu_scheduler.jobs.drift import digest
 from gpu_scheduler.jobs.env import identity
 from gpu_scheduler.jobs.hparams import fail_fast_rules, inject, segment_annotations
-from gpu_scheduler.jobs.marks import for_jobs, merged, own_labels
+from gpu_scheduler.jobs.marks import for_jobs, for_pods, inherited, merged, own_labels
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.jobs.scheduling import schedule
 from gpu_scheduler.jobs.template import pod_template
@@ -61,6 +61,7 @@ class RenderInput:
     cap_image: cap.CapImage | None = None  # delivers libgpucap; None: frameworks are only told
     role: str = ""  # which Job; empty where the GPUJob has no roles
     segment: Segment | None = None  # which Job of a sweep; None: its first
+    labels: tuple[tuple[str, str], ...] = ()  # of the GPUJob, which the Job inherits
 
     @property
     def part(self) -> PodSet:
@@ -99,7 +100,8 @@ def render(job: RenderInput) -> dict[str, Any]:
     metadata = {
         "name": segment_name(job.name, trials.number) if trials else part.job_name(job.name),
         "namespace": job.namespace,
-        "labels": for_jobs(((part.spec.template or {}).get("metadata") or {}).get("labels"))
+        "labels": inherited(dict(job.labels))
+        | for_jobs(((part.spec.template or {}).get("metadata") or {}).get("labels"))
         | own_labels(job.name, job.project, part.role),
         "annotations": {RENDERED: digest(job_spec)}
         | (segment_annotations(trials) if trials else {}),
@@ -130,7 +132,7 @@ def _template(job: RenderInput, part: PodSet) -> dict[str, Any]:
     labels = own_labels(job.name, job.project, part.role)
     if job.spec.framework is Framework.TORCH:
         labels[LABEL_FIRST_RANK] = str(part.first_rank)
-    meta["labels"] = merged(meta.get("labels"), labels)
+    meta["labels"] = for_pods(inherited(dict(job.labels))) | merged(meta.get("labels"), labels)
     meta["annotations"] = merged(meta.get("annotations"), equip.void_annotations(requests))
 
     told = partial(_identity, job, part)

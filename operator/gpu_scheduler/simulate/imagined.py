@@ -53,6 +53,7 @@ def _job_of(job: GPUJobRecord, spec: GPUJobSpec, part: PodSet, project: ProjectN
         uid=job.uid,
         spec=spec,
         role=part.role,
+        labels=job.labels,
         project=project,
         path=WritePath.BIND,
         has_runtime_class=False,

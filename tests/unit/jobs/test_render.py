@@ -83,6 +83,37 @@ def test_labels_of_a_template_are_on_its_job_too_but_none_by_which_others_take_i
     assert not {"kueue.x-k8s.io/queue-name", "job-name"} & labels.keys()
 
 
+def test_labels_of_the_gpujob_are_on_its_job_and_pods() -> None:
+    """Not those that say who manages the object, nor on pods those by which Services find them."""
+    own = {
+        "team": "vision",
+        "example.com/cost-centre": "7",
+        "app.kubernetes.io/name": "train",
+        "app": "train",
+    }
+    foreign = {
+        "app.kubernetes.io/managed-by": "Helm",
+        "helm.sh/chart": "train-1",
+        "argocd.argoproj.io/instance": "train",
+        "kueue.x-k8s.io/queue-name": "a",
+        "batch.kubernetes.io/job-name": "b",
+        "gpu-scheduler.io/project": "c",
+        "kustomize.toolkit.fluxcd.io/name": "d",
+    }
+    job = render(make_input(SHORT, labels=tuple({**own, **foreign}.items())))
+    ours = {"gpu-scheduler.io/job": "frac05", "gpu-scheduler.io/project": "team-a"}
+    assert job["metadata"]["labels"] == {**own, **ours}
+    labels = job["spec"]["template"]["metadata"]["labels"]
+    assert labels == {"team": "vision", "example.com/cost-centre": "7", **ours}
+
+
+def test_labels_of_a_template_win_over_those_of_the_gpujob() -> None:
+    spec = template({"name": "a"}) | {"metadata": {"labels": {"team": "speech"}}}
+    job = render(make_input({"template": spec, "gpu": 1}, labels=(("team", "vision"),)))
+    assert job["metadata"]["labels"]["team"] == "speech"
+    assert job["spec"]["template"]["metadata"]["labels"]["team"] == "speech"
+
+
 def test_time_limit_of_the_job_wins_over_the_template() -> None:
     spec = {"template": template({"name": "a"}, activeDeadlineSeconds=5), "gpu": 1}
     assert pod_spec(render(make_input(spec)))["activeDeadlineSeconds"] == 5

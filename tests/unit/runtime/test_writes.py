@@ -24,6 +24,9 @@ OWN_PACE: dict[Callable[[Any], Scene], int] = {
     # A leader that has no term can do nothing else than ask for it.
     writes.taking_the_term: 75,
     writes.trying_the_term: 75,
+    # A dry run by which a lifted policy is noticed: in the first minute once a second, of all
+    # objects together, and ever more seldom afterwards (``test_lifting``).
+    writes.trying_what_was_refused: 60,
     # Each is one of its own, and said or not.
     writes.saying_an_event: 10,
 }

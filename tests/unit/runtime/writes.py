@@ -21,7 +21,7 @@ from tests.unit.runtime.binding import test_leader_term as test_term
 from tests.unit.runtime.eviction import test_evictor, test_overdue
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, FakeClient, Sent
 from tests.unit.runtime.job_writing import place_unmade
-from tests.unit.runtime.jobs import test_missing, test_services
+from tests.unit.runtime.jobs import test_lifting, test_missing, test_services
 from tests.unit.runtime.jobs.test_reconcile import KEY, THERE
 from tests.unit.runtime.jobs.test_reconcile import Case as Reconciling
 from tests.unit.runtime.reports import test_checkpoints
@@ -230,6 +230,12 @@ def trying_a_pod(answer: Any) -> Scene:
     see = lambda: case.see() and None  # noqa: E731
     works = [case.missing.run(), every(0.25, see)]
     return Scene(case.client, works, to("DRYRUN", "/pods"), lambda: case.see())
+
+
+def trying_what_was_refused(answer: Any) -> Scene:
+    case = test_lifting.Case("a")
+    case.answers["jobs"] = answer
+    return Scene(case.client, [case.lifting.run()], to("DRYRUN", "/jobs"))
 
 
 def placing_a_pod(answer: Any) -> Scene:
@@ -478,6 +484,7 @@ SCENES: dict[Callable[[Any], Scene], str] = {
     ending_a_pod_of_a_kept_job: "runtime/jobs/removal.py:_end_pods",
     trying_a_template: "runtime/jobs/template_judge.py:_ask",
     trying_a_pod: "runtime/jobs/acceptance.py:_dry_run",
+    trying_what_was_refused: "runtime/jobs/acceptance.py:_try_job",
     placing_a_pod: "runtime/binding/binder.py:_try",
     touching_a_pod: "runtime/binding/binder.py:_touch",
     evicting_a_pod: "runtime/eviction/evictor.py:_send",

@@ -1,7 +1,8 @@
 """Our objects as they come, cut down to what is read of them before anything is built of them.
 
-kopf keeps what it was told of for seconds, and a list has thousands: so what nobody reads (labels,
-annotations, who manages which field) goes at once, and a spec that is too large (``api.size``) is
+kopf keeps what it was told of for seconds, and a list has thousands: so what nobody reads
+(annotations, who manages which field, labels but for those that Jobs inherit, and all of them where
+they are too many) goes at once, and a spec that is too large (``api.size``) is
 never there as more than its JSON. In its place stands why. Used for lists and for watches alike.
 """
 
@@ -10,6 +11,7 @@ import orjson
 
 from gpu_scheduler.api.size import too_large
 from gpu_scheduler.api.unstructured import Body, text
+from gpu_scheduler.jobs.marks import inherited
 
 TOO_LARGE = "tooLarge"
 """Beside spec and status: why the spec is not there. The API server keeps no such field of ours."""
@@ -38,6 +40,7 @@ class _Object(msgspec.Struct, rename="camel", omit_defaults=True):
     too_large: str = ""
 
 
+_NOTHING = msgspec.Raw(b"")
 _READ = msgspec.json.Decoder(_Object)
 _WRITE = msgspec.json.Encoder()
 
@@ -57,6 +60,9 @@ def cut(raw: msgspec.Raw) -> bytes:
     if len(bytes(kept := meta.get("finalizers", msgspec.Raw(b"")))) > _SHORT_BYTES:
         few = msgspec.json.decode(kept)[:MOST_FINALIZERS]
         found.metadata["finalizers"] = msgspec.Raw(_WRITE.encode(few))
+    if 2 < len(bytes(said := meta.get("labels", _NOTHING))) <= _SHORT_BYTES:
+        if labels := inherited(msgspec.json.decode(said)):
+            found.metadata["labels"] = msgspec.Raw(_WRITE.encode(labels))
     if isinstance(found.spec, msgspec.Raw) and found.kind not in _OF_ADMINISTRATORS:
         if why := too_large(bytes(found.spec)):
             found.spec = msgspec.UNSET

@@ -21,6 +21,7 @@ from gpu_scheduler.api.validate import (
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.model.units import milli_from_gpu
 from gpu_scheduler.core.model.wording import clip
+from gpu_scheduler.jobs.marks import inherited
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.informers.bodies import MOST_FINALIZERS, said_of_size
 from gpu_scheduler.runtime.informers.spec_room import SpecRoom
@@ -63,6 +64,7 @@ def gpujob_record(
         created=meta.get("creationTimestamp", ""),
         deleting=bool(meta.get("deletionTimestamp")),
         finalizers=_finalizers(meta),
+        labels=_labels(meta),
         too_large=bool(said_of_size(body)),
         spec=None,
         status=(status := readable(GPUJobStatus, body.get("status"))),
@@ -92,6 +94,10 @@ def _said(body: Body, specs: Specs) -> ReadSpec:
 
 def _finalizers(meta: Body) -> tuple[str, ...]:
     return tuple(meta.get("finalizers") or ())[:MOST_FINALIZERS]
+
+
+def _labels(meta: Body) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(inherited(meta.get("labels")).items()))
 
 
 def _judge(record: GPUJobRecord, said: ReadSpec, classes: ClassStore) -> None:
@@ -219,7 +225,9 @@ class CustomResources:
         """
         meta, told = body["metadata"], body.get("status") or {}
         deleting, kept = bool(meta.get("deletionTimestamp")), _finalizers(meta)
-        if (deleting, kept, told) == (known.deleting, known.finalizers, known.shown):
+        labels = _labels(meta)
+        before = (known.deleting, known.finalizers, known.labels, known.shown)
+        if (deleting, kept, labels, told) == before:
             known.shown = told  # as of now: whoever awaits the answer to a write has to know
             return False
         shown = readable(GPUJobStatus, told)
@@ -227,7 +235,10 @@ class CustomResources:
             self._state.changes.touch(
                 known.key
             )  # somebody else's, or an old write that arrived late
-        self._state.gpujob_changed(replace(known, deleting=deleting, finalizers=kept, shown=shown))
+        job = replace(known, deleting=deleting, finalizers=kept, labels=labels, shown=shown)
+        if labels != known.labels:
+            job.templates = None  # its next pods have them: they are planned anew
+        self._state.gpujob_changed(job)
         return True
 
     def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:

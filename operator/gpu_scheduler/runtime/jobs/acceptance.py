@@ -30,6 +30,7 @@ from gpu_scheduler.jobs.write_path import WritePath, claim_need, is_bound
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
+from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.runtime.jobs.quota_words import of_quota, way_out
 from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
 from gpu_scheduler.state.jobs.job import GPUJobRecord
@@ -64,6 +65,21 @@ class Refusal:
 
     message: str
     for_now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What the API server says of a Job and its pods that it is only to try.
+
+    Attributes:
+        refused: it says no.
+        pods: to the pods, and not to the Job.
+        final: because of what the Job says itself.
+    """
+
+    refused: bool
+    pods: bool = False
+    final: bool = False
 
 
 class Acceptance:
@@ -171,6 +187,45 @@ class Acceptance:
             for_now = for_now or refused
         return for_now
 
+    async def tried(
+        self,
+        job: GPUJobRecord,
+        project: ProjectName,
+        made: Container[str] = (),
+        *,
+        pods_first: bool = False,
+    ) -> Tried:
+        """What the API server says now to the Jobs of a job and to their pods.
+
+        Args:
+            job: the GPUJob, whose spec can be read.
+            project: whose it is.
+            made: roles whose Jobs exist.
+            pods_first: the pods were what was refused before; nothing is asked beyond the first no.
+
+        Raises:
+            ApiError: the API server could not be asked.
+        """
+        rendered = await self.rendered(job, project)
+        jobs = [each for each in rendered if each.role not in made]
+        for pods in (True, False) if pods_first else (False, True):
+            if pods and await self.refusal(job, project, rendered) is not None:
+                return Tried(refused=True, pods=True)
+            for accepted in () if pods else jobs:
+                found = await self._try_job(job.namespace, accepted)
+                if found.refused:
+                    return found
+        return Tried(refused=False)
+
+    async def _try_job(self, namespace: str, accepted: Accepted) -> Tried:
+        try:
+            await self._client.create(job_path(namespace), accepted.job, dry_run=True)
+        except errors.Conflict:
+            pass  # it exists, or somebody else's does, of which its creation tells
+        except errors.Refused as error:
+            return Tried(refused=True, final=not isinstance(error, errors.Forbidden))
+        return Tried(refused=False)
+
     def _conflict(self, spec: GPUJobSpec, part: PodSet) -> Refusal | None:
         if part.spec.template is None:
             return None
@@ -206,6 +261,7 @@ class Acceptance:
                 spec=job.spec,
                 role=part.role,
                 segment=segment,
+                labels=job.labels,
                 project=project,
                 path=path,
                 runtime_class=self._given.runtime_class,

@@ -28,6 +28,8 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.slim import slim, too_heavy
 
+Labels = tuple[tuple[str, str], ...]
+
 _SECONDS = 30.0  # as long as what it depends on is not looked up again
 
 
@@ -58,8 +60,9 @@ class Accepting:
         self._acceptance = acceptance
         self._claims = claims
         self._clock = clock
-        # By id of the spec; also by namespace where it names what is looked up there. Oldest first.
-        self._known: dict[tuple[int, str], _Accepted] = {}
+        # By id of the spec and labels; also by namespace where it names what is looked up there.
+        # Oldest first.
+        self._known: dict[tuple[int, Labels, str], _Accepted] = {}
 
     async def refused(self, job: GPUJobRecord, project: ProjectName) -> str:
         """Why pods of a GPUJob may not be planned; empty if they may, from now on.
@@ -72,7 +75,8 @@ class Accepting:
         if job.templates is not None or spec is None:
             return ""
         self._forget_old()
-        known = self._known.get((id(spec), "")) or self._known.get((id(spec), job.namespace))
+        shared, local = (id(spec), job.labels, ""), (id(spec), job.labels, job.namespace)
+        known = self._known.get(shared) or self._known.get(local)
         classes = self._state.device_classes.changes
         if known is not None and (known.spec() is not spec or known.classes != classes):
             known = None
@@ -94,10 +98,10 @@ class Accepting:
             if self._claims is not None and not (made or job.key in self._state.jobs.vanished):
                 unbound = (name for each in judged for name in each.unbound)
                 await self._claims.check_job(job, unbound)
-            local = any(claims(each.job["spec"]["template"]["spec"]) for each in judged)
-            for old in ((id(spec), ""), (id(spec), job.namespace)):
+            looked_up = any(claims(each.job["spec"]["template"]["spec"]) for each in judged)
+            for old in (shared, local):
                 self._known.pop(old, None)
-            key = id(spec), job.namespace if local else ""
+            key = local if looked_up else shared
             self._known[key] = _Accepted(weakref.ref(spec), self._clock(), classes, templates)
         else:
             sweep = spec.sweep is not None
@@ -112,7 +116,8 @@ class Accepting:
                 for role, pod in known.templates.items()
             }
         now = self._state.gpujobs.get(job.key)  # its status may be another one meanwhile
-        if now is not None and (now.uid, now.generation) == (job.uid, job.generation):
+        judged_as = (job.uid, job.generation, job.labels)
+        if now is not None and (now.uid, now.generation, now.labels) == judged_as:
             inherit(self._state, now, self._clock())
             self._state.accept(now, templates)
         return ""

@@ -9,6 +9,7 @@ from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.claims import MissingClaims
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
+from gpu_scheduler.runtime.jobs.lifting import Lifting
 from gpu_scheduler.runtime.jobs.looking import Looking
 from gpu_scheduler.runtime.jobs.missing import MissingPods
 from gpu_scheduler.runtime.jobs.narrowing import Narrowing
@@ -36,6 +37,7 @@ class JobParts:
     missing: MissingPods
     narrowing: Narrowing
     services: Services
+    lifting: Lifting
 
     @property
     def loops(self) -> Sequence[Loop]:
@@ -47,6 +49,7 @@ class JobParts:
             self.missing.run,
             self.narrowing.run,
             self.services.run,
+            self.lifting.run,
         )
         return (*(work,) * _WORKERS, *others)
 
@@ -78,13 +81,22 @@ def build(common: CommonParts, sweeps: MakeJobs) -> JobParts:
         refusals,
         Removal(state, client, queue.add_after, common.clock.now),
     )
+    missing = MissingPods(state, acceptance, accepting, queue.ask, clock=clock)
+    lifting = Lifting(
+        state,
+        acceptance,
+        (refusals, missing.refusals),
+        (missing.quota_changed, refusals.changed),
+        clock=clock,
+    )
     return JobParts(
         common,
         reconciler,
         refusals,
         claims,
         Looking(state, client, acceptance, clock=clock),
-        MissingPods(state, acceptance, accepting, queue.ask, clock=clock),
+        missing,
         Narrowing(state, queue.ask, stays=writes.stays, clock=clock),
         Services(state, client, common.events),
+        lifting,
     )

@@ -216,7 +216,7 @@ def _not_here(kind: str, job: GPUJobRecord, error: errors.Refused) -> NotCreatab
     if of_quota(error):
         return QuotaUsedUpError(message)
     if kind == "Job" and "label" in error.message:
-        message += "; labels in template.metadata.labels are on Job and pods"
+        message += "; labels of the GPUJob and those in template.metadata.labels are on its Job"
     return NotCreatableError(message)
 
 

@@ -80,7 +80,7 @@ class MissingPods:
         self._made_at = -inf  # when the Job controller made the last pod that has a place
         self._made_of = -inf  # since when the youngest of these places was waited for
         self._given_up: dict[JobKey, int] = {}  # pods that there were when places were given back
-        self._refusals = Refusals(clock, self._again)
+        self.refusals = Refusals(clock, self._again)
         self._failures: Failures[JobKey] = Failures(clock, first_seconds=2 * ASK_AFTER_SECONDS)
         self._ask_at: dict[JobKey, float] = {}  # jobs that miss pods, monotonic seconds
         self._asked: dict[JobKey, int] = {}  # how often they were, since they began to
@@ -105,7 +105,7 @@ class MissingPods:
 
     def quota_changed(self, namespace: str) -> None:
         """A ResourceQuota of a namespace, or what else its pods are judged by, is another."""
-        self._refusals.changed(namespace)
+        self.refusals.changed(namespace)
 
     async def run(self) -> NoReturn:
         """Ask for ever; ends with NotLeader when the fence closes."""
@@ -145,7 +145,7 @@ class MissingPods:
         if job is None or project is None or not self._lacks(key):
             return self._found(key)
         about: Hashable = (job.uid, job.generation)
-        if not self._refusals.may_try(key, about):
+        if not self.refusals.may_try(key, about):
             return None  # it comes back when it is time
         self._asked[key] = self._asked.get(key, 0) + 1
         refused = await self._acceptance.refusal(job, ProjectName(project))
@@ -156,14 +156,14 @@ class MissingPods:
         doubt(self._state, key, FailedStart(self._clock(), refused.message))
         if not refused.for_now and not any(self._state.workloads.pods(key)):
             self._doubt(job.namespace, key)
-            return self._refusals.refused(key, about)  # nor is it asked about sooner
+            return self.refusals.refused(key, about)  # nor is it asked about sooner
         if self.refused(job) != refused.message:
             self._refused[key] = (job.uid, refused.message, self._live(key))
             self._state.changes.touch(key)
         self._hold_back(key)
         self._state.decisions.withhold(key, _REFUSED, True)
         self._follow(key)
-        return self._refusals.refused(key, about)
+        return self.refusals.refused(key, about)
 
     def _doubt(self, namespace: str, *keys: JobKey) -> None:
         """Judge these jobs anew, and all of their namespace that have no pod either."""
@@ -189,7 +189,7 @@ class MissingPods:
 
     def _allowed(self, key: JobKey) -> None:
         """The API server takes a job's next pod."""
-        self._refusals.accepted(key)
+        self.refusals.accepted(key)
         if self._refused.pop(key, None) is None:
             return self._again(key, _ASK_AGAIN.delay_seconds(self._asked[key]))
         self._found(key)
@@ -249,7 +249,7 @@ class MissingPods:
         """A job has its pods, or is gone."""
         self._ask_at.pop(key, None)
         self._asked.pop(key, None)
-        self._refusals.forget(key)
+        self.refusals.forget(key)
         if self._refused.pop(key, None) is not None:
             self._state.decisions.withhold(key, _REFUSED, False)
 

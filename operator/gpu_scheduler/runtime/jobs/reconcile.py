@@ -186,7 +186,13 @@ class Reconciler:
 
     def _about(self, job: GPUJobRecord, project: ProjectName) -> Hashable:
         """What a verdict is about; it says nothing once this is another."""
-        return (job.uid, job.generation, project, self._state.projects.records[project].generation)
+        return (
+            job.uid,
+            job.generation,
+            job.labels,
+            project,
+            self._state.projects.records[project].generation,
+        )
 
     def _note_verdict(
         self, job: GPUJobRecord, project: ProjectName, problem: str, reason: Reason

@@ -10,7 +10,7 @@ server itself may take as long to know of a quota that is gone, and a quota chan
 that it counts.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.request import JobKey
@@ -105,6 +105,11 @@ class Refusals:
                 refusal.times = 0
                 refusal.due = max(at, now)
                 self._again(key, refusal.due - now)
+
+    def waiting(self) -> Iterator[tuple[JobKey, Hashable]]:
+        """Those that were refused and are not tried yet, with what was judged of them."""
+        for of in self._of.values():
+            yield from ((key, refusal.about) for key, refusal in of.items())
 
     def _hurries(self, known: _Refusal) -> bool:
         """Whether what changed of late may still become known to the API server."""

@@ -85,6 +85,7 @@ class GPUJobRecord:
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
     templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
     finalizers: tuple[str, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()  # that its Jobs inherit
     alike: str = ""  # of pods that ask by themselves, see ``Doubts``; else it follows from the spec
     began: float | None = None  # ``created`` as far as it is believed; see ``beginnings``
 

@@ -26,10 +26,18 @@ def with_pod(**pod: Any) -> dict[str, Any]:
 
 def test_what_is_read_comes_out_as_it_was() -> None:
     obj = gpujob_body(status={"phase": "Pending"}, finalizers=("a/b",), deleting=True)
-    obj["metadata"] |= {"labels": {"a": "b"}, "managedFields": [{"manager": "kubectl"}]}
+    labels = {"a": "b", "helm.sh/chart": "c"}  # the first one is on its Jobs as well
+    obj["metadata"] |= {"labels": labels, "managedFields": [{"manager": "kubectl"}]}
     found = body(raw(obj))
-    del obj["metadata"]["labels"], obj["metadata"]["managedFields"]
+    del labels["helm.sh/chart"], obj["metadata"]["managedFields"]
     assert found == obj
+    assert gpujob_record(found).labels == (("a", "b"),)
+
+
+def test_many_labels_are_none() -> None:
+    obj = gpujob_body()
+    obj["metadata"]["labels"] = {f"x.y/{i}": "z" * 60 for i in range(20_000)}
+    assert gpujob_record(body(raw(obj))).labels == ()
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,31 @@ async def test_a_job_like_another_has_the_pods_that_it_would_have_alone() -> Non
         assert len(beside.client.sent) == asked
 
 
+async def test_each_has_its_own_labels_on_pods_that_are_planned() -> None:
+    case = Case()
+    for name, labels in (("first", {"team": "a"}), ("second", {"run": "7"}), ("third", {})):
+        body = gpujob_body(name, uid=f"uid-{name}", gpu=0.5)
+        body["metadata"]["labels"] = labels
+        case.custom_resources.gpujob(body)
+        job = case.state.gpujobs[JobKey(f"team-a/{name}")]
+        assert await case.accepting.refused(job, TEAM) == ""
+        pod = (case.state.gpujobs[job.key].templates or {})[""]
+        theirs = {k: v for k, v in pod.metadata.labels.items() if k in ("team", "run")}
+        assert theirs == labels
+
+
+async def test_labels_that_come_later_are_on_the_next_pods() -> None:
+    case = Case()
+    key = await case.accept("one", gpu=0.5)
+    body = gpujob_body("one", uid="uid-one", gpu=0.5)
+    body["metadata"] |= {"labels": {"team": "a"}, "resourceVersion": "2"}
+    case.custom_resources.gpujob(body)
+    assert case.state.gpujobs[key].templates is None
+    assert await case.accepting.refused(case.state.gpujobs[key], TEAM) == ""
+    pod = (case.state.gpujobs[key].templates or {})[""]
+    assert pod.metadata.labels["team"] == "a"
+
+
 async def test_jobs_of_one_template_are_rendered_once_in_however_many_namespaces() -> None:
     beside, rendered = Case(), []
     judge = beside.acceptance.judge

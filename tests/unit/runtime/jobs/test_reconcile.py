@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Container
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -402,7 +403,25 @@ async def test_who_is_refused_for_a_label_is_told_where_labels_of_jobs_come_from
     said = "ValidatingAdmissionPolicy 'x' denied request: jobs need the label team"
     case.answers = {"POST": errors.Forbidden(403, "Forbidden", said)}
     await case.handle()
-    assert case.problem.endswith(f"{said}; labels in template.metadata.labels are on Job and pods")
+    assert case.problem.endswith(
+        f"{said}; labels of the GPUJob and those in template.metadata.labels are on its Job"
+    )
+
+
+@virtual
+async def test_who_gets_the_label_that_was_wanted_is_tried_at_once() -> None:
+    case = Case()
+    said = "ValidatingAdmissionPolicy 'x' denied request: jobs need the label team"
+    case.answers = {"POST": errors.Forbidden(403, "Forbidden", said)}
+    await case.handle()
+    assert case.problem
+    await case.handle()
+    assert case.methods == ["POST"], "the same is asked for later"
+    case.answers = {"POST": make_job(version=5)}
+    job = case.state.gpujobs[KEY]
+    case.state.gpujob_changed(replace(job, labels=(("team", "vision"),), templates=None))
+    await case.handle()
+    assert case.methods == ["POST", "POST"] and case.problem == ""
 
 
 @virtual

@@ -1,0 +1,126 @@
+"""A refusal that is lifted is noticed soon, for one or two requests a second in all."""
+
+import asyncio
+from typing import Any
+
+from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.informers.test_custom_resources import project_body
+from tests.unit.runtime.job_writing import NO_LIBRARY
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import gpujob_body
+
+from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.kube import errors
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources
+from gpu_scheduler.runtime.jobs.acceptance import Acceptance
+from gpu_scheduler.runtime.jobs.lifting import Lifting
+from gpu_scheduler.runtime.jobs.refusals import Refusals
+from gpu_scheduler.state.cluster_state import ClusterState
+
+DENIED = errors.Forbidden(403, "Forbidden", "ValidatingAdmissionPolicy 'x' denied request")
+
+
+class Case:
+    """GPUJobs that were refused, and what the API server says to a try of each kind."""
+
+    def __init__(self, *names: str, namespaces: tuple[str, ...] = ("team-a",)) -> None:
+        self.state = ClusterState()
+        resources = CustomResources(self.state, changed=lambda key: None)
+        resources.project(project_body(namespaces=list(namespaces)))
+        self.answers: dict[str, Any] = {"jobs": DENIED, "pods": {}}
+        self.client: Any = FakeClient(self._reply)
+        acceptance = Acceptance(self.client, NO_LIBRARY, placement="bind", clock=clock)
+        self.again: list[JobKey] = []
+        self.refusals = Refusals(clock, lambda key, seconds: None)
+        self.told: list[str] = []
+        self.lifting = Lifting(
+            self.state, acceptance, [self.refusals], [self.told.append], clock=clock
+        )
+        for namespace in namespaces:
+            for name in names:
+                uid = f"uid-{namespace}-{name}"
+                resources.gpujob(gpujob_body(name, uid=uid, namespace=namespace))
+                self.refusals.refused(JobKey(f"{namespace}/{name}"), "as it is")
+
+    def _reply(self, sent: Sent) -> Any:
+        return self.answers[sent.path.rpartition("/")[2]] if sent.method == "DRYRUN" else {}
+
+    def tries(self) -> list[str]:
+        return [sent.path for sent in self.client.sent if sent.method == "DRYRUN"]
+
+    def running(self) -> Running:
+        return Running(self.lifting.run())
+
+
+@virtual
+async def test_a_policy_that_is_lifted_is_noticed_within_two_seconds() -> None:
+    for kind in ("jobs", "pods"):
+        case = Case("a")
+        case.answers = {"jobs": {}, "pods": {}} | {kind: DENIED}
+        async with case.running():
+            await asyncio.sleep(30)
+            assert case.told == []
+            case.answers[kind] = {}
+            await asyncio.sleep(2)
+            assert case.told == ["team-a"]
+
+
+@virtual
+async def test_nothing_is_asked_while_nothing_is_refused() -> None:
+    case = Case("a")
+    case.refusals.forget(JobKey("team-a/a"))
+    async with case.running():
+        await asyncio.sleep(600)
+    assert case.tries() == []
+
+
+@virtual
+async def test_however_many_are_refused_there_is_one_try_a_second_of_all_namespaces() -> None:
+    spaces = tuple(f"team-{n}" for n in range(5))
+    case = Case(*(f"job-{n}" for n in range(20)), namespaces=spaces)
+    async with case.running():
+        await asyncio.sleep(60)
+    assert len(case.tries()) <= 61
+    asked = [path.split("/")[5] for path in case.tries()]
+    assert {asked.count(space) for space in spaces} <= {11, 12, 13}
+
+
+@virtual
+async def test_one_that_is_refused_for_ever_is_tried_ever_more_seldom() -> None:
+    case = Case("a")
+    async with case.running():
+        await asyncio.sleep(3600)
+        before = len(case.tries())
+        await asyncio.sleep(600)
+        assert len(case.tries()) - before <= 21, "every half a minute"
+    assert before < 400
+
+
+@virtual
+async def test_pods_that_were_refused_are_one_request() -> None:
+    case = Case("a")
+    case.answers = {"jobs": {}, "pods": DENIED}
+    async with case.running():
+        await asyncio.sleep(10)
+    assert len([path for path in case.tries() if path.endswith("/jobs")]) == 1
+
+
+@virtual
+async def test_what_is_wrong_by_itself_is_tried_once() -> None:
+    case = Case("a")
+    case.answers["jobs"] = errors.Unprocessable(422, "Invalid", "spec.template: is wrong")
+    async with case.running():
+        await asyncio.sleep(600)
+        assert len(case.tries()) == 1
+        case.refusals.refused(JobKey("team-a/a"), "another spec")
+        await asyncio.sleep(600)
+        assert len(case.tries()) == 2
+
+
+@virtual
+async def test_no_answer_is_no_yes() -> None:
+    case = Case("a")
+    case.answers["jobs"] = errors.ServerError(500, "", "etcd is away")
+    async with case.running():
+        await asyncio.sleep(30)
+    assert case.told == [] and len(case.tries()) <= 30
