@@ -8,20 +8,23 @@ import click
 
 from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.jobs.share import Installation
-from gpu_scheduler.manifests.rendering import RenderError, rendered
+from gpu_scheduler.manifests.rendering import RenderError, odd_keys, rendered
 
 
 def run(filenames: Sequence[str], given: Installation, compat: Compat | None) -> int:
-    """Print the manifests; 1 and a line for each problem where some cannot be made."""
-    found, wrong = list[str](), list[str]()
+    """Print manifests and warnings; 1 and a line for each problem where some cannot be made."""
+    found, wrong, odd = list[str](), list[str](), list[str]()
     for source, text in _read(filenames, wrong):
         try:
             found.append(rendered(text, given, source, compat))
+            odd += odd_keys(text, source)
         except RenderError as error:
             wrong += error.problems
     if wrong:
         click.echo("\n".join(wrong), err=True)
         return 1
+    for each in odd:
+        click.echo(f"Warning: {each}", err=True)
     click.echo("---\n".join(found), nl=False)
     return 0
 

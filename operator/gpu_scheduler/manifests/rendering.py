@@ -10,7 +10,9 @@ import yaml
 
 from gpu_scheduler.api.names import API_VERSION, LABEL_SHARE, SHARE_RENDERED
 from gpu_scheduler.api.problem import Problem
+from gpu_scheduler.api.share_hints import hints
 from gpu_scheduler.api.share_keys import Compat
+from gpu_scheduler.api.unstructured import part
 from gpu_scheduler.jobs.share import Installation, share
 from gpu_scheduler.manifests.templates import templates
 
@@ -46,6 +48,19 @@ def rendered(text: str, given: Installation, source: str = "", compat: Compat | 
     if wrong:
         raise RenderError(wrong)
     return yaml.safe_dump_all(documents, sort_keys=False, default_flow_style=False)
+
+
+def odd_keys(text: str, source: str = "") -> list[str]:
+    """What of the manifests of a text does not count, as the chart's policy warns of it."""
+    found = dict[str, None]()
+    for document in yaml.safe_load_all(text):
+        if isinstance(document, dict) and document.get("apiVersion") == API_VERSION:
+            continue
+        for each in templates(document):
+            own = None if each.body is document else each.body
+            for problem in hints(part(document, "metadata"), own, each.field):
+                found[f"{source}: {_said(document, '', problem)}"] = None
+    return list(found)
 
 
 def _render(document: Any, given: Installation, compat: Compat | None) -> Iterator[str]:

@@ -120,6 +120,21 @@ def test_the_command(tmp_path: Any) -> None:
     assert CliRunner().invoke(app, ["render", "-f", "-", "--isolation", "no"]).exit_code == 2
 
 
+def test_what_does_not_count_is_a_warning() -> None:
+    beside = manifest("Deployment", template={"spec": TEMPLATE["spec"]})
+    beside["metadata"]["labels"] = {"gpu-scheduler.io/gpu": "0.5"}
+    pod = {"kind": "Pod", "metadata": {"name": "nb", "labels": {"gpu-scheduler.io/gpus": "1"}}}
+    text = yaml.safe_dump_all([beside, {**pod, "spec": TEMPLATE["spec"]}])
+    ran = CliRunner().invoke(app, ["render", "-f", "-"], input=text)
+    assert ran.exit_code == 0
+    assert ran.stderr.splitlines() == [
+        "Warning: -: Deployment it: metadata.labels[gpu-scheduler.io/gpu]: counts on pods alone; "
+        "write it into spec.template.metadata.labels",
+        "Warning: -: Pod nb: metadata.labels[gpu-scheduler.io/gpus]: is unknown; "
+        "write gpu-scheduler.io/gpu",
+    ]
+
+
 @pytest.mark.parametrize("path", sorted(ANY_POD.glob("*.yml")), ids=lambda path: path.stem)
 def test_every_example_asks_and_can_be_made(path: Path) -> None:
     documents = list(yaml.safe_load_all(path.read_text()))
