@@ -18,7 +18,7 @@ TOO_LARGE = "tooLarge"
 
 MOST_FINALIZERS = 32
 _OF_ADMINISTRATORS = frozenset({"GPUProject", "GPUClass", "GPUNode"})
-_SHORT_BYTES = 4096
+SHORT_BYTES = 4096  # of finalizers before they are counted, and of labels that Jobs inherit
 _KEPT = (
     "name",
     "namespace",
@@ -57,10 +57,10 @@ def cut(raw: msgspec.Raw) -> bytes:
         return bytes(raw)  # no API server hands such a one out: whoever reads it says what is odd
     meta = found.metadata
     found.metadata = {key: meta[key] for key in _KEPT if key in meta}
-    if len(bytes(kept := meta.get("finalizers", msgspec.Raw(b"")))) > _SHORT_BYTES:
+    if len(bytes(kept := meta.get("finalizers", msgspec.Raw(b"")))) > SHORT_BYTES:
         few = msgspec.json.decode(kept)[:MOST_FINALIZERS]
         found.metadata["finalizers"] = msgspec.Raw(_WRITE.encode(few))
-    if 2 < len(bytes(said := meta.get("labels", _NOTHING))) <= _SHORT_BYTES:
+    if 2 < len(bytes(said := meta.get("labels", _NOTHING))) <= SHORT_BYTES:
         if labels := inherited(msgspec.json.decode(said)):
             found.metadata["labels"] = msgspec.Raw(_WRITE.encode(labels))
     if isinstance(found.spec, msgspec.Raw) and found.kind not in _OF_ADMINISTRATORS:

@@ -23,7 +23,7 @@ from gpu_scheduler.core.model.units import milli_from_gpu
 from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.jobs.marks import inherited
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.informers.bodies import MOST_FINALIZERS, said_of_size
+from gpu_scheduler.runtime.informers.bodies import MOST_FINALIZERS, SHORT_BYTES, said_of_size
 from gpu_scheduler.runtime.informers.spec_room import SpecRoom
 from gpu_scheduler.runtime.informers.specs import ReadSpec, Specs
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -97,7 +97,10 @@ def _finalizers(meta: Body) -> tuple[str, ...]:
 
 
 def _labels(meta: Body) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(inherited(meta.get("labels")).items()))
+    labels = meta.get("labels") or {}
+    if sum(len(key) + len(value) for key, value in labels.items()) > SHORT_BYTES:
+        return ()
+    return tuple(sorted(inherited(labels).items()))
 
 
 def _judge(record: GPUJobRecord, said: ReadSpec, classes: ClassStore) -> None:
