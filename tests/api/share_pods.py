@@ -118,7 +118,19 @@ class _Maker:
             yield each.setdefault("resources", {}).setdefault("limits", {})
 
     def ask_as_others(self, notes: Json, containers: list[Json], inits: list[Json]) -> None:
-        if self.compat == "kai" and self.maybe(0.7):
+        if self.compat == "kai" and self.maybe(0.3):
+            sidecars = [each for each in inits if self.odd or each.get("restartPolicy") == "Always"]
+            several = len(containers) > 1 and self.maybe(0.3)
+            for each in self.random.sample([*containers, *sidecars], 2 if several else 1):
+                name = "nobody" if self.strange() else each["name"]
+                for way in ("request", "limit") if self.maybe(0.3) else ("request",):
+                    word = self.one(("512Mi", "8Gi"), ("20", "lots", ""))
+                    notes[f"nvidia.com/container.{name}.gpu-memory.{way}"] = word
+            if self.maybe(0.2):
+                notes["gpu-fraction-num-devices"] = self.one(("2", "1"), ("0", "x"))
+            if not self.strange(0.1):
+                return
+        elif self.compat == "kai" and self.maybe(0.7):
             key = self.random.choice(("gpu-fraction", "gpu-memory"))
             for each in {key, *(("gpu-fraction", "gpu-memory") if self.strange(0.1) else ())}:
                 share = each == "gpu-fraction"

@@ -17,7 +17,7 @@ from tests.api.tenant import Json, until
 
 from cluster import Running, Settings, down, up
 from gpu_scheduler import __version__
-from gpu_scheduler.api.share_keys import Compat
+from gpu_scheduler.api.share_keys import KAI_REQUEST, Compat
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation, share
 from gpu_scheduler.jobs.share_form import lacks
@@ -242,6 +242,21 @@ THEIRS: dict[str, tuple[Compat, Json, str]] = {
         Compat.KAI,
         pod({"gpu-fraction": "0.5", "gpu-fraction-container-name": "x"}),
         "[gpu-fraction-container-name]: no container",
+    ),
+    "memory of an unknown container": (
+        Compat.KAI,
+        pod({KAI_REQUEST.format("x"): "8Gi"}),
+        f"[{KAI_REQUEST.format('x')}]: no container",
+    ),
+    "memory of a container in words": (
+        Compat.KAI,
+        pod({KAI_REQUEST.format("main"): "lots"}),
+        f'[{KAI_REQUEST.format("main")}]: "lots" must be an amount',
+    ),
+    "memory in two ways": (
+        Compat.KAI,
+        pod({KAI_REQUEST.format("main"): "8Gi", "gpu-fraction": "0.5"}),
+        "say how much in one place",
     ),
     "per cent": (
         Compat.HAMI,

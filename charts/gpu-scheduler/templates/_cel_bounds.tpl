@@ -137,8 +137,9 @@ it. As in jobs/share_size.py.
 
 {{/* Texts about annotations whose texts are too long. */}}
 {{- define "gpu-scheduler.cel.tooLongToRead" -}}
-(!has(object.metadata.annotations) ? [] : {{ include "gpu-scheduler.cel.words" . }}.filter(k, k in object.metadata.annotations
-&& size(object.metadata.annotations[k]) > 1800).map(k, 'metadata.annotations[' + k + ']: '
+(!has(object.metadata.annotations) ? [] : ({{ include "gpu-scheduler.cel.words" . }}.filter(k, k in object.metadata.annotations)
++ object.metadata.annotations.filter(k, k.startsWith('nvidia.com/container.'))).filter(k,
+size(object.metadata.annotations[k]) > 1800).map(k, 'metadata.annotations[' + k + ']: '
 + string(size(object.metadata.annotations[k])) + ' characters, at most 1800 can be read'))
 {{- end }}
 

@@ -27,6 +27,17 @@ size(k) < 64 && k.matches('^(gpu-scheduler[.]io/(milligpu|gpu-mib)|nvidia[.]com/
 + (variables.compat == 'kai' ? [['gpu-fraction-container-name', 'gpu-fraction', 'gpu-memory', 'gpu-fraction-num-devices']] : []))
 {{- end }}
 
+{{/* Annotations with the name of a container c in their key, of which the first that is there counts (api/share_keys.py, of_container). */}}
+{{- define "gpu-scheduler.cel.named" -}}
+['nvidia.com/container.' + c.name + '.gpu-memory.request', 'nvidia.com/container.' + c.name + '.gpu-memory.limit'].filter(k, k in variables.notes)
+{{- end }}
+{{- define "gpu-scheduler.cel.isNamed" -}}
+('nvidia.com/container.' + c.name + '.gpu-memory.request' in variables.notes || 'nvidia.com/container.' + c.name + '.gpu-memory.limit' in variables.notes)
+{{- end }}
+{{- define "gpu-scheduler.cel.namedKey" -}}
+nvidia[.]com/container[.][a-z0-9-]+[.]gpu-memory[.](request|limit)
+{{- end }}
+
 {{/* Whether a form f is used; only ours may be a label. */}}
 {{- define "gpu-scheduler.cel.isUsed" -}}
 (f[1] in variables.notes || f[2] in variables.notes || (f[1] == 'gpu-scheduler.io/gpu' && f[1] in variables.tags))
@@ -44,6 +55,7 @@ size(k) < 64 && k.matches('^(gpu-scheduler[.]io/(milligpu|gpu-mib)|nvidia[.]com/
 ((has(object.metadata.labels) && 'gpu-scheduler.io/gpu' in object.metadata.labels)
 || (has(object.metadata.annotations) && ['gpu-scheduler.io/gpu', 'gpu-scheduler.io/gpu-memory', 'gpu-scheduler.io/asked',
 'gpu-fraction', 'gpu-memory'].exists(k, k in object.metadata.annotations))
+|| (has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.startsWith('nvidia.com/container.')))
 || object.spec.containers.exists(c, has(c.resources) && has(c.resources.limits)
 && c.resources.limits.exists(k, {{ include "gpu-scheduler.cel.anyLimit" . }}))
 || (has(object.spec.initContainers) && object.spec.initContainers.exists(c, has(c.resources) && has(c.resources.limits)
@@ -91,14 +103,28 @@ size(k) < 64 && k.matches('^(gpu-scheduler[.]io/(milligpu|gpu-mib)|nvidia[.]com/
     {{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != []))
     + variables.sidecars.filter(i, [variables.inits[i]].exists(c,
     {{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != [])).map(i, i + 64)
+- name: naming # keys that name a container, whether there is one or not
+  expression: >-
+    variables.compat != 'kai' ? [] : variables.notes.filter(k, k.startsWith('nvidia.com/container.') && size(k) < 200
+    && k.matches('^{{ include "gpu-scheduler.cel.namedKey" . }}$'))
+- name: named # containers that they name
+  expression: >-
+    variables.naming == [] ? [] :
+    lists.range(object.spec.containers.size()).filter(i, [object.spec.containers[i]].exists(c, {{ include "gpu-scheduler.cel.isNamed" . }}))
+    + variables.sidecars.filter(i, [variables.inits[i]].exists(c, {{ include "gpu-scheduler.cel.isNamed" . }})).map(i, i + 64)
 - name: ending # init containers that ask, and end before the others start
   expression: >-
     variables.inits.filter(c, !(has(c.restartPolicy) && c.restartPolicy == 'Always')
-    && {{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != []).map(c, c.name)
+    && ({{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != []
+    || (variables.naming != [] && {{ include "gpu-scheduler.cel.isNamed" . }}))).map(c, c.name)
+- name: nobody # keys that name no container
+  expression: >-
+    variables.naming == [] ? [] : [variables.inits.map(c, c.name) + object.spec.containers.map(c, c.name)].map(all,
+    variables.naming.filter(k, !(k.substring(21, k.lastIndexOf('.gpu-memory.')) in all))).flatten()
 - name: asks
   expression: >-
     variables.unclear == [] && !variables.ours && (variables.used != [] || variables.limited != [] || variables.ending != []
-    || 'gpu-scheduler.io/asked' in variables.notes)
+    || variables.naming != [] || 'gpu-scheduler.io/asked' in variables.notes)
 {{- end }}
 
 {{/*
@@ -190,7 +216,7 @@ k == 'nvidia.com/gpu' || k.startsWith('nvidia.com/gpu.') || k.startsWith('nvidia
 {{/* Whether a pod can be made ours: what is in the way is said by the policy that refuses it. */}}
 {{- define "gpu-scheduler.cel.canBeOurs" -}}
 (!{{ include "gpu-scheduler.cel.isPlacedByOthers" . }} && !{{ include "gpu-scheduler.cel.endsLate" . }}
-&& variables.places.all(n, n >= 0) && variables.ending == []
+&& variables.places.all(n, n >= 0) && variables.ending == [] && variables.nobody == []
 && {{ include "gpu-scheduler.cel.setsReserved" . }} == [] && {{ include "gpu-scheduler.cel.mountsReserved" . }} == []
 && {{ include "gpu-scheduler.cel.namesReserved" . }} == [] && {{ include "gpu-scheduler.cel.asksThePlugin" . }} == []
 && !('gpu-scheduler.io/asked' in variables.notes))
@@ -252,7 +278,7 @@ condition of the policy and its validations use the same ones.
 {{- define "gpu-scheduler.cel.keysOf" -}}
 {{- get (dict
   "shares" "gpu-scheduler[.]io/gpu|gpu-fraction"
-  "memories" "gpu-scheduler[.]io/gpu-memory"
+  "memories" (printf "gpu-scheduler[.]io/gpu-memory|%s" (include "gpu-scheduler.cel.namedKey" .))
   "counts" "gpu-scheduler[.]io/gpu-devices|gpu-fraction-num-devices"
   "millis" "gpu-scheduler[.]io/milligpu"
   "mibs" "gpu-scheduler[.]io/gpu-mib|nvidia[.]com/gpumem|gpu-memory"
@@ -265,8 +291,8 @@ condition of the policy and its validations use the same ones.
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleOneWay" -}}
 {{ .parts }}.all(p, p.all(w, w.matches('^nvidia[.]com/gpu(mem|mem-percentage|cores)?=')) || (
-p.filter(w, w.matches('^(gpu-scheduler[.]io/(gpu|gpu-memory|milligpu|gpu-mib)|gpu-fraction|gpu-memory)=')).size() == 1
-&& p.all(w, w.matches('^(gpu-scheduler[.]io/(gpu|gpu-memory|milligpu|gpu-mib|gpu-devices)|gpu-fraction|gpu-memory|gpu-fraction-num-devices)='))))
+p.filter(w, w.matches('^(gpu-scheduler[.]io/(gpu|gpu-memory|milligpu|gpu-mib)|gpu-fraction|gpu-memory|{{ include "gpu-scheduler.cel.namedKey" . }})=')).size() == 1
+&& p.all(w, w.matches('^(gpu-scheduler[.]io/(gpu|gpu-memory|milligpu|gpu-mib|gpu-devices)|gpu-fraction|gpu-memory|gpu-fraction-num-devices|{{ include "gpu-scheduler.cel.namedKey" . }})='))))
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleContainers" -}}
 {{ .parts }}.size() <= 16

@@ -5,6 +5,7 @@ theirs. Each key has one meaning (``UNITS``). The policies of the chart have the
 (``_cel_shares.tpl``).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
@@ -57,11 +58,14 @@ class Form:
     Attributes:
         limits: keys in the limits of containers.
         pod: keys of the pod; None: there are none.
+        of_container: annotations with a container's name in the key, which ask for that one: the
+            first that is there counts.
         schedulers: names of those that would have placed the pod.
     """
 
     limits: tuple[str, ...]
     pod: PodKeys | None = None
+    of_container: tuple[str, ...] = ()
     schedulers: frozenset[str] = frozenset()
 
 
@@ -69,7 +73,13 @@ GPUS = "nvidia.com/gpu"
 HAMI_MEMORY, HAMI_PERCENT = "nvidia.com/gpumem", "nvidia.com/gpumem-percentage"
 HAMI_CORES = "nvidia.com/gpucores"
 KAI_SHARE, KAI_MEMORY = "gpu-fraction", "gpu-memory"
-KAI_DEVICES, KAI_CONTAINER = "gpu-fraction-num-devices", "gpu-fraction-container-name"
+KAI_DEVICES, KAI_CONTAINER = (
+    "gpu-fraction-num-devices",
+    "gpu-fraction-container-name",
+)  # Of a container, by its name: an amount of memory. Where there is no request the limit is one.
+KAI_REQUEST = "nvidia.com/container.{}.gpu-memory.request"
+KAI_LIMIT = "nvidia.com/container.{}.gpu-memory.limit"
+OF_CONTAINER = re.compile(r"nvidia\.com/container\.([a-z0-9-]+)\.gpu-memory\.(request|limit)")
 
 OWN = Form(
     (names.RESOURCE_MILLI, names.RESOURCE_MIB),
@@ -87,6 +97,7 @@ PEERS: Mapping[Compat, Form] = {
     Compat.KAI: Form(
         (GPUS,),
         PodKeys(KAI_CONTAINER, (KAI_SHARE, KAI_MEMORY), KAI_DEVICES),
+        (KAI_REQUEST, KAI_LIMIT),
         frozenset({"kai-scheduler", "runai-scheduler"}),
     ),
     Compat.NVIDIA: Form((GPUS,)),
@@ -115,6 +126,8 @@ NOT_READ = (
     "nvidia.com/use-gpuuuid",
     "nvidia.com/nouse-gpuuuid",
 )
+# And amounts above what is asked, at KAI and Run:ai.
+LIMITS_NOT_READ = ("gpu-fraction.limit", "gpu-memory.limit")
 
 # Gangs: the label that names one, and the annotation with its size. Ours says that there is one;
 # another scheduler's is read where both are there, in every namespace.
@@ -123,6 +136,24 @@ GANGS = (
     ("kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"),
     ("leaderworkerset.sigs.k8s.io/group-key", "leaderworkerset.sigs.k8s.io/size"),
 )
+
+
+def unit_of(key: str) -> Unit | None:
+    """What the word of a key says; None: it is no key of a pod that asks."""
+    return Unit.MEMORY if OF_CONTAINER.fullmatch(key) else UNITS.get(key)
+
+
+def not_read(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """Keys of other schedulers that nothing is made of, though they are beside what is read."""
+    limits = (
+        key
+        for key in annotations
+        if (found := OF_CONTAINER.fullmatch(key))
+        and found[2] == "limit"
+        and KAI_REQUEST.format(found[1]) in annotations
+    )
+    fixed = (key for key in (*NOT_READ, *LIMITS_NOT_READ) if key in annotations)
+    return (*fixed, *sorted(limits))
 
 
 def forms(compat: Compat | None) -> tuple[Form, ...]:

@@ -37,10 +37,11 @@ from gpu_scheduler.api.share_keys import (
     KAI_MEMORY,
     KAI_SHARE,
     LIMITS,
-    NOT_READ,
+    OF_CONTAINER,
     PEER_LIMITS,
-    UNITS,
     Unit,
+    not_read,
+    unit_of,
 )
 from gpu_scheduler.api.share_words import EITHER, ENDING, NOWHERE, Words
 from gpu_scheduler.core.model.quantity import whole
@@ -127,7 +128,7 @@ def request_of(
         gang_size=size,
         distinct_gpus=annotations.get(DISTINCT_GPUS) != "false",
         unenforced=tuple(sorted({key for keys in said.values() for key in keys} & {HAMI_CORES})),
-        not_read=tuple(key for key in NOT_READ if key in annotations),
+        not_read=not_read(annotations),
     )
 
 
@@ -208,10 +209,11 @@ def _of_container(number: int, keys: Mapping[str, str], labelled: bool) -> Itera
     """``labelled``: the share of the pod stands in a label."""
     if number in _NOT_HERE:
         theirs = keys.keys() & {KAI_SHARE, KAI_MEMORY}
-        field = KAI_CONTAINER if theirs else ASK_CONTAINER
+        named = next((key for key in keys if OF_CONTAINER.fullmatch(key)), "")
+        field = named or (KAI_CONTAINER if theirs else ASK_CONTAINER)
         yield Problem(_note(field), _NOT_HERE[number])
         return
-    if not keys.keys() <= UNITS.keys() or not (amounts := _amounts(keys)):
+    if None in map(unit_of, keys) or not (amounts := _amounts(keys)):
         yield Problem(_note(ASKED), "is the scheduler's own; remove it and ask by its keys")
         return
     if len(amounts) > 1:
@@ -229,7 +231,7 @@ def _of_container(number: int, keys: Mapping[str, str], labelled: bool) -> Itera
         return
     for each, word in keys.items():
         yield from _of_word(each, word, _place(number, each, labelled))
-    whole_gpus = UNITS[key] is Unit.SHARE and _NUMBER.fullmatch(keys[key])
+    whole_gpus = unit_of(key) is Unit.SHARE and _NUMBER.fullmatch(keys[key])
     if whole_gpus and Decimal(keys[key]) >= 1 and (devices := _devices_key(keys)):
         yield Problem(_note(devices), f"goes with a share below 1; write {key}: 2")
 
@@ -241,15 +243,17 @@ def _amounts(keys: Mapping[str, str]) -> list[str]:
     as there, and whole GPUs where there is neither.
     """
     theirs = [key for key in (HAMI_MEMORY, HAMI_PERCENT, GPUS, HAMI_CORES) if key in keys]
-    return [key for key in keys if UNITS[key] in _AMOUNTS and key not in PEER_LIMITS] + theirs[:1]
+    return [key for key in keys if unit_of(key) in _AMOUNTS and key not in PEER_LIMITS] + theirs[:1]
 
 
 def _devices_key(keys: Mapping[str, str]) -> str:
-    return next((key for key in keys if UNITS[key] is Unit.DEVICES), "")
+    return next((key for key in keys if unit_of(key) is Unit.DEVICES), "")
 
 
 def _of_word(key: str, word: str, field: str) -> Iterator[Problem]:
-    unit, number = UNITS[key], _whole(word)
+    unit, number = unit_of(key), _whole(word)
+    if unit is None:
+        return  # which was said of all of its keys
     if unit is Unit.MEMORY:
         yield from broken(rules.GPU_MEMORY, word, field)
     elif unit is Unit.SHARE:
@@ -311,7 +315,7 @@ def _models(annotations: Mapping[str, str]) -> tuple[str, ...]:
 
 def _devices(number: int, keys: Mapping[str, str]) -> DeviceRequest:
     key = _amounts(keys)[0]
-    unit, word = UNITS[key], keys[key]
+    unit, word = unit_of(key), keys[key]
     count = int(keys.get(_devices_key(keys) or GPUS, "1"))
     if unit is Unit.MIB:
         return DeviceRequest(number, count, 0, int(word))

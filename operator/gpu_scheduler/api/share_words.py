@@ -10,7 +10,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpu_scheduler.api.numbering import ending, numbered, passing
-from gpu_scheduler.api.share_keys import GPUS, PEER_LIMITS, Compat, PodKeys, forms
+from gpu_scheduler.api.share_keys import (
+    GPUS,
+    OF_CONTAINER,
+    PEER_LIMITS,
+    Compat,
+    Form,
+    PodKeys,
+    forms,
+)
 from gpu_scheduler.core.model.quantity import parse
 from gpu_scheduler.limits.bounded import quoted
 
@@ -41,6 +49,8 @@ def words(
         if form.pod is not None and (said := _of_pod(form.pod, labels, annotations)):
             number = _number(annotations.get(form.pod.container), spec)
             found.setdefault(number, {}).update(said)
+        for name, said in _by_name(form, annotations):
+            found.setdefault(_number(name, spec), {}).update(said)
     for number, container in numbered(spec):
         if said := _of_container(container, compat):
             found.setdefault(number, {}).update(said)
@@ -100,6 +110,19 @@ def _of_pod(
     if said and keys.devices in annotations:
         said[keys.devices] = annotations[keys.devices]
     return said
+
+
+def _by_name(form: Form, annotations: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """What annotations say that have a container's name in their key."""
+    if not form.of_container:
+        return
+    named = (OF_CONTAINER.fullmatch(key) for key in annotations)
+    for name in dict.fromkeys(match[1] for match in named if match):
+        key = next(k for way in form.of_container if (k := way.format(name)) in annotations)
+        said = {key: annotations[key]}
+        if form.pod is not None and form.pod.devices in annotations:
+            said[form.pod.devices] = annotations[form.pod.devices]
+        yield name, said
 
 
 def _of_container(container: Mapping[str, Any], compat: Compat | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from gpu_scheduler.api import names
 from gpu_scheduler.api.numbering import FIRST_INIT, with_fields
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.api.share_keys import GANGS, OWN, PEERS
+from gpu_scheduler.api.share_keys import GANGS, OF_CONTAINER, OWN, PEERS
 
 LISTS = {
     "metadata.annotations": 500,
@@ -56,7 +56,7 @@ def too_long(metadata: Mapping[str, Any], pod_spec: Mapping[str, Any]) -> Iterat
             f"{count} characters in all mounts; at most {MOST_OF_PATHS} are possible",
         )
     for key, text in _at(metadata, "annotations").items() if _at(metadata, "annotations") else ():
-        if key in WORDS and len(text) > MOST_OF_A_WORD:
+        if (key in WORDS or OF_CONTAINER.fullmatch(key)) and len(text) > MOST_OF_A_WORD:
             yield Problem(
                 f"metadata.annotations[{key}]",
                 f"has {len(text)} characters; at most {MOST_OF_A_WORD} can be read",

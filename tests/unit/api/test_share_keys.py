@@ -14,6 +14,7 @@ KEYS = {
     *(key for form in FORMS if form.pod for key in form.pod.amounts),
     *(name for form in FORMS for name in form.schedulers),
     *(key for gang in GANGS for key in gang),
+    *(part for form in FORMS for key in form.of_container for part in key.split("{}")),
 }
 
 

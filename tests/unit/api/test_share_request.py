@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from gpu_scheduler.api.gpujob import Isolation, JobType
 from gpu_scheduler.api.names import GANG_SIZE, GROUP, LABEL_GANG
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.api.share_keys import GANGS, Compat
+from gpu_scheduler.api.share_keys import GANGS, KAI_LIMIT, KAI_REQUEST, Compat
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import ENDING, NOWHERE, read, words, written
 from gpu_scheduler.core.model.request import DeviceRequest
 
 ONE = {"containers": [{"name": "main"}]}
+REQUEST, LIMIT = KAI_REQUEST, KAI_LIMIT
 
 
 def spec(*limits: dict[str, Any], init: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
@@ -329,6 +330,30 @@ THEIRS: dict[str, tuple[Compat, dict[str, str], Any, tuple[DeviceRequest, ...]]]
         spec({}, {}),
         (DeviceRequest(1, 1, 250),),
     ),
+    "KAI's memory of a container": (
+        Compat.KAI,
+        {REQUEST.format("c1"): "8Gi"},
+        spec({}, {}, init=({}, {})),
+        (DeviceRequest(1, 1, 0, 8192),),
+    ),
+    "KAI's memory of a container and a sidecar": (
+        Compat.KAI,
+        {REQUEST.format("c0"): "1Gi", REQUEST.format("i0"): "2Gi"},
+        spec({}, init=({},)),
+        (DeviceRequest(0, 1, 0, 1024), DeviceRequest(64, 1, 0, 2048)),
+    ),
+    "its limit alone": (
+        Compat.KAI,
+        {LIMIT.format("main"): "1Gi"},
+        ONE,
+        (DeviceRequest(0, 1, 0, 1024),),
+    ),
+    "on two GPUs": (
+        Compat.KAI,
+        {REQUEST.format("main"): "1Gi", "gpu-fraction-num-devices": "2"},
+        ONE,
+        (DeviceRequest(0, 2, 0, 1024),),
+    ),
     "ours beside it": (
         Compat.KAI,
         {"gpu-fraction": "0.25", f"{GROUP}/gpu": "0.5", f"{GROUP}/gpu-container": "c1"},
@@ -357,6 +382,13 @@ def test_one_that_wants_none_of_their_gpus_asks_for_nothing() -> None:
     assert words({}, {}, spec({GPUS: 0, MEM: 512}), Compat.HAMI) == {}
     assert words({}, {}, spec({GPUS: "0"}), Compat.NVIDIA) == {}
     assert words({}, {"gpu-fraction": "0.5"}, spec({MEM: 512}), Compat.NVIDIA) == {}
+
+
+def test_a_limit_beside_a_request_is_known() -> None:
+    notes = {REQUEST.format("main"): "1Gi", LIMIT.format("main"): "2Gi"}
+    found = asked_there(Compat.KAI, notes, ONE)
+    assert isinstance(found, ShareRequest) and found.not_read == (LIMIT.format("main"),)
+    assert found.devices == (DeviceRequest(0, 1, 0, 1024),)
 
 
 REFUSED_THERE: dict[str, tuple[Compat, dict[str, str], Any, str, str]] = {
@@ -406,6 +438,27 @@ REFUSED_THERE: dict[str, tuple[Compat, dict[str, str], Any, str, str]] = {
         ONE,
         "annotations[gpu-fraction-num-devices]",
         "share below 1",
+    ),
+    "memory of a container that is not there": (
+        Compat.KAI,
+        {REQUEST.format("x"): "8Gi"},
+        ONE,
+        f"annotations[{REQUEST.format('x')}]",
+        "no container",
+    ),
+    "memory of a container twice": (
+        Compat.KAI,
+        {REQUEST.format("main"): "8Gi", "gpu-memory": "9"},
+        ONE,
+        f"annotations[{REQUEST.format('main')}]",
+        "in one place",
+    ),
+    "memory of a container in words": (
+        Compat.KAI,
+        {REQUEST.format("main"): "lots"},
+        ONE,
+        f"annotations[{REQUEST.format('main')}]",
+        "amount of memory",
     ),
     "unknown container": (
         Compat.KAI,

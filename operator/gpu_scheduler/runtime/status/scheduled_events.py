@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NoReturn
 
 from gpu_scheduler.api.names import ASK_MODELS
+from gpu_scheduler.api.share_keys import NOT_READ
 from gpu_scheduler.api.share_request import ShareRequest
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Assignment, Grant
@@ -80,11 +81,13 @@ def _without_effect(request: ShareRequest) -> Iterator[str]:
     if request.unenforced:
         keys = wording.names(request.unenforced)
         yield f"{keys}: devices are shared in time, and nobody is held to this"
-    if request.not_read:
+    if choices := [key for key in request.not_read if key in NOT_READ]:
         yield (
-            f"{wording.names(request.not_read)}: not read; models are chosen with the annotation "
+            f"{wording.names(choices)}: not read; models are chosen with the annotation "
             f"{ASK_MODELS}, nodes with a nodeSelector, and devices by the scheduler alone"
         )
+    if limits := [key for key in request.not_read if key not in NOT_READ]:
+        yield f"{wording.names(limits)}: not read; what is asked for is the cap"
 
 
 def shares(grants: Iterable[Grant]) -> str:

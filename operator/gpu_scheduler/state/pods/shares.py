@@ -16,7 +16,7 @@ import msgspec
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.gpujob import GPUJobSpec, JobType
-from gpu_scheduler.api.share_keys import GANGS, NOT_READ
+from gpu_scheduler.api.share_keys import GANGS, LIMITS_NOT_READ, NOT_READ, OF_CONTAINER
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import read
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey, PodUID
@@ -36,6 +36,7 @@ _ANNOTATIONS = (
     names.DISTINCT_GPUS,
     *(size for _, size in GANGS),
     *NOT_READ,
+    *LIMITS_NOT_READ,
 )
 _TEMPLATE_HASH = "pod-template-hash"  # label of a Deployment's pods; ends their ReplicaSet's name
 _MOST_CHARS = 63  # of a kind and a name, in a sentence
@@ -82,6 +83,7 @@ def share_of(pod: Pod) -> Share | None:
     if asked is None:
         return None
     said = tuple((key, notes[key]) for key in _ANNOTATIONS if key in notes)
+    said += tuple(sorted((k, v) for k, v in notes.items() if OF_CONTAINER.fullmatch(k)))
     tags = pod.metadata.labels
     gangs = tuple((label, tags[label]) for label, _ in GANGS if label in tags)
     controlled = any(owner.controller for owner in pod.metadata.owner_references)

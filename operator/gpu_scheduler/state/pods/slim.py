@@ -8,7 +8,7 @@ rules about nodes and pods, tolerations, requests) stays, and a pod that says mo
 import msgspec
 
 from gpu_scheduler.api.names import GROUP
-from gpu_scheduler.api.share_keys import GANGS, NOT_READ
+from gpu_scheduler.api.share_keys import GANGS, LIMITS_NOT_READ, NOT_READ, OF_CONTAINER
 from gpu_scheduler.kube.objects import Container, Meta, Pod, PodSpec
 
 MOST_BYTES = 16 << 10
@@ -16,7 +16,7 @@ MOST_ANNOTATION_BYTES = 128 << 10  # of others: as many are left for what a plac
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 _ENCODER = msgspec.json.Encoder()
-_READ = frozenset({INDEX, *(size for _, size in GANGS), *NOT_READ})
+_READ = frozenset({INDEX, *(size for _, size in GANGS), *NOT_READ, *LIMITS_NOT_READ})
 
 
 def slim(pod: Pod) -> Pod:
@@ -58,7 +58,7 @@ def _weight(meta: Meta, spec: PodSpec) -> int:
 
 
 def _is_read(key: str) -> bool:
-    return key.startswith(GROUP) or key in _READ
+    return key.startswith(GROUP) or key in _READ or bool(OF_CONTAINER.fullmatch(key))
 
 
 def _of_spec(spec: PodSpec) -> PodSpec:

@@ -11,7 +11,7 @@ from tests.unit.state.builders import make_assignment, make_pod
 from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.api.names import ASK_MODELS, ASKED
-from gpu_scheduler.api.share_keys import NOT_READ
+from gpu_scheduler.api.share_keys import KAI_LIMIT, KAI_REQUEST, NOT_READ
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
@@ -97,6 +97,16 @@ async def test_a_choice_of_devices_that_is_not_read_is_said(key: str) -> None:
     (said,) = case.said
     assert said.startswith(f"{key}: not read; models are chosen with")
     assert ASK_MODELS in said
+
+
+@virtual
+@pytest.mark.parametrize("key", ["gpu-memory.limit", KAI_LIMIT.format("main")])
+async def test_a_limit_above_what_is_asked_is_said(key: str) -> None:
+    case = Case()
+    more = {ASKED: f"0:{KAI_REQUEST.format('main')}=1Gi", KAI_REQUEST.format("main"): "1Gi"}
+    case.place(slim(asking(more={**more, key: "2Gi"}, path="gate")))
+    await case.run()
+    assert case.said == [f"{key}: not read; what is asked for is the cap"]
 
 
 @virtual
