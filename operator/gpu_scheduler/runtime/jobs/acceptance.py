@@ -36,6 +36,7 @@ from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 
 _CACHE_SECONDS = 30.0
+_OF_LABELS = "; labels of the GPUJob and those in template.metadata.labels are on its pods"
 _DOUBT_SECONDS = 600.0  # after a refusal, in which pods of its namespace are tried in advance
 
 
@@ -356,7 +357,8 @@ class Acceptance:
                     f"describe resourcequota -n {job.namespace})",
                     for_now=True,
                 )
-            return Refusal(f"{where}: no pod of this template may be created: {said}")
+            more = _OF_LABELS if "label" in said else ""
+            return Refusal(f"{where}: no pod of this template may be created: {said}{more}")
         except (errors.Unprocessable, errors.BadRequest) as error:
             causes = error.details.causes
             if causes:

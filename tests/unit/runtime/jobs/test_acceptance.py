@@ -169,6 +169,15 @@ async def test_what_a_policy_forbids_is_passed_on() -> None:
     assert "hostPID is forbidden" in refused.message
 
 
+async def test_pods_that_lack_a_label_are_told_where_they_get_it() -> None:
+    refused = await Case(errors.Forbidden(403, "", "pods need the label team")).judge()
+    assert isinstance(refused, Refusal)
+    assert refused.message == (
+        "spec: no pod of this template may be created: pods need the label team; labels of the "
+        "GPUJob and those in template.metadata.labels are on its pods"
+    )
+
+
 @pytest.mark.parametrize("answer", [errors.Forbidden(403, "", "exceeded quota: q"), NOT_FOUND])
 async def test_what_time_may_mend_is_no_refusal(answer: errors.ApiError) -> None:
     assert isinstance(await Case(answer).judge(), Accepted)
