@@ -136,6 +136,15 @@ def final(error: BaseException) -> bool:
     return isinstance(error, Refused)
 
 
+def by_policy(error: Refused) -> bool:
+    """Whether a quota, a policy or a webhook says no, and not what the object says itself.
+
+    A policy answers 422 where it does not say otherwise, without the field that validation names.
+    """
+    unread = isinstance(error, BadRequest) and "webhook" not in error.message
+    return not unread and not any(cause.field for cause in error.details.causes)
+
+
 def another_object(error: ApiError) -> bool:
     """Whether the object that has the name is another one than the write was for."""
     return any(cause.field == "metadata.uid" for cause in error.details.causes)

@@ -224,7 +224,7 @@ class Acceptance:
         except errors.Conflict:
             pass  # it exists, or somebody else's does, of which its creation tells
         except errors.Refused as error:
-            return Tried(refused=True, final=not isinstance(error, errors.Forbidden))
+            return Tried(refused=True, final=not errors.by_policy(error))
         return Tried(refused=False)
 
     def _conflict(self, spec: GPUJobSpec, part: PodSet) -> Refusal | None:

@@ -78,7 +78,7 @@ async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, A
         raise _not_here("Job", job, error) from error
     except errors.Refused as error:
         message = f"spec: the API server refuses its Job: {error.message}"
-        raise TemplateRefusedError(message) from error
+        raise TemplateRefusedError(_with_labels(message, error)) from error
     return await _put_right(client, job, rendered, found)
 
 
@@ -215,9 +215,14 @@ def _not_here(kind: str, job: GPUJobRecord, error: errors.Refused) -> NotCreatab
     message = f"metadata.namespace: no {kind} may be created in {job.namespace}: {error.message}"
     if of_quota(error):
         return QuotaUsedUpError(message)
-    if kind == "Job" and "label" in error.message:
-        message += "; labels of the GPUJob and those in template.metadata.labels are on its Job"
-    return NotCreatableError(message)
+    return NotCreatableError(_with_labels(message, error) if kind == "Job" else message)
+
+
+def _with_labels(message: str, error: errors.Refused) -> str:
+    """Where a Job gets the label that a policy wants, if that is it."""
+    if "label" not in error.message or not errors.by_policy(error):
+        return message
+    return f"{message}; labels of the GPUJob and those in template.metadata.labels are on its Job"
 
 
 def _ours(kind: str, job: GPUJobRecord, name: str, found: Job | Named) -> None:

@@ -11,13 +11,19 @@ from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.objects import StatusCause, StatusDetails
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.lifting import Lifting
 from gpu_scheduler.runtime.jobs.refusals import Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
 
-DENIED = errors.Forbidden(403, "Forbidden", "ValidatingAdmissionPolicy 'x' denied request")
+DENIED = errors.Unprocessable(
+    422,
+    "Invalid",
+    "ValidatingAdmissionPolicy 'x' denied request",
+    StatusDetails(causes=(StatusCause(message="denied request"),)),  # without a field
+)
 
 
 class Case:
@@ -108,7 +114,9 @@ async def test_pods_that_were_refused_are_one_request() -> None:
 @virtual
 async def test_what_is_wrong_by_itself_is_tried_once() -> None:
     case = Case("a")
-    case.answers["jobs"] = errors.Unprocessable(422, "Invalid", "spec.template: is wrong")
+    causes = (StatusCause(message="is wrong", field="spec.template"),)
+    details = StatusDetails(causes=causes)
+    case.answers["jobs"] = errors.Unprocessable(422, "Invalid", "is wrong", details)
     async with case.running():
         await asyncio.sleep(600)
         assert len(case.tries()) == 1
