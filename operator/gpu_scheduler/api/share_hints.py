@@ -49,7 +49,6 @@ WRITTEN = re.compile(
     r"report-url|role|segment|share|term|time-limit-of-template|touched|trial|trials|"
     r"c[0-9]+-(?:devices|memory-mib|memory-bytes|context-mib)|hparam[.].+|moved-.+)"
 )
-LIMITS = (names.RESOURCE_MILLI, names.RESOURCE_MIB)
 _LONGEST = 80  # characters of a key of ours
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from tests.api.cli.program import gpu, gpu_here, write_kubeconfig
 from tests.api.tenant import Tenant, until
@@ -50,6 +51,47 @@ def test_the_verdict_is_that_of_the_status(scheduled: Running, tenant: Tenant) -
         assert told["verdict"]["reason"] == "WaitingForGPU"
     runs = ask(scheduled, tenant, "why", "low")["verdict"]
     assert runs["phase"] == tenant.status("low")["phase"] and len(runs["places"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "word"),
+    [
+        ("Deployment", "apps/v1", "deploy"),
+        ("StatefulSet", "apps/v1", "sts"),
+        ("Job", "batch/v1", "job"),
+    ],
+)
+def test_a_workload_whose_pods_are_refused_says_why(
+    scheduled: Running, tenant: Tenant, kind: str, version: str, word: str
+) -> None:
+    quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}
+    path = f"/api/v1/namespaces/{tenant.name}/resourcequotas"
+    assert tenant.admin.create(path, quota).ok
+    until(
+        lambda: tenant.admin.get(f"{path}/none").body.get("status", {}).get("hard"),
+        "the quota is counted",
+    )
+    labels = {"app": "web", "gpu-scheduler.io/gpu": "0.5"}
+    pod: dict[str, Any] = {"containers": [{"name": "main", "image": "x"}]}
+    body: dict[str, Any] = {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": "web"},
+        "spec": {"template": {"metadata": {"labels": labels}, "spec": pod}},
+    }
+    if kind == "Job":
+        pod["restartPolicy"] = "Never"
+    else:
+        body["spec"]["selector"] = {"matchLabels": {"app": "web"}}
+    plural = f"{kind.lower()}s"
+    assert tenant.admin.create(f"/apis/{version}/namespaces/{tenant.name}/{plural}", body).ok
+
+    def refused() -> dict[str, Any] | None:
+        found = ask(scheduled, tenant, "why", f"{word}/web")
+        return found if found["verdict"]["reason"] == "PodsRefused" else None
+
+    found = until(refused, lambda: str(ask(scheduled, tenant, "why", f"{word}/web")))
+    assert "exceeded quota: none" in found["verdict"]["message"]
 
 
 def test_who_may_read_the_namespace_alone_gets_the_verdict(
