@@ -76,7 +76,7 @@ def test_everything_that_ran_held(
         (found["check"], found["how"]) for found in report["findings"] if found["verdict"] == "held"
     } - expected
     assert {check for check, _ in rest} == TOGETHER | {"release"}
-    assert len(expected) == 33 * 4
+    assert len(expected) == 37 * 4
 
 
 @pytest.mark.parametrize("how", RESOLUTIONS)

@@ -11,9 +11,9 @@ from tests.native.cuda import MIB
 CAP_MIB, PIECE_MIB = 1024, 128
 ROWS = (
     "alloc alloc_v1 pitch pitch_v1 managed small async async_ptsz async_stream pool pool_ptsz "
-    "pool_managed vmm vmm_mapped vmm_exported vmm_bound array array_v1 array3d array3d_v1 "
-    "mipmap graph graph_v1 graph_v2 graph_params graph_ptsz graph_node graph_inner "
-    "graph_captured heap context context_v3 context_v4"
+    "pool_managed vmm vmm_mapped vmm_exported vmm_duplicated vmm_imported vmm_bound array array_v1 "
+    "array3d array3d_v1 mipmap graph graph_v1 graph_v2 graph_params graph_ptsz graph_node "
+    "graph_inner graph_captured module library heap context context_v3 context_v4"
 ).split()
 
 

@@ -56,6 +56,8 @@ ROWS = (
     Row("vmm", "cuMemCreate"),
     Row("vmm_mapped", "cuMemMap"),
     Row("vmm_exported", "cuMemExportToShareableHandle"),
+    Row("vmm_duplicated", "cuMemExportToShareableHandle"),
+    Row("vmm_imported", "cuMemImportFromShareableHandle"),
     Row("vmm_bound", "cuMulticastBindMem"),
     Row("array", "cuArrayCreate_v2"),
     Row("array_v1", "cuArrayCreate"),
@@ -70,6 +72,8 @@ ROWS = (
     Row("graph_node", "cuGraphAddNode", POOL_GRANULE_MIB),
     Row("graph_inner", "cuGraphChildGraphNodeGetGraph", POOL_GRANULE_MIB),
     Row("graph_captured", "cuStreamBeginCapture_v2", POOL_GRANULE_MIB),
+    Row("module", "cuModuleLoadData", POOL_GRANULE_MIB),  # with code, which is not charged
+    Row("library", "cuLibraryLoadData", POOL_GRANULE_MIB),
     Row("heap", "cuCtxSetLimit"),
     Row("context", "cuCtxCreate_v2"),
     Row("context_v3", "cuCtxCreate_v3"),

@@ -23,6 +23,7 @@
 #define MEASURED_LEAST (16u << 20) /* less is code, and what others do meanwhile */
 
 static _Atomic(int) libraries; /* that no context has, as far as is known */
+static _Atomic(int) any;       /* library may be in one */
 
 struct load {
     struct place place; /* device -1: no context */
@@ -99,6 +100,7 @@ static void note(const struct load *load, void *handle) {
         entry.bytes = charge_rounded(load->image.bytes);
         libraries += entry.bytes != 0;
     }
+    any |= load->kind == OWNED_LIBRARY;
     if (entry.bytes)
         owned_put(load->kind, (uint64_t)(uintptr_t)handle, entry);
 }
@@ -210,7 +212,7 @@ uint64_t modules_adopted(uint64_t context, int device) {
 void modules_context_gone(uint64_t context, uint64_t serial) {
     struct owned entry;
     uint64_t key;
-    for (uint64_t at = 0; owned_next(OWNED_LIBRARY, &at, &key, &entry);)
+    for (uint64_t at = 0; any && owned_next(OWNED_LIBRARY, &at, &key, &entry);)
         if (entry.device >= 0 && entry.owner == context &&
             owned_take_older(OWNED_LIBRARY, key, serial, &entry)) {
             charge_return(entry.device, entry.bytes);

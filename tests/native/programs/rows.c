@@ -21,6 +21,8 @@ static union {
     CUmipmappedArray mipmap;
     CUcontext context;
     int before, descriptor;
+    CUmodule module;
+    CUlibrary library;
     size_t heap;
     struct {
         CUgraph graph;
@@ -196,7 +198,7 @@ static CUresult drop_vmm_mapped(void) {
 }
 
 /* Exported to a descriptor, and its handle released: the memory lives until that is closed. */
-static CUresult take_vmm_exported(size_t bytes) {
+static CUresult export(size_t bytes, int *descriptor) {
     CUmemGenericAllocationHandle handle;
     CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                       .requestedHandleTypes =
@@ -205,13 +207,67 @@ static CUresult take_vmm_exported(size_t bytes) {
     CUresult result = p_cuMemCreate(&handle, bytes, &properties, 0);
     if (result != CUDA_SUCCESS)
         return result;
-    result = p_cuMemExportToShareableHandle(&TAKEN.descriptor, handle,
+    result = p_cuMemExportToShareableHandle(descriptor, handle,
                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     p_cuMemRelease(handle);
-    KEEP(result);
+    return result;
+}
+static CUresult take_vmm_exported(size_t bytes) {
+    KEEP(export(bytes, &TAKEN.descriptor));
 }
 static CUresult drop_vmm_exported(void) {
     DROP(close(TAKEN.descriptor) == 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM);
+}
+
+/* And the same where only a duplicate of it is left, or what was imported by it. */
+static CUresult take_vmm_duplicated(size_t bytes) {
+    int descriptor;
+    CUresult result = export(bytes, &descriptor);
+    if (result != CUDA_SUCCESS)
+        return result;
+    TAKEN.descriptor = dup(descriptor);
+    close(descriptor);
+    KEEP(TAKEN.descriptor < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS);
+}
+static CUresult take_vmm_imported(size_t bytes) {
+    int descriptor;
+    CUresult result = export(bytes, &descriptor);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = p_cuMemImportFromShareableHandle(&TAKEN.handle, (void *)(intptr_t)descriptor,
+                                              CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    close(descriptor);
+    KEEP(result);
+}
+
+/* A module with a variable of so many bytes, for the newest GPUs that the driver compiles for. */
+static CUresult load(size_t bytes, bool library) {
+    static const int targets[] = {75, 70, 60, 52, 35};
+    char text[160];
+    CUresult result = CUDA_ERROR_UNKNOWN;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        snprintf(text, sizeof text,
+                 ".version 6.3\n.target sm_%d\n.address_size 64\n"
+                 ".visible .global .align 4 .b8 table[%zu];\n",
+                 targets[i], bytes);
+        result = library ? p_cuLibraryLoadData(&TAKEN.library, text, NULL, NULL, 0, NULL, NULL, 0)
+                         : p_cuModuleLoadData(&TAKEN.module, text);
+        if (result == CUDA_SUCCESS || result == CUDA_ERROR_OUT_OF_MEMORY)
+            break;
+    }
+    KEEP(result);
+}
+static CUresult take_module(size_t bytes) {
+    return load(bytes, false);
+}
+static CUresult drop_module(void) {
+    DROP(p_cuModuleUnload(TAKEN.module));
+}
+static CUresult take_library(size_t bytes) {
+    return load(bytes, true);
+}
+static CUresult drop_library(void) {
+    DROP(p_cuLibraryUnload(TAKEN.library));
 }
 
 /* What kernels may allocate by themselves. */
@@ -366,6 +422,8 @@ const struct row rows[] = {
     {"vmm", take_vmm, drop_vmm},
     {"vmm_mapped", take_vmm_mapped_noted, drop_vmm_mapped},
     {"vmm_exported", take_vmm_exported, drop_vmm_exported},
+    {"vmm_duplicated", take_vmm_duplicated, drop_vmm_exported},
+    {"vmm_imported", take_vmm_imported, drop_vmm},
     {"vmm_bound", take_vmm_bound, drop_vmm},
     {"array", take_array, drop_array},
     {"array_v1", take_array_v1, drop_array},
@@ -380,6 +438,8 @@ const struct row rows[] = {
     {"graph_node", take_graph_node, drop_graph},
     {"graph_inner", take_graph_inner, drop_graph},
     {"graph_captured", take_graph_captured, drop_graph},
+    {"module", take_module, drop_module},
+    {"library", take_library, drop_library},
     {"heap", take_heap, drop_heap},
     {"context", take_context, drop_context},
     {"context_v3", take_context_v3, drop_context},
