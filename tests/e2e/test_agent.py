@@ -57,6 +57,7 @@ def test_it_says_which_devices_the_node_has_and_what_its_self_test_saw(admin: Ca
     assert {d["usableMiB"] for d in status["devices"]} == {USABLE_MIB}
     assert status["isolation"] == "interposer"
     assert "interposer" in status["selfTest"]
+    assert "failedIsolation" not in status
     (owner,) = admin.get(GPUNODE).body["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"]) == ("Node", REAL_NODE_NAME)
 

@@ -61,6 +61,8 @@ def _held(given: PlanInput) -> dict[_Device, list[str]]:
 def _trouble(cluster: Cluster, node: NodeInfo, device: int) -> Iterator[str]:
     if node.unschedulable:
         yield f"the node {node.unschedulable}"
+    for level in node.failed_isolation:
+        yield f"the node failed the self-test of isolation: {level}"
     for taint in node.taints:
         yield f"taint {taint.key}={taint.value}"
     if not cluster.dev_healthy[device]:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.builders import ClusterBuilder, job, pod_shape, projects
 from tests.unit.core.gang_builders import gang, only_wait
 from tests.unit.core.properties.play import Play, Pod
@@ -22,7 +24,7 @@ WAY_OUT = (
 def failed(builder: ClusterBuilder, *names: str) -> Cluster:
     cluster = builder.obj()
     cluster.nodes = [
-        replace(node, failed_isolation=INTERPOSER) if node.name in names else node
+        replace(node, failed_isolation=INTERPOSER if node.name in names else ())
         for node in cluster.nodes
     ]
     return cluster
@@ -119,3 +121,32 @@ def test_a_gang_that_the_rest_of_the_nodes_cannot_hold_is_told_as_well() -> None
     assert wait.message.endswith(
         f"; 1 node (a) failed the self-test of isolation: interposer {WAY_OUT}"
     )
+
+
+@given(
+    st.lists(st.booleans(), min_size=1, max_size=4),
+    st.lists(
+        st.builds(
+            lambda milli, isolation: replace(pod_shape(milli), isolation=isolation),
+            st.sampled_from([200, 500, 1000]),
+            st.sampled_from(["", "interposer"]),
+        ),
+        min_size=1,
+        max_size=10,
+    ),
+)
+def test_nobody_is_placed_where_the_level_failed_and_nobody_else_is_kept_away(
+    flags: list[bool], shapes: list[PodShape]
+) -> None:
+    builder = ClusterBuilder()
+    for number in range(len(flags)):
+        builder.node(f"n{number}", 1)
+    cluster = failed(builder, *(f"n{i}" for i, flag in enumerate(flags) if flag))
+    by_name = {node.name: node for node in cluster.nodes}
+    result = planned(cluster, *shapes)
+    asked = {f"j{i}-0": shape for i, shape in enumerate(shapes)}
+    for each in result.assignments:
+        assert not by_name[each.node].closed_to(asked[each.pod])
+    if all(shape.isolation == "" for shape in shapes):
+        open_everywhere = planned(failed(builder), *shapes)
+        assert nodes(result) == nodes(open_everywhere)

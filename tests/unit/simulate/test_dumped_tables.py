@@ -27,6 +27,7 @@ def site() -> PlanInput:
     given = case.given()
     cluster = given.cluster
     cluster.nodes = [cluster.nodes[0], replace(cluster.nodes[1], unschedulable="is not ready")]
+    cluster.nodes[1] = replace(cluster.nodes[1], failed_isolation=("interposer",))
     cluster.dev_healthy = list(cluster.dev_healthy)
     cluster.dev_healthy[3] = False
     cluster.dev_trouble = {3: "is unhealthy: XID 79"}
@@ -48,7 +49,9 @@ def test_gpus_are_shown_with_who_holds_them_and_what_is_wrong_with_them() -> Non
     assert f"n0 0 {model} 0 0 ns/one (0.5); ns/two (0.5)" in shown
     assert f"n0 1,2 {model} 0 0 ns/big (1); kept for ns/late: freed" in shown
     assert f"n0 3 {model} 1 40448 is unhealthy: XID 79" in shown
-    assert f"n1 0,1,2,3 {model} 1 40448 the node is not ready" in shown
+    (closed,) = [line for line in shown if line.startswith("n1 ")]
+    assert closed.startswith(f"n1 0,1,2,3 {model} 1 40448 the node is not ready; ")
+    assert closed.endswith(" of isolation: interposer")
 
 
 def test_what_waits_is_shown_with_its_gang() -> None:
