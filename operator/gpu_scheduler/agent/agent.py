@@ -90,7 +90,8 @@ class Agent:
 
     def go_on(self, last: GPUNodeStatus) -> None:
         """Go on from what was reported before this agent began, and report from now on."""
-        self.status, self.reporting = last, True
+        self.status = last
+        self.reporting = True
         self._failed_before = tuple(last.failed_isolation or ())
 
     async def run(self) -> NoReturn:

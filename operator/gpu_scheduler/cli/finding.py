@@ -72,7 +72,8 @@ class NoPodsError(Failed):
     """
 
     def __init__(self, found: ResolvedTarget, maker: "Maker") -> None:
-        self.found, self.maker = found, maker
+        self.found = found
+        self.maker = maker
         super().__init__(f"{found} has no pods: {maker.told()}")
 
 

@@ -24,6 +24,7 @@ from gpu_scheduler.state.jobs.doubts import About
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.jobs.own_jobs import JobStore
 from gpu_scheduler.state.jobs.projects import ProjectRecord, ProjectStore
+from gpu_scheduler.state.namespaces import NamespaceStore
 from gpu_scheduler.state.nodes.classes import ClassRecord, ClassStore, resolve_models
 from gpu_scheduler.state.nodes.ledger import Ledger, charge
 from gpu_scheduler.state.nodes.node_store import NodeStore
@@ -72,8 +73,7 @@ class ClusterState:
         self.groups = ShareGroups()  # of pods without GPUJob
         self.workloads = Workloads(self.groups, self.jobs, self.pods)
         self.gpujobs: Mapping[JobKey, GPUJobRecord] = self.workloads.gpujobs
-        self.namespaces: set[str] = set()  # that exist, as far as they have been told
-        self.terminating: set[str] = set()  # of these: nothing can be made there
+        self.namespaces = NamespaceStore()
         self.ledger = Ledger()
         self.projects = ProjectStore()
         self.classes = ClassStore()

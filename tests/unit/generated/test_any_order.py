@@ -159,7 +159,7 @@ def known_to(operator: Operator) -> dict[str, Any]:
         "projects": dict(state.projects.records),
         "payer": state.projects.owner(NAMESPACE),
         "classes": dict(state.classes.records),
-        "terminating": set(state.terminating),
+        "terminating": set(state.namespaces.terminating),
         "waiting": {job.key for job in state.waiting_jobs()},
     }
 

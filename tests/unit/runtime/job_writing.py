@@ -12,7 +12,7 @@ from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
 from gpu_scheduler.runtime.jobs.reconcile import AllJobs, Reconciler
-from gpu_scheduler.runtime.jobs.refusals import Refusals
+from gpu_scheduler.runtime.jobs.refused.refusals import Refusals
 from gpu_scheduler.runtime.jobs.removal import Removal
 from gpu_scheduler.runtime.jobs.role_jobs import RoleJobs
 from gpu_scheduler.state.cluster_state import ClusterState

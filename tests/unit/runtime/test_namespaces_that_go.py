@@ -108,10 +108,10 @@ def test_a_namespace_of_the_same_name_is_another_one() -> None:
     handler = NamespaceHandler(state, lambda key: None)
     handler.changed(namespace())
     handler.gone("", "team-a", "uid")
-    assert state.terminating == set()
+    assert state.namespaces.terminating == set()
     handler.changed(namespace())
     handler.changed(namespace(deleting=False))
-    assert state.terminating == set()
+    assert state.namespaces.terminating == set()
 
 
 def test_a_project_is_written_anew_when_a_namespace_of_it_comes_or_goes() -> None:
@@ -119,12 +119,17 @@ def test_a_project_is_written_anew_when_a_namespace_of_it_comes_or_goes() -> Non
     handler = NamespaceHandler(state, lambda key: None)
     state.projects.take_touched()
     handler.changed(namespace(deleting=False))
-    assert list(state.projects.take_touched()) == ["team-a"] and "team-a" in state.namespaces
+    assert (
+        list(state.projects.take_touched()) == ["team-a"] and "team-a" in state.namespaces.existing
+    )
     handler.changed(namespace(deleting=False))
     handler.changed(namespace("elsewhere", deleting=False))
     assert list(state.projects.take_touched()) == [], "this says nothing new"
     handler.gone("", "team-a", "uid")
-    assert list(state.projects.take_touched()) == ["team-a"] and "team-a" not in state.namespaces
+    assert (
+        list(state.projects.take_touched()) == ["team-a"]
+        and "team-a" not in state.namespaces.existing
+    )
 
 
 @virtual

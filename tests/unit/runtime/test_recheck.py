@@ -3,7 +3,7 @@
 import pytest
 
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.runtime.jobs.refusals import MOST_SECONDS, Refusals
+from gpu_scheduler.runtime.jobs.refused.refusals import MOST_SECONDS, Refusals
 
 KEY = JobKey("team-a/a")
 

@@ -23,7 +23,7 @@ from gpu_scheduler.dashboard.content.words import (
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import MOST_ROWS, Asked
 from gpu_scheduler.dashboard.rows import Lead, ProjectRow, QueueRow
-from gpu_scheduler.dashboard.views import ProjectView, ProjectsView
+from gpu_scheduler.dashboard.views import ProjectsView, ProjectView
 from gpu_scheduler.dashboard.visible import Visible
 
 

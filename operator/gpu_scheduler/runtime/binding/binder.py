@@ -35,7 +35,7 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binding.gang_guard import GangGuard
 from gpu_scheduler.runtime.binding.leader_term import LeaderTerm, refuses_term
 from gpu_scheduler.runtime.jobs.doubting import doubt
-from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS, MOST_SECONDS
+from gpu_scheduler.runtime.jobs.refused.refusals import FIRST_SECONDS, MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.doubts import FailedStart, elsewhere_first
 from gpu_scheduler.state.pods.pod import Stage

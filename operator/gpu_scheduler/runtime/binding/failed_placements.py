@@ -33,7 +33,7 @@ from gpu_scheduler.runtime.eviction.evictor import (
 )
 from gpu_scheduler.runtime.jobs import doubting
 from gpu_scheduler.runtime.jobs.doubting import doubt
-from gpu_scheduler.runtime.jobs.refusals import MOST_SECONDS
+from gpu_scheduler.runtime.jobs.refused.refusals import MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.doubts import FailedStart, elsewhere_first
 from gpu_scheduler.state.pods.containers import DEADLINE

@@ -85,7 +85,7 @@ def build(
     events = Events(
         client,
         instance=settings.identity,
-        terminating=state.terminating,
+        terminating=state.namespaces.terminating,
         clock=clock.monotonic,
         now=clock.stamp,
     )

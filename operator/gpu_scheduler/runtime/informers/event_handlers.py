@@ -143,13 +143,13 @@ class NamespaceHandler:
         """A namespace was added or changed."""
         name, terminating = obj.metadata.name, bool(obj.metadata.deletion_timestamp)
         before, self._labels[name] = self._labels.get(name), obj.metadata.labels
-        if name not in self._state.namespaces:
-            self._state.namespaces.add(name)
+        if name not in self._state.namespaces.existing:
+            self._state.namespaces.existing.add(name)
             self._state.projects.touch(name)
         if before is not None and before != obj.metadata.labels:
             for tell in self._relabelled:
                 tell(name)
-        begun = terminating and name not in self._state.terminating
+        begun = terminating and name not in self._state.namespaces.terminating
         self._mark(name, terminating=terminating)
         if begun:
             owners = {job.owner: job.namespace for job in self._state.jobs.believed.values()}
@@ -161,12 +161,12 @@ class NamespaceHandler:
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A namespace is gone; one of its name may come."""
         self._labels.pop(name, None)
-        self._state.namespaces.discard(name)
+        self._state.namespaces.existing.discard(name)
         self._state.projects.touch(name)
         self._mark(name, terminating=False)
 
     def _mark(self, name: str, *, terminating: bool) -> None:
-        known = self._state.terminating
+        known = self._state.namespaces.terminating
         (known.add if terminating else known.discard)(name)
 
 
@@ -205,7 +205,7 @@ class JobHandler:
             if self._follower is not None:
                 self._follower.job_changed(record)
             edited = known is not None and _followed(record) != _followed(known)
-            unwanted = record.namespace in self._state.terminating
+            unwanted = record.namespace in self._state.namespaces.terminating
             if record.complete or record.failure or record.deleting or edited or unwanted:
                 self._changed(record.owner)
             elif self._state.decisions.nominated.untold(record.owner):

@@ -31,7 +31,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.paths import job as job_path
-from gpu_scheduler.runtime.jobs.quota_words import of_quota, way_out
+from gpu_scheduler.runtime.jobs.refused.quota_words import of_quota, way_out
 from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 

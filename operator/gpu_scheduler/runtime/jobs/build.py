@@ -9,12 +9,12 @@ from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.claims import MissingClaims
 from gpu_scheduler.runtime.jobs.job_writes import JobWrites
-from gpu_scheduler.runtime.jobs.lifting import Lifting
 from gpu_scheduler.runtime.jobs.looking import Looking
 from gpu_scheduler.runtime.jobs.missing import MissingPods
 from gpu_scheduler.runtime.jobs.narrowing import Narrowing
 from gpu_scheduler.runtime.jobs.reconcile import AllJobs, Jobs, Reconciler
-from gpu_scheduler.runtime.jobs.refusals import Refusals
+from gpu_scheduler.runtime.jobs.refused.lifting import Lifting
+from gpu_scheduler.runtime.jobs.refused.refusals import Refusals
 from gpu_scheduler.runtime.jobs.removal import Removal
 from gpu_scheduler.runtime.jobs.role_jobs import RoleJobs
 from gpu_scheduler.runtime.jobs.services import Services

@@ -17,7 +17,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.paths import job as job_path
-from gpu_scheduler.runtime.jobs.quota_words import of_quota
+from gpu_scheduler.runtime.jobs.refused.quota_words import of_quota
 from gpu_scheduler.state.jobs.job import GPUJobRecord, job_record
 from gpu_scheduler.state.jobs.own_jobs import misfit
 

@@ -20,7 +20,7 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.turns import Turns
 from gpu_scheduler.runtime.jobs import doubting, prerequisites
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
-from gpu_scheduler.runtime.jobs.refusals import MOST_SECONDS
+from gpu_scheduler.runtime.jobs.refused.refusals import MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 

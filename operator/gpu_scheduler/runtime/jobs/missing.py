@@ -27,7 +27,7 @@ from gpu_scheduler.runtime.jobs import doubting
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
 from gpu_scheduler.runtime.jobs.doubting import doubt
-from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS, MOST_SECONDS, Refusals
+from gpu_scheduler.runtime.jobs.refused.refusals import FIRST_SECONDS, MOST_SECONDS, Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.doubts import FailedStart, elsewhere_first
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord

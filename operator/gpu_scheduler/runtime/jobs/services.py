@@ -102,7 +102,7 @@ class Services:
 
     def _has_one(self, job: GPUJobRecord) -> bool:
         """Whether a job has a Service, and pods that may need it."""
-        going = job.deleting or job.problem or job.namespace in self._state.terminating
+        going = job.deleting or job.problem or job.namespace in self._state.namespaces.terminating
         if going or job.spec is None or not is_distributed(job.spec):
             return False
         own = [each for each in self._state.workloads.jobs(job.key) if not each.deleting]

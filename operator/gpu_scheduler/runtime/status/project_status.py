@@ -136,7 +136,7 @@ class ProjectStatuses(StoreStatuses):
         """Others than it owns are their owner's to speak of."""
         if not self._namespaces_known():
             return None
-        owner, there = self._state.projects.owner, self._state.namespaces
+        owner, there = self._state.projects.owner, self._state.namespaces.existing
         owned = (each for each in record.namespaces if owner(each) == record.project.name)
         return [each for each in owned if each not in there]
 

@@ -36,7 +36,10 @@ class Minute:
         self.told = AdviceTold(common.events, common.state.changes)
         self.pod_advice = PodAdvice(common.state, clock=common.clock.monotonic)
         self.objects = UsageObjects(
-            common.client, common.clock, terminating=common.state.terminating, over=self._over
+            common.client,
+            common.clock,
+            terminating=common.state.namespaces.terminating,
+            over=self._over,
         )
         self.gpu_seconds = GpuSeconds(
             common.state, common.settings.idle_seconds, common.clock.monotonic

@@ -58,7 +58,7 @@ class Sweeping:
             self.sweeps,
             seconds=handle.settings.results_seconds,
             clock=clock,
-            terminating=state.terminating,
+            terminating=state.namespaces.terminating,
             refused=self._results_refused,
         )
         self._lookup = Lookup(client, self.trials)

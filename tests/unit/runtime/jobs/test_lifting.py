@@ -14,8 +14,8 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusCause, StatusDetails
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
-from gpu_scheduler.runtime.jobs.lifting import Lifting
-from gpu_scheduler.runtime.jobs.refusals import Refusals
+from gpu_scheduler.runtime.jobs.refused.lifting import Lifting
+from gpu_scheduler.runtime.jobs.refused.refusals import Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
 
 DENIED = errors.Unprocessable(

@@ -25,7 +25,7 @@ from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.jobs.acceptance import Accepted, Refusal
-from gpu_scheduler.runtime.jobs.refusals import FIRST_SECONDS
+from gpu_scheduler.runtime.jobs.refused.refusals import FIRST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
 

@@ -20,7 +20,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
-from gpu_scheduler.runtime.jobs.refusals import Refusals
+from gpu_scheduler.runtime.jobs.refused.refusals import Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
 
 A, B, OTHER = JobKey("team-a/a"), JobKey("team-a/b"), JobKey("team-b/c")

@@ -74,7 +74,7 @@ async def test_one_that_was_changed_or_is_somebody_elses_is_told_of() -> None:
 async def test_jobs_without_one_and_those_that_have_ended_cost_nothing() -> None:
     alone, ended, going = Case(parallelism=2), Case(), Case()
     ended.state.job_changed(make_job(completions=2, parallelism=2, version=2, ended="Complete"))
-    going.state.terminating.add("team-a")
+    going.state.namespaces.terminating.add("team-a")
     for case in (alone, ended, going):
         assert await case.look() == []
 
