@@ -39,7 +39,7 @@ from gpu_scheduler.api.parts import parts
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.runtime.common.events import Events, InvolvedObject
-from gpu_scheduler.runtime.jobs.acceptance import RefusedAnswer
+from gpu_scheduler.runtime.jobs.acceptance import Refusal
 from gpu_scheduler.runtime.jobs.creation import FoundJob, FoundMeta
 from gpu_scheduler.runtime.jobs.template_judge import TemplateJudge
 from gpu_scheduler.runtime.leading.leader_label import follow
@@ -217,7 +217,7 @@ def trying_a_template(answer: Any) -> Scene:
     async def judged(job: Any, project: Any, *more: Any) -> Any:
         asked = [await judge.problems(part.spec) for part in parts(job.spec)]
         found = [str(problem) for problems in asked for problem in problems]
-        return RefusedAnswer(found[0]) if found else await accepts(job, project, *more)
+        return Refusal(found[0]) if found else await accepts(job, project, *more)
 
     case.acceptance.judge = judged  # type: ignore[method-assign]
     scene = _reconciling(case, is_it, lambda sent: answer if is_it(sent) else THERE)
