@@ -6,7 +6,7 @@ from typing import Any
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.status.class_status import ClassStatuses
-from gpu_scheduler.runtime.status.job_statuses import JobStatuses
+from gpu_scheduler.runtime.status.job_statuses import JobLinks, JobStatuses
 from gpu_scheduler.runtime.status.project_status import ProjectStatuses
 from gpu_scheduler.runtime.status.protection import Watched
 from gpu_scheduler.runtime.status.states import JobContext
@@ -41,8 +41,7 @@ def status_writer(
             watched=watched,
         )
 
-    jobs = JobStatuses(
-        state, events, preemption, known, numbers=numbers, finished=finished, now=now
-    )
+    links = JobLinks(known, finished, numbers)
+    jobs = JobStatuses(state, events, preemption, links, now=now)
     kinds = (jobs, ProjectStatuses(state, plan, now=now), ClassStatuses(state, now=now))
     return StatusWriter(client, kinds, seconds=seconds, clock=clock, hurried=hurried)

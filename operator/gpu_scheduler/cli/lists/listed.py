@@ -129,7 +129,7 @@ class Listed:
             if self._has_status(str((each.get("status") or {}).get("phase") or "Pending"))
         ]
         self.left = self._left_behind()
-        pods = [*(dict(each.pod) for each in self.left), *self._pods()]
+        pods = [*({**each.pod} for each in self.left), *self._pods()]
         return found + [each for each in pods if self._has_status(status_of([each]))]
 
     def _has_status(self, status: str) -> bool:

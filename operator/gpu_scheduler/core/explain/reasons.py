@@ -11,6 +11,7 @@ from gpu_scheduler.core.explain import occupied_by
 from gpu_scheduler.core.explain.affinity_reasons import AffinityExplainer
 from gpu_scheduler.core.explain.gang_shortage import GangShortage
 from gpu_scheduler.core.explain.group_words import APART, cost
+from gpu_scheduler.core.explain.resource_words import resources
 from gpu_scheduler.core.explain.shortage import shortage
 from gpu_scheduler.core.explain.unsatisfiable import missing
 from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
@@ -256,16 +257,10 @@ class Explainer:
         return self._shortages[key]
 
 
-def _amounts(resources: NodeResources) -> str:
+def _amounts(of: NodeResources) -> str:
     """'4 CPU and 1 rdma/hca'."""
-    found = [
-        (resources.cpu_milli, wording.cpu, "CPU"),
-        (resources.memory_bytes, wording.memory, "memory"),
-        (resources.ephemeral_bytes, wording.memory, "ephemeral storage"),
-    ]
-    said = [f"{words(amount)} {name}" for amount, words, name in found if amount]
-    said += [f"{wording.scalar(name, amount)} {name}" for name, amount in resources.scalars]
-    return " and ".join(said)
+    found = ((each, each.amount(of)) for each in resources(of))
+    return " and ".join(f"{each.needed(amount)} {each.name}" for each, amount in found if amount)
 
 
 def _kept(group: PodGroup, reservations: list[Reservation]) -> str:

@@ -7,6 +7,7 @@ changes, the sentence does not either.
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from gpu_scheduler.core.explain.resource_words import resources
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.decision import Reason, Verdict
@@ -191,23 +192,13 @@ def lacks(
     """What a node lacks beside GPUs: how much, as a sort key, the node again, and in words."""
     cluster, pod_shape = snapshot.cluster, pod_request.pod_shape
     free_on = snapshot.free_on(node, pod_shape.scalars)
-    cpu, memory, storage = free_on.cpu_milli, free_on.memory_bytes, free_on.ephemeral_bytes
-    there = dict(free_on.scalars)
     found = []
-    if cpu < pod_shape.cpu_milli:
-        need = wording.cpu(pod_shape.cpu_milli)
-        found.append(f"CPU (needs {need}, {wording.cpu(cpu)} free)")
-    if memory < pod_shape.memory_bytes:
-        need = wording.memory(pod_shape.memory_bytes)
-        found.append(f"memory (needs {need}, {wording.memory(memory)} free)")
-    if storage < pod_shape.ephemeral_bytes:
-        need = wording.memory(pod_shape.ephemeral_bytes)
-        found.append(f"ephemeral storage (needs {need}, {wording.memory(storage)} free)")
-    for name, amount in pod_shape.scalars:
-        if (free := there.get(name, 0)) < amount:
-            need, said = wording.scalar(name, amount), wording.scalar(name, free)
-            found.append(f"{name} (needs {need}, {said} free)")
+    for each in resources(pod_shape):
+        need, free = each.amount(pod_shape), each.amount(free_on)
+        if free < need:
+            found.append(f"{each.name} (needs {each.needed(need)}, {each.there(free)} free)")
     if cluster.free_pods[node] <= 0:
         found.append(f"a pod slot (all {cluster.nodes[node].pods} are taken)")
-    gap = max(0, pod_shape.cpu_milli - cpu), max(0, pod_shape.memory_bytes - memory)
+    cpu = max(0, pod_shape.cpu_milli - free_on.cpu_milli)
+    gap = cpu, max(0, pod_shape.memory_bytes - free_on.memory_bytes)
     return (len(found), *gap), node, tuple(found)

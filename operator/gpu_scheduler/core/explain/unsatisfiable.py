@@ -7,10 +7,9 @@ GPUs are of a class that offers certain numbers only.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Sequence
 
+from gpu_scheduler.core.explain.resource_words import resources
 from gpu_scheduler.core.model import fit, wording
 from gpu_scheduler.core.model.catalogue import either
 from gpu_scheduler.core.model.cluster import NodeInfo
@@ -162,69 +161,26 @@ def refusal(pod_shape: PodShape, node: NodeInfo) -> str:
     return f"with the taint {taint.key}{value}:{taint.effect}, not tolerated"
 
 
-class _Resource(NamedTuple):
-    """What a pod takes of a node beside GPUs.
-
-    Attributes:
-        name: in sentences.
-        need: of a pod.
-        total: of an empty node.
-        needed: an amount that is needed, in words.
-        there: an amount that is there, in words.
-    """
-
-    name: str
-    need: Callable[[PodShape], int]
-    total: Callable[[NodeInfo], int]
-    needed: Callable[[int], str]
-    there: Callable[[int], str]
-
-
-_SLOTS = _Resource("pod slot", lambda p: 1, lambda n: n.pods, str, str)
-_RESOURCES = (
-    _Resource("CPU", lambda p: p.cpu_milli, lambda n: n.cpu_milli, wording.cpu, wording.cpu),
-    _Resource(
-        "memory", lambda p: p.memory_bytes, lambda n: n.memory_bytes, wording.memory, wording.room
-    ),
-    _Resource(
-        "ephemeral storage",
-        lambda p: p.ephemeral_bytes,
-        lambda n: n.ephemeral_bytes,
-        wording.memory,
-        wording.room,
-    ),
-    _SLOTS,
-)
-
-
-def _resources(pod_shape: PodShape) -> list[_Resource]:
-    """Those that a pod may lack, in the order in which they are told."""
-    return [*_RESOURCES, *(_scalar(name, amount) for name, amount in pod_shape.scalars)]
-
-
-def _scalar(name: str, amount: int) -> _Resource:
-    said = partial(wording.scalar, name)
-    return _Resource(name, lambda p: amount, lambda n: n.amount(name), said, said)
-
-
 def too_small(pod_shape: PodShape, node: NodeInfo) -> str:
     """What one node has too little of, even when empty; empty: it has enough of each."""
-    for each in _resources(pod_shape):
-        total = each.total(node)
-        if total < each.need(pod_shape):
-            has = f"has {each.there(total)} {each.name} in all"
-            return "takes no pods at all" if each is _SLOTS else has
-    return ""
+    for each in resources(pod_shape):
+        total = each.amount(node)
+        if total < each.amount(pod_shape):
+            return f"has {each.there(total)} {each.name} in all"
+    return "" if node.pods else "takes no pods at all"
 
 
 def _missing_resources(pod_shape: PodShape, nodes: Sequence[NodeInfo]) -> str:
-    for each in _resources(pod_shape):
-        need, most = each.need(pod_shape), max(each.total(node) for node in nodes)
+    for each in resources(pod_shape):
+        need, most = each.amount(pod_shape), max(each.amount(node) for node in nodes)
         if need > most:
             return (
                 f"needs {each.needed(need)} {each.name}; the largest of the"
                 f" {wording.nodes(len(nodes))} that it may use has {each.there(most)}"
             )
+    if not any(node.pods for node in nodes):
+        those = f"the {wording.nodes(len(nodes))} that it may use"
+        return f"needs 1 pod slot; the largest of {those} has 0"
     return (
         f"needs {wording.needs(pod_shape)}, {wording.cpu(pod_shape.cpu_milli)} CPU and"
         f" {wording.memory(pod_shape.memory_bytes)} memory; no single node has all of that"

@@ -9,6 +9,7 @@ while, in whichever namespaces they are.
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from sys import intern
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import segment_name
@@ -17,6 +18,7 @@ from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.marks import own_labels
 from gpu_scheduler.jobs.next_pod import UnreadableError, like, next_pod
+from gpu_scheduler.jobs.unhonoured import unhonoured
 from gpu_scheduler.jobs.users_path import users_words
 from gpu_scheduler.jobs.write_path import claims
 from gpu_scheduler.kube.objects import Pod
@@ -119,6 +121,7 @@ class Accepting:
         judged_as = (job.uid, job.generation, job.labels)
         if now is not None and (now.uid, now.generation, now.labels) == judged_as:
             inherit(self._state, now, self._clock())
+            now.unhonoured = intern(unhonoured(spec))
             self._state.accept(now, templates)
         return ""
 

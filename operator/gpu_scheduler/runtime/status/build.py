@@ -5,7 +5,7 @@ from collections.abc import Callable
 from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.status.class_status import ClassStatuses
-from gpu_scheduler.runtime.status.job_statuses import JobStatuses
+from gpu_scheduler.runtime.status.job_statuses import JobLinks, JobStatuses
 from gpu_scheduler.runtime.status.pod_advice import PodAdvice
 from gpu_scheduler.runtime.status.pod_conditions import PodConditions
 from gpu_scheduler.runtime.status.pod_warnings import PodWarnings
@@ -40,9 +40,7 @@ def build(
             state,
             events,
             preemption,
-            context,
-            numbers=plan.numbers,
-            finished=common.queue.ask,
+            JobLinks(context, common.queue.ask, plan.numbers),
             now=stamp,
         ),
         PodConditions(state, events, lambda: plan.waits, clock=clock, now=stamp),

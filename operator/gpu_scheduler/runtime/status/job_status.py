@@ -19,7 +19,6 @@ from gpu_scheduler.core.model.decision import Grant, Reason, Wait
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
-from gpu_scheduler.jobs.unhonoured import unhonoured
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status import counting, protection, states
 from gpu_scheduler.runtime.status.counting import Counted, Failed
@@ -277,10 +276,10 @@ def _accepted(job: GPUJobRecord, before: Mapping[str, Mapping[str, Any]]) -> lis
     kind, yes = ConditionType.ACCEPTED, "Accepted"
     if job.complaint and (not job.problem or job.problem_as is Reason.INVALID):
         return [(kind, False, "Invalid", job.complaint)]
-    if job.templates is None and before.get(kind, {}).get("reason") != yes:
-        return []
-    said = unhonoured(job.spec) if job.spec is not None else ""
-    return [(kind, True, yes, "; ".join(filter(None, (_fewer_trials(job), said))))]
+    if job.templates is None:
+        told = before.get(kind, {})
+        return [(kind, True, yes, told.get("message", ""))] if told.get("reason") == yes else []
+    return [(kind, True, yes, "; ".join(filter(None, (_fewer_trials(job), job.unhonoured))))]
 
 
 def _newest(pod: PodRecord) -> tuple[int, str]:

@@ -4,6 +4,7 @@ What one says is worked out in ``status``, when its turn to write has come.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from gpu_scheduler.api.condition import ConditionType, Told
 from gpu_scheduler.api.gpujob import FINISHED, Phase
@@ -49,6 +50,21 @@ def turned_bad(before: Told, after: Told) -> list[tuple[str, str]]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class JobLinks:
+    """What others know of jobs, and are told.
+
+    Attributes:
+        context: what the operator's parts know of a job.
+        finished: told of each job whose end was written.
+        numbers: some of the jobs that may wait with other numbers.
+    """
+
+    context: Callable[[GPUJobRecord], JobContext]
+    finished: Callable[[JobKey], None]
+    numbers: Callable[[int], Iterable[JobKey]] = lambda most: ()
+
+
 class JobStatuses:
     """``Statuses`` of the writer."""
 
@@ -59,24 +75,16 @@ class JobStatuses:
         state: ClusterState,
         events: Events,
         preemption: Preemptor,
-        known: Callable[[GPUJobRecord], JobContext],
+        links: JobLinks,
         *,
-        numbers: Callable[[int], Iterable[JobKey]] = lambda most: (),
-        finished: Callable[[JobKey], None],
         now: Callable[[], str],
     ) -> None:
-        """``known``: what the operator's parts know of a job; ``now`` dates conditions.
-
-        ``preemption`` forgets a job that has its pods again, ``finished`` is told of each job whose
-        end was written; ``numbers``: some of the jobs that may wait with other numbers.
-        """
+        """``preemption`` forgets a job that has its pods again; ``now`` dates conditions."""
         self._state = state
         self._events = events
         self._preemption = preemption
-        self._known = known
-        self._finished = finished
+        self._links = links
         self._now = now
-        self._numbers = numbers
 
     def touched(self) -> Iterable[str]:
         """See ``Statuses``."""
@@ -84,7 +92,7 @@ class JobStatuses:
 
     def minor(self, most: int) -> Iterable[str]:
         """See ``Statuses``."""
-        return self._numbers(most)
+        return self._links.numbers(most)
 
     def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
@@ -123,7 +131,7 @@ class JobStatuses:
             state.workloads.pods(job.key),
             project=state.projects.owner(job.namespace),
             now=self._now(),
-            known=self._known(job),
+            known=self._links.context(job),
         )
         if status.preempted_by is None:
             self._preemption.forget(job.key)
@@ -138,16 +146,14 @@ class JobStatuses:
         """See ``Statuses``."""
         return patch.keys() == {"queuePosition"}
 
-    def is_transient(self, key: str, after: Told) -> bool:
+    def is_transient(self, key: str, patch: Told, after: Told) -> bool:
         """See ``Statuses``; what somebody else wrote is put right at once."""
         job, reason = self._state.gpujobs[JobKey(key)], after.get("reason")
-        passes = reason == Reason.FINISHING or (
-            after.get("phase") == Phase.PENDING and reason in _TRANSIENT
+        passes = (
+            reason == Reason.FINISHING
+            or (after.get("phase") == Phase.PENDING and reason in _TRANSIENT)
+            or patch.keys() == {"heldRoom"}  # most that is nominated has its pod in milliseconds
         )
-        if not passes:
-            names = after.keys() | job.shown.keys()
-            news = {name for name in names if after.get(name) != job.shown.get(name)}
-            passes = news == {"heldRoom"}  # most that is nominated has its pod in milliseconds
         return passes and job.shown == job.status
 
     def written(self, key: str, before: Told, after: Told) -> None:
@@ -168,7 +174,7 @@ class JobStatuses:
         if after.get("phase") != said.get("phase"):
             self._state.projects.touch(job.namespace)  # it counts the jobs that run
         if job.finished:
-            self._finished(job.key)
+            self._links.finished(job.key)
 
     def _report(self, subject: InvolvedObject, before: Told, after: Told) -> None:
         reason, phase, message = (str(after.get(k) or "") for k in ("reason", "phase", "message"))

@@ -45,7 +45,7 @@ class PodStatuses:
         """See ``Statuses``."""
         return False
 
-    def is_transient(self, key: str, after: Told) -> bool:
+    def is_transient(self, key: str, patch: Told, after: Told) -> bool:
         """See ``Statuses``."""
         return False
 

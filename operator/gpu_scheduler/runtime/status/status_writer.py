@@ -96,8 +96,11 @@ class Statuses(Protocol):
         """Whether nobody needs to know this soon."""
         ...
 
-    def is_transient(self, key: str, after: Told) -> bool:
-        """Whether what is to be said will be another thing in a moment, if all goes well."""
+    def is_transient(self, key: str, patch: Told, after: Told) -> bool:
+        """Whether what is to be said will be another thing in a moment, if all goes well.
+
+        ``patch``: what of ``after`` is news.
+        """
         ...
 
     def written(self, key: str, before: Told, after: Told) -> None:
@@ -143,7 +146,7 @@ class StoreStatuses:
         """See ``Statuses``."""
         return False
 
-    def is_transient(self, key: str, after: Told) -> bool:
+    def is_transient(self, key: str, patch: Told, after: Told) -> bool:
         """See ``Statuses``."""
         return False
 
@@ -321,7 +324,7 @@ class StatusWriter:
             self._transient.pop(uid, None)  # it has passed
             return
         at = -inf
-        if statuses.is_transient(key, after):
+        if statuses.is_transient(key, patch, after):
             may_last = FIRST_WORDS_SECONDS if statuses.is_silent(key) else TRANSIENT_SECONDS
             at = self._transient.setdefault(uid, self._clock()) + may_last
         else:

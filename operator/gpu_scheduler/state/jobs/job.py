@@ -84,6 +84,7 @@ class GPUJobRecord:
     too_large: bool = False  # to be read, and for the API server to write to without much ado
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
     templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
+    unhonoured: str = ""  # what its own templates say that does not count; known with ``templates``
     finalizers: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()  # that its Jobs inherit
     alike: str = ""  # of pods that ask by themselves, see ``Doubts``; else it follows from the spec

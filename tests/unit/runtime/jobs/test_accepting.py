@@ -231,3 +231,12 @@ async def test_a_resource_that_a_device_class_comes_to_serve_changes_the_way_of_
     assert await gates() == [GATE], "at once, though it was rendered a moment ago"
     case.state.device_class_gone("nic")
     assert await gates() == []
+
+
+async def test_what_does_not_count_of_its_template_is_found_with_its_pods() -> None:
+    case = Case()
+    key = await case.accept("job", template=template(schedulerName="default-scheduler"))
+    said = case.state.gpujobs[key].unhonoured
+    assert said.startswith("spec.template.spec.schedulerName: default-scheduler does not count")
+    other = await case.accept("other", template=template(schedulerName="default-scheduler"))
+    assert case.state.gpujobs[other].unhonoured is said, "jobs of one template share it"

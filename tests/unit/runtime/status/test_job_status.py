@@ -482,3 +482,13 @@ def test_a_gang_that_was_evicted_says_so_until_all_members_are_back() -> None:
     assert status_of(job, jobs, tuple(back)).preempted_by == "team-b/urgent"
     back.append(of_role("ps", annotations_=NO_GPU, phase="Running"))
     assert status_of(job, jobs, tuple(back)).preempted_by is None
+
+
+def test_what_does_not_count_of_a_template_is_said_as_it_was_found_when_it_was_judged() -> None:
+    job, said = make_gpujob(), "spec.template.spec.schedulerName does not count"
+    job.templates, job.unhonoured = {}, said
+    first = gpujob_status(job, (), (), project=None, now="2026-01-01T00:00:00Z")
+    assert (first.conditions[0].type, first.conditions[0].message) == ("Accepted", said)
+    later = make_gpujob(status=first.to_json())  # of a leader that has not judged it yet
+    second = gpujob_status(later, (), (), project=None, now="2026-01-01T00:00:00Z")
+    assert second.conditions[0] == first.conditions[0]
