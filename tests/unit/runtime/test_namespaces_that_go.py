@@ -132,6 +132,16 @@ def test_a_project_is_written_anew_when_a_namespace_of_it_comes_or_goes() -> Non
     )
 
 
+def test_its_gpujobs_are_looked_at_again_when_what_was_told_of_its_end_was_late() -> None:
+    told = list[JobKey]()
+    handler = NamespaceHandler(make_cluster_state(), told.append)
+    handler.changed(namespace())
+    handler.gone("", "team-a", "uid")
+    assert told == [KEY, KEY], "else they would say for ever that their namespace goes"
+    handler.gone("", "team-a", "uid")
+    assert told == [KEY, KEY]
+
+
 @virtual
 async def test_no_pod_is_placed_there() -> None:
     case = GoingCase()

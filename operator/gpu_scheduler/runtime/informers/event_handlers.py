@@ -130,7 +130,7 @@ class NamespaceHandler:
         changed: Callable[[JobKey], None],
         *relabelled: Callable[[str], None],
     ) -> None:
-        """``changed`` is told of the GPUJobs of a namespace whose deletion has begun.
+        """``changed`` is told of the GPUJobs of a namespace whose deletion has begun, or is over.
 
         ``relabelled``: told of a namespace whose labels are others.
         """
@@ -149,14 +149,7 @@ class NamespaceHandler:
         if before is not None and before != obj.metadata.labels:
             for tell in self._relabelled:
                 tell(name)
-        begun = terminating and name not in self._state.namespaces.terminating
         self._mark(name, terminating=terminating)
-        if begun:
-            owners = {job.owner: job.namespace for job in self._state.jobs.believed.values()}
-            owners |= {key: job.namespace for key, job in self._state.gpujobs.items()}
-            for key, namespace in owners.items():
-                if namespace == name:
-                    self._changed(key)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A namespace is gone; one of its name may come."""
@@ -167,7 +160,14 @@ class NamespaceHandler:
 
     def _mark(self, name: str, *, terminating: bool) -> None:
         known = self._state.namespaces.terminating
+        if terminating == (name in known):
+            return
         (known.add if terminating else known.discard)(name)
+        owners = {job.owner: job.namespace for job in self._state.jobs.believed.values()}
+        owners |= {key: job.namespace for key, job in self._state.gpujobs.items()}
+        for key, namespace in owners.items():
+            if namespace == name:
+                self._changed(key)
 
 
 class JobHandler:
