@@ -88,6 +88,7 @@ def api_server(plan: Plan) -> tuple[str, ...]:
         "--allow-privileged",
         *(audit if plan.settings.audit else ()),
         *_feature_gates(plan),
+        *(f"--runtime-config={api}=true" for api in plan.settings.apis),
     )
 
 

@@ -33,6 +33,7 @@ class Settings:
         gpus: how many pretended GPUs the real node has.
         audit: the API server writes one line per request to `logs/audit.log`.
         feature_gates: `Name=true` or `Name=false`, for every part of the control plane.
+        apis: `GROUP/VERSION` that the API server serves beside the usual ones.
         node_grace_seconds: how long a node may be silent before it counts as NotReady.
         port: the first of the cluster's ports; None chooses a free block.
         owner: process id of a test run; once that has ended, the next `up` of any cluster
@@ -47,6 +48,7 @@ class Settings:
     gpus: int = 2
     audit: bool = False
     feature_gates: tuple[str, ...] = ()
+    apis: tuple[str, ...] = ()
     node_grace_seconds: int = 120
     port: int | None = None
     owner: int | None = None
@@ -74,5 +76,6 @@ class Settings:
         asked = [
             self.name, contents, self.qps, self.real_node, self.audit,
             list(self.feature_gates), self.node_grace_seconds, self.port, self.gpus,
+            list(self.apis),
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]

@@ -9,6 +9,7 @@ import os
 import uuid
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,9 +72,12 @@ def settings(purpose: str) -> Settings:
 
 
 @contextmanager
-def own_cluster(purpose: str) -> Iterator[Running]:
-    """A cluster that waits for an operator; there are its namespace and its account."""
-    running = up(settings(purpose))
+def own_cluster(purpose: str, **more: tuple[str, ...]) -> Iterator[Running]:
+    """A cluster that waits for an operator; there are its namespace and its account.
+
+    ``more``: other ``Settings``.
+    """
+    running = up(replace(settings(purpose), **more))
     try:
         admin = administrator(running)
         assert admin.create("/api/v1/namespaces", {"metadata": {"name": LEASE_NAMESPACE}}).ok

@@ -82,7 +82,7 @@ class ShareRequest:
         time_limit_seconds: None = none.
         isolation: None = as the installation says.
         gang: name of the group that starts together; empty = the pod is alone.
-        gang_size: how many pods that group has.
+        gang_size: how many pods that group has; 0 = a PodGroup says with how many it starts.
         distinct_gpus: no two pods of that group share a GPU.
         unenforced: keys that were taken and hold nobody to anything.
         not_read: keys of another scheduler that nothing is made of.
@@ -102,7 +102,7 @@ class ShareRequest:
 
 
 def request_of(
-    said: Words, labels: Mapping[str, str], annotations: Mapping[str, str]
+    said: Words, labels: Mapping[str, str], annotations: Mapping[str, str], pod_group: str = ""
 ) -> ShareRequest | tuple[Problem, ...]:
     """What is meant, or everything that is wrong with it.
 
@@ -110,13 +110,17 @@ def request_of(
         said: what the pod says of devices; not empty.
         labels: of the pod.
         annotations: of the pod.
+        pod_group: that its ``spec.schedulingGroup`` names; the other keys go before it.
     """
     found = tuple(_problems(said, labels, annotations))
+    if DISTINCT_GPUS in annotations:
+        found += tuple(_apart(labels, annotations[DISTINCT_GPUS], pod_group))
     if found:
         return found
     kind, isolation = annotations.get(ASK_TYPE), annotations.get(ASK_ISOLATION)
     limit = annotations.get(ASK_TIME_LIMIT)
     gang, size = _gang(labels, annotations)
+    gang = gang or pod_group
     return ShareRequest(
         devices=tuple(_devices(number, keys) for number, keys in sorted(said.items())),
         models=_models(annotations),
@@ -179,18 +183,16 @@ def _problems(
             f"metadata.labels[{LABEL_GANG}]",
             f"is missing: {GANG_SIZE} goes with the name of a gang, which all of its pods have",
         )
-    if DISTINCT_GPUS in annotations:
-        yield from _apart(labels, annotations[DISTINCT_GPUS])
     for label, size in GANGS:
         if label in labels:
             yield from _count(annotations, size, 1, _MOST_GANG, "pods that start together")
 
 
-def _apart(labels: Mapping[str, str], word: str) -> Iterator[Problem]:
+def _apart(labels: Mapping[str, str], word: str, pod_group: str) -> Iterator[Problem]:
     if word not in ("true", "false"):
         said = f"{quoted(word)} is unknown; write true or false"
         yield Problem(_note(DISTINCT_GPUS), f"{said}: whether pods of the gang keep to GPUs apart")
-    elif not any(label in labels for label, _ in GANGS):
+    elif not pod_group and not any(label in labels for label, _ in GANGS):
         yield Problem(
             _note(DISTINCT_GPUS),
             f"goes with a gang: the label {LABEL_GANG} and the annotation {GANG_SIZE}",

@@ -200,6 +200,12 @@ class Volume(_Struct, frozen=True):
     empty_dir: dict[str, Any] | None = None
 
 
+class SchedulingGroup(_Struct, frozen=True):
+    """spec.schedulingGroup of a pod."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(_Struct, frozen=True):
     """spec of a pod."""
 
@@ -217,6 +223,7 @@ class PodSpec(_Struct, frozen=True):
     active_deadline_seconds: int | None = None
     restart_policy: str = ""
     volumes: tuple[Volume, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
 
     @property
     def required_nodes(self) -> NodeSelector | None:
@@ -375,6 +382,30 @@ class DeviceClass(_Object, frozen=True):
     """A resource.k8s.io/v1 DeviceClass."""
 
     spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class GangPolicy(_Struct, frozen=True):
+    """schedulingPolicy.gang of a PodGroup."""
+
+    min_count: int = 1
+
+
+class SchedulingPolicy(_Struct, frozen=True):
+    """schedulingPolicy of a PodGroup; without ``gang`` its pods start one by one."""
+
+    gang: GangPolicy | None = None
+
+
+class PodGroupSpec(_Struct, frozen=True):
+    """spec of a PodGroup."""
+
+    scheduling_policy: SchedulingPolicy = SchedulingPolicy()
+
+
+class PodGroup(_Object, frozen=True):
+    """A scheduling.k8s.io PodGroup."""
+
+    spec: PodGroupSpec = PodGroupSpec()
 
 
 class ResourceQuota(_Object, frozen=True):

@@ -164,7 +164,7 @@ class ClusterState:
         """The gang that a GPUJob is, as its pods stand; None when they start one by one."""
         jobs, pods = self.workloads.jobs(job.key), self.workloads.pods(job.key)
         return gang_of(
-            job.spec, jobs, pods, self.decisions.assumed.keys(), self.pods.leaving, self.ledger
+            job, jobs, pods, self.decisions.assumed.keys(), self.pods.leaving, self.ledger
         )
 
     def _is_over(self, job: GPUJobRecord) -> bool:
@@ -313,6 +313,15 @@ class ClusterState:
     def device_class_gone(self, name: str) -> tuple[JobKey, ...]:
         """Forget a DeviceClass; the GPUJobs that now have to be accepted otherwise."""
         return self._served_otherwise(self.device_classes.drop(name))
+
+    def pod_group_said(self, namespace: str, name: str) -> None:
+        """A PodGroup says something else than before, or is no more."""
+        key = self.groups.resize(namespace, name)
+        if key is not None:
+            self.jobs.enter(self.groups.own(key))
+            self.waiting.forget_job(key)
+            self.changes.touch(key)
+            self.changes.replan()
 
     def _served_otherwise(self, resources: Set[str]) -> tuple[JobKey, ...]:
         if not resources:

@@ -125,13 +125,16 @@ class GangGuard:
 
     def placement_failed(self, key: JobKey, why: str, bound: Iterable[PodUID] = ()) -> None:
         """A member was not placed; ``bound``: those that were, which the watch may not show yet."""
-        self._release(key, "placement", why, frozenset(bound))
+        job = self._gang(key)
+        if job is not None and not self._has_its_least(job):
+            self._release(key, "placement", why, frozenset(bound))
 
     def member_lost(self, pod: PodRecord, why: str) -> None:
         """A member could not start where it was placed and is on its way out."""
         key = self._state.workloads.key_of(pod)
-        if key is not None:
-            self._release(key, "member", why)
+        job = self._gang(key) if key is not None else None
+        if job is not None and not self._has_its_least(job, pod.uid):
+            self._release(job.key, "member", why)
 
     def _is_stuck(self, key: JobKey) -> bool:
         try:
@@ -148,9 +151,17 @@ class GangGuard:
         leaving = self._state.pods.leaving
         pods = [pod for pod in self._state.workloads.pods(key) if pod.uid not in leaving]
         waiting, gang = self._state.waiting_job(key), self._state.gang(job)
-        if waiting is None or gang is None:
+        if waiting is None or gang is None or self._has_its_least(job):
             return False
         return len(waiting.pods) >= gang.missing > 0 and any(map(holds, pods))
+
+    def _has_its_least(self, job: GPUJobRecord, lost: PodUID | None = None) -> bool:
+        """Whether a gang that may have more members has as many as it needs; ``lost``: without."""
+        if not job.elastic or job.spec is None:
+            return False
+        leaving = {*self._state.pods.leaving, lost}
+        there = (pod for pod in self._state.workloads.pods(job.key) if pod.uid not in leaving)
+        return sum(holds(pod) or pod.phase == "Succeeded" for pod in there) >= job.spec.total_pods
 
     def _gang(self, key: JobKey) -> GPUJobRecord | None:
         job = self._state.workloads.get(key)

@@ -31,6 +31,7 @@ from gpu_scheduler.runtime.informers.event_handlers import DeviceClassHandler, N
 from gpu_scheduler.runtime.informers.first_look import FirstLook
 from gpu_scheduler.runtime.informers.heartbeats import Heartbeats
 from gpu_scheduler.runtime.informers.our_lists import OPTIONAL, PATHS, OurLists
+from gpu_scheduler.runtime.informers.pod_groups import PodGroups
 
 _LEASE_SILENCE_SECONDS = 30.0  # a dead watch must not make agents look dead
 
@@ -59,15 +60,17 @@ class WatchParts:
     namespaces: Reflector[Namespace]
     quotas: Reflector[ResourceQuota]
     device_classes: Reflector[DeviceClass]
+    pod_groups: PodGroups
 
     @property
     def loops(self) -> Sequence[Loop]:
-        """Namespaces, quotas and DeviceClasses are not waited for.
+        """Namespaces, quotas, DeviceClasses and PodGroups are not waited for.
 
         Without them the API server refuses what cannot be made any more, and what it refused is
-        tried again later; and what a DeviceClass serves seems to be nowhere for a moment.
+        tried again later; what a DeviceClass serves seems to be nowhere for a moment; and pods that
+        name a PodGroup wait for it.
         """
-        more = self.namespaces.run, self.quotas.run, self.device_classes.run
+        more = self.namespaces.run, self.quotas.run, self.device_classes.run, self.pod_groups.run
         return (*more, self.first_look.run)
 
 
@@ -124,4 +127,5 @@ def watch(
             DeviceClass,
             DeviceClassHandler(common.state, common.queue.add),
         ),
+        PodGroups(client, common.state),
     )

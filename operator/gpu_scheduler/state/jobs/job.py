@@ -88,6 +88,7 @@ class GPUJobRecord:
     finalizers: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()  # that its Jobs inherit
     alike: str = ""  # of pods that ask by themselves, see ``Doubts``; else it follows from the spec
+    elastic: bool = False  # a gang whose size is the least: beyond it pods start one by one
     began: float | None = None  # ``created`` as far as it is believed; see ``beginnings``
 
     _requests: Mapping[str, RoleRequest] = field(default_factory=dict)

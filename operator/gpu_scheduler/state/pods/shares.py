@@ -8,8 +8,9 @@ never what it holds.
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -25,6 +26,7 @@ from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.limits.bounded import digest
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods.containers import line
+from gpu_scheduler.state.pods.pod_groups import FIELD, PodGroupStore
 
 # What of a pod says what it asks for, beside ``names.ASKED``.
 _ANNOTATIONS = (
@@ -75,6 +77,11 @@ class Share:
         """Name of its gang; empty = it is alone."""
         return self.request.gang if self.request is not None else ""
 
+    @property
+    def pod_group(self) -> str:
+        """The PodGroup that its gang is; empty = it is alone, or of another kind of gang."""
+        return "" if self.request is None or self.request.gang_size else self.request.gang
+
 
 def share_of(pod: Pod) -> Share | None:
     """What a pod asks for by itself; None where it does not."""
@@ -87,24 +94,28 @@ def share_of(pod: Pod) -> Share | None:
     tags = pod.metadata.labels
     gangs = tuple((label, tags[label]) for label, _ in GANGS if label in tags)
     controlled = any(owner.controller for owner in pod.metadata.owner_references)
-    key = digest(asked, said, gangs, pod.spec.restart_policy, controlled)
+    group = pod.spec.scheduling_group
+    told = _Told(asked, said, gangs, group.pod_group_name if group is not None else "")
+    key = digest(*told, pod.spec.restart_policy, controlled)
     share = _KNOWN.get(key)
     if share is None:
-        share = _KNOWN[key] = _share(asked, said, gangs, pod.spec.restart_policy, controlled)
+        share = _KNOWN[key] = _share(told, pod.spec.restart_policy, controlled)
     return share
+
+
+class _Told(NamedTuple):
+    asked: str
+    notes: tuple[tuple[str, str], ...]
+    gangs: tuple[tuple[str, str], ...]
+    pod_group: str
 
 
 # Pods of one template say the same: they share it as long as one of them is there.
 _KNOWN: WeakValueDictionary[bytes, Share] = WeakValueDictionary()
 
 
-def _share(
-    asked: str,
-    said: tuple[tuple[str, str], ...],
-    gangs: tuple[tuple[str, str], ...],
-    restart_policy: str,
-    controlled: bool,
-) -> Share:
+def _share(told: _Told, restart_policy: str, controlled: bool) -> Share:
+    asked = told.asked
     forever, field = restart_policy in ("", "Always"), f"metadata.annotations[{names.ASKED}]"
     if len(asked) > _MOST_ASKED:
         problem = f"{field}: {len(asked)} characters; at most {_MOST_ASKED} ask for GPUs"
@@ -113,7 +124,7 @@ def _share(
         found = read(asked)
     except ValueError as error:
         return Share(None, clip(f"{field}: {error}", _MOST_PROBLEM), forever, controlled)
-    request = request_of(found, dict(gangs), dict(said))
+    request = request_of(found, dict(told.gangs), dict(told.notes), told.pod_group)
     if isinstance(request, tuple):
         problem = clip("; ".join(map(str, request)), _MOST_PROBLEM)
         return Share(None, problem, forever, controlled)
@@ -141,13 +152,21 @@ def group_name(pod: Pod, share: Share) -> str:
 
 def _key(meta: Meta, share: Share) -> JobKey:
     named = f"gang {share.gang}" if share.gang else f"pod {meta.name}"
+    named = f"podgroup {share.gang}" if share.pod_group else named
     return JobKey(f"{meta.namespace}/{named}")
 
 
 def group_uid(pod: Pod, share: Share) -> str:
     """What the group of a pod is known by; no object has such a uid."""
     meta = pod.metadata
+    if share.pod_group:
+        return pod_group_uid(meta.namespace, share.pod_group)
     return f"share/{meta.namespace}/{share.gang}" if share.gang else f"share/{meta.uid}"
+
+
+def pod_group_uid(namespace: str, name: str) -> str:
+    """What the group of a PodGroup's pods is known by."""
+    return f"share/{namespace}//{name}"
 
 
 def alike(pod: Pod) -> str:
@@ -166,6 +185,7 @@ class _Group:
     record: GPUJobRecord
     own: JobRecord
     problems: dict[PodUID, str]  # of its pods; empty = none
+    share: Share  # of its first pod
 
     def judge(self) -> bool:
         """A gang waits while one of its pods has a problem; True when that changed."""
@@ -179,6 +199,7 @@ class ShareGroups:
 
     def __init__(self) -> None:
         """There are none yet."""
+        self.pod_groups = PodGroupStore()
         self._groups: dict[str, _Group] = {}
         self._records: dict[JobKey, GPUJobRecord] = {}
         self.records: Mapping[JobKey, GPUJobRecord] = self._records
@@ -195,12 +216,14 @@ class ShareGroups:
         ``problem``: why it is not planned, whatever it asks for; empty = it is.
         """
         uid, member = group_uid(pod, share), PodUID(pod.metadata.uid)
-        known = self._groups.get(uid)
+        known, (size, unknown) = self._groups.get(uid), self._size(pod.metadata.namespace, share)
+        problem = problem or unknown
         if known is not None:
             known.problems[member] = problem
             return known.own, known.judge()
-        record, own = _group(pod, share, uid, problem)
-        self._groups[uid] = _Group(record, own, {member: problem})
+        record, own = _group(pod.metadata, share, uid, problem)
+        own = _resized(record, own, share, size)
+        self._groups[uid] = _Group(record, own, {member: problem}, share)
         self._records[record.key] = record
         if (name := group_name(pod, share)) != record.key:
             self._names[record.key] = name
@@ -213,6 +236,27 @@ class ShareGroups:
         if known is not None and (known.problems.get(member) or kind).startswith(kind):
             known.problems[member] = problem
             known.judge()
+
+    def _size(self, namespace: str, share: Share) -> tuple[int, str]:
+        """With how many pods the group of one starts, and what is wrong with that."""
+        if share.pod_group:
+            return self.pod_groups.least(namespace, share.pod_group)
+        return (max(1, share.request.gang_size) if share.request is not None else 1), ""
+
+    def resize(self, namespace: str, name: str) -> JobKey | None:
+        """A PodGroup says something else; the key of its pods' group."""
+        known = self._groups.get(uid := pod_group_uid(namespace, name))
+        if known is None:
+            return None
+        size, unknown = self.pod_groups.least(namespace, name)
+        for member in known.problems:
+            self.tell(uid, member, FIELD, unknown)
+        known.own = _resized(known.record, known.own, known.share, size)
+        return known.record.key
+
+    def own(self, key: JobKey) -> JobRecord:
+        """The Job that stands for a group."""
+        return self._groups[self._records[key].uid].own
 
     def drop(self, uid: str, member: PodUID) -> JobRecord | None:
         """A pod is gone; its group, if that went with it."""
@@ -230,17 +274,22 @@ class ShareGroups:
         return known.own
 
 
-def _group(pod: Pod, share: Share, uid: str, problem: str) -> tuple[GPUJobRecord, JobRecord]:
-    meta, request = pod.metadata, share.request
-    key, name = _key(meta, share), share.gang or meta.name
-    size = max(1, request.gang_size) if request is not None else 1
-    spec = _spec(
+def _resized(record: GPUJobRecord, own: JobRecord, share: Share, size: int) -> JobRecord:
+    """A group starts with so many pods; 0: they start one by one."""
+    request = share.request
+    record.spec = _spec(
         share.interactive,
         request.priority if request is not None else 0,
         request.time_limit_seconds if request is not None else None,
-        None if not share.gang or request is None else request.distinct_gpus,
-        size,
+        None if not share.gang or request is None or not size else request.distinct_gpus,
+        max(1, size),
     )
+    record.elastic = bool(share.pod_group)
+    return replace(own, parallelism=max(1, size), completions=max(1, size))
+
+
+def _group(meta: Meta, share: Share, uid: str, problem: str) -> tuple[GPUJobRecord, JobRecord]:
+    key, name = _key(meta, share), share.gang or meta.name
     record = GPUJobRecord(
         key=key,
         namespace=meta.namespace,
@@ -249,7 +298,7 @@ def _group(pod: Pod, share: Share, uid: str, problem: str) -> tuple[GPUJobRecord
         generation=0,
         created=meta.creation_timestamp,
         deleting=False,
-        spec=spec,
+        spec=None,
         problem=problem,
     )
     own = JobRecord(
@@ -260,8 +309,8 @@ def _group(pod: Pod, share: Share, uid: str, problem: str) -> tuple[GPUJobRecord
         owner=key,
         version=0,
         deleting=False,
-        parallelism=size,
-        completions=size,
+        parallelism=1,
+        completions=1,
         suspend=False,
         succeeded=0,
         failed=0,

@@ -11,13 +11,13 @@ from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.api.roles import TopologyMode
 from gpu_scheduler.core.model.request import Gang, PodUID, Topology
-from gpu_scheduler.state.jobs.job import JobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.nodes.ledger import Ledger
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
 
 def gang_of(
-    spec: GPUJobSpec | None,
+    work: GPUJobRecord,
     jobs: Iterable[JobRecord],
     pods: Iterable[PodRecord],
     assumed: Set[PodUID],
@@ -27,13 +27,14 @@ def gang_of(
     """The gang that a GPUJob is; None when its pods start one by one.
 
     Args:
-        spec: of the GPUJob.
+        work: the GPUJob, or the group of pods without one.
         jobs: its Jobs.
         pods: its pods.
         assumed: pods whose placement was decided and is not seen yet.
         leaving: pods whose eviction was decided and may not be seen yet.
         ledger: who holds what.
     """
+    spec = work.spec
     if spec is None or not is_gang(spec):
         return None
     done = {(job.uid, index) for job in jobs for index in job.completed}
@@ -51,8 +52,10 @@ def gang_of(
     charges = [ledger.charges[uid] for uid in placed if uid in ledger.charges]
     held = (g for charge in charges for g in ledger.resolved(charge.node, charge.grants))
     size = spec.total_pods
+    # Whose size is the least starts with that, and then with each that comes.
+    more = min(waiting, 1) if work.elastic else waiting
     return Gang(
-        missing=max(size - len(done) - len(placed), waiting),
+        missing=max(size - len(done) - len(placed), more),
         size=size,
         distinct=spec.distinct_gpus is not False,
         topology=_topology(spec),

@@ -335,6 +335,9 @@ class PendingPods:
         if not found or job.spec is None:
             return None
         found.sort(key=lambda each: each[0])
+        its_gang = gang()
+        if its_gang is not None and job.elastic:
+            found = found[: its_gang.missing]  # the others when these have started
         pods, about = tuple(pod for _, pod in found), (job.uid, job.generation)
         return WaitingJob(
             key=job.key,
@@ -345,7 +348,7 @@ class PendingPods:
             priority=job.spec.priority,
             created=job.created_seconds,
             time_limit_seconds=job.spec.time_limit_seconds,
-            gang=gang(),
+            gang=its_gang,
             doubtful=job.key in self.doubts or self.looked.lacks(job.key, about),
             unseen=self.looked.unseen(job.key, about),
         )

@@ -17,6 +17,9 @@ from tests.unit.runtime.fake_client import (
 )
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_assignment
+from tests.unit.state.pods import test_shares as shares
+from tests.unit.state.pods.test_pod_groups import RING, says
+from tests.unit.state.pods.test_pod_groups import member as pod_group_member
 from tests.unit.state.queue.test_gangs import make_gang, member
 
 from gpu_scheduler.core.model.decision import (
@@ -217,6 +220,46 @@ async def test_a_gang_that_is_completed_in_time_stays() -> None:
     case.gangs.check()
     await asyncio.sleep(1)
     assert case.sent("eviction") == []
+
+
+def with_more(*names: str) -> Case:
+    """A PodGroup that starts with two pods: ``a`` and ``b`` have places, and others have come."""
+    case = Case()
+    state = case.state = shares.state()
+    says(state, 2)
+    for name in names:
+        placed: dict[str, Any] = {"node": "a", "grants": half(str(len(state.pods.known) % 2))}
+        state.pod_changed(pod_group_member(name, **(placed if name in "ab" else {})))
+    case.evicting = Evicting(state, case.client, case.events)
+    case.gangs, case.plan = case.evicting.gangs, case.evicting.plan
+    case.plan.waits = {RING: WAIT}
+    return case
+
+
+@virtual
+async def test_who_waits_beyond_the_least_of_a_podgroup_releases_nobody() -> None:
+    for names, released in (("abc", []), ("ac", ["a"])):
+        case = with_more(*names)
+        if released:
+            case.state.pod_changed(pod_group_member("d"))
+        case.gangs.check()
+        await asyncio.sleep(PATIENCE)
+        case.gangs.check()
+        await asyncio.sleep(1)
+        assert case.sent("eviction") == released
+
+
+@virtual
+async def test_one_beyond_the_least_that_cannot_start_leaves_the_others() -> None:
+    case = with_more("a", "b", "c")
+    known = {pod.name: pod for pod in case.state.pods.known.values()}
+    case.gangs.member_lost(known["c"], "it cannot start")
+    case.gangs.placement_failed(RING, "no")
+    await asyncio.sleep(1)
+    assert case.sent("eviction") == []
+    case.gangs.member_lost(known["b"], "it cannot start")
+    await asyncio.sleep(1)
+    assert case.sent("eviction") == ["a", "b"]
 
 
 @pytest.mark.parametrize("why", ["room is being made", "a member is still to come", "no gang"])
