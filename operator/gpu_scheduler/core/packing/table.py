@@ -312,7 +312,8 @@ class ScoreTable:
         if choice is None:
             return None
         base = snapshot.cluster.first[node]
-        free = snapshot.cluster.free_milli[base : snapshot.cluster.first[node + 1]]
+        last = snapshot.cluster.first[node + 1]
+        free = [max(0, milli) for milli in snapshot.cluster.free_milli[base:last]]
         for _, device, milli, _ in choice.picks:
             free[device - base] -= milli
         return Picked(free, choice.left_milli, self._rows.rank_of(choice))

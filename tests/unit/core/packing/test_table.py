@@ -214,3 +214,13 @@ def test_barred_nodes_are_passed_over(number: int, all_of_them: bool):
     barred = np.array([all_of_them or n <= number for n in range(4)])
     found = table.best(PodRequest(pod_shape(500), snapshot), barred)
     assert (found and found[0]) == (None if barred.all() else number + 1)
+
+
+def test_a_device_with_less_than_nothing_free_is_scored_as_one_with_nothing():
+    snapshot = Snapshot(ClusterBuilder().node("full", 2).node("overfull", 2).obj())
+    usable_mib = snapshot.cluster.dev_usable_mib[0]
+    snapshot.block(0, ((0, 0, 1000, usable_mib),))
+    snapshot.block(1, ((0, 2, 1500, usable_mib * 3 // 2),))
+    table = ScoreTable(snapshot, Packing.FRAGMENTATION, target_workload_of({pod_shape(500): 1}))
+    found = table.best(PodRequest(pod_shape(500), snapshot))
+    assert found and found[0] == 0  # the first of equals
