@@ -5,21 +5,22 @@ kind for the same CPU and devices; they are scored once. What all states of node
 out here, when a pod shape is added. Called by ``rows``, used by ``column``.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpu_scheduler.core.model.arrays import Ints, Small
+from gpu_scheduler.core.model.arrays import Flags, Ints, Small
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import NEVER, Allowed
-from gpu_scheduler.core.packing.policy import OPENING_MILLI
-from gpu_scheduler.core.packing.scoring import parts
+from gpu_scheduler.core.packing.scoring import for_part
 from gpu_scheduler.core.packing.shapes import PICKED, ShapeRequest, ShapeScores
 
 MOST_AMOUNTS = 4_000  # of free CPU, remembered
 
-CLASS, MILLI, COUNT, CPU, LEAST, TAKEN, FIXED, GPU, STEP, OPENS, PART = range(11)
+CLASS, CPU, LEAST, TAKEN, FIXED, GPU, STEP, PART, MILLI, COUNT = range(10)
+SCORED = 8  # the first so many: what of a class the score of a placement needs
 
 
 @dataclass(slots=True)
@@ -27,7 +28,8 @@ class DevicePlacements:
     """Placements on a device that has so much free, those that want the least CPU first.
 
     Attributes:
-        numbers: [11, placements] of their classes; the fixed part of the key knows what is left.
+        numbers: [SCORED, placements] of their classes; the fixed part of the key knows what is left
+            and whether a GPU is opened.
         change: [placements, width] by what they change the description of the node.
         cpu: [placements] milli-CPU, also a row of ``numbers``.
     """
@@ -42,22 +44,26 @@ class Classes:
     """Classes of pod shapes on nodes of one kind.
 
     Attributes:
-        numbers: [11, classes] number, milli per device (NEVER where the kind does not serve, PICKED
-            where devices are picked), devices, milli-CPU, scarcity of the least scarce node that
-            they could use, milli-GPU in all, the fixed part of the key, 1 unless they want no GPU,
-            where their CPU stands in ``steps``, and ``opens`` and ``takes_part`` of ``to_pay``.
+        numbers: [10, classes] number, milli-CPU, scarcity of the least scarce node that they could
+            use, milli-GPU in all, the fixed part of the key, 1 unless they want no GPU, where their
+            CPU stands in ``steps``, ``for_part`` of what they take, milli per device (NEVER where
+            the kind does not serve, PICKED where devices are picked), devices.
+        rising: classes, those that want the least CPU first.
+        amounts: what lone requests ask of a device, distinct and rising, and ``NEVER``.
         steps: distinct amounts of milli-CPU, 0 first.
         hard: class and row of each pod shape for which devices are picked, and what it asks.
         sure: whether all that these take is known beforehand.
         of_row: [rows] the class of each pod shape.
         blocked: [classes] the keys where nothing fits.
         parts: placements on one device, by its free milli; 0 = on none.
-        free: placements on a free device, by the most that is free on one in use.
+        free: placements on a free device, by the least that they ask of it.
         whole: placements on several that are free, by how many are.
         by_cpu: what of the target workload CPU is enough for, by how much there is.
     """
 
     numbers: Ints
+    rising: Ints
+    amounts: list[int]
     steps: Ints
     hard: list[tuple[int, int, ShapeRequest]]
     sure: bool
@@ -74,16 +80,17 @@ class Classes:
         if found is None:
             milli, count = self.numbers[MILLI], self.numbers[COUNT]
             fits = (milli <= free_milli) & (count == min(1, free_milli))
-            found = self.parts[free_milli] = self._part(shape, np.flatnonzero(fits), free_milli)
+            found = self.parts[free_milli] = self._part(shape, fits, free_milli)
         return found
 
     def on_free(self, shape: ShapeScores, used_milli: int) -> DevicePlacements:
         """Placements on a free device of what no device in use, with so much free, holds."""
-        found = self.free.get(used_milli)
+        least = self.amounts[bisect_right(self.amounts, used_milli)]
+        found = self.free.get(least)
         if found is None:
             milli, count = self.numbers[MILLI], self.numbers[COUNT]
-            fits = (milli <= DEVICE_MILLI) & (milli > used_milli) & (count == 1)
-            found = self.free[used_milli] = self._part(shape, np.flatnonzero(fits), DEVICE_MILLI)
+            fits = (milli <= DEVICE_MILLI) & (milli >= least) & (count == 1)
+            found = self.free[least] = self._part(shape, fits, DEVICE_MILLI)
         return found
 
     def on_whole(self, shape: ShapeScores, devices: int) -> DevicePlacements:
@@ -92,7 +99,7 @@ class Classes:
         if found is None:
             milli, count = self.numbers[MILLI], self.numbers[COUNT]
             fits = (count > 1) & (count <= devices) & (milli == DEVICE_MILLI)
-            found = self.whole[devices] = self._part(shape, np.flatnonzero(fits), DEVICE_MILLI)
+            found = self.whole[devices] = self._part(shape, fits, DEVICE_MILLI)
         return found
 
     def allowed(self, shape: ShapeScores, cpu_milli: int) -> Allowed:
@@ -105,14 +112,16 @@ class Classes:
             found = self.by_cpu[cpu_milli] = shape.load.allowed(cpu_milli - self.steps[:within])
         return found
 
-    def _part(self, shape: ShapeScores, classes: Ints, free_milli: int) -> DevicePlacements:
-        classes = classes[np.argsort(self.numbers[CPU, classes], kind="stable")]
-        numbers = self.numbers[:, classes]
+    def _part(self, shape: ShapeScores, fits: Flags, free_milli: int) -> DevicePlacements:
+        classes = self.rising[fits[self.rising]]
+        numbers = self.numbers[:SCORED, classes]
         held = np.full(len(classes), free_milli)
-        left = held - numbers[MILLI]
-        numbers[FIXED] = shape.scoring.with_left(numbers[FIXED], left)
-        numbers[OPENS] = OPENING_MILLI * ((held == DEVICE_MILLI) & (left > 0))
-        change = shape.load.change(held, left) * numbers[COUNT, :, None].astype(np.int32)
+        left = held - self.numbers[MILLI, classes]
+        change = shape.load.change(held, left)
+        change *= self.numbers[COUNT, classes, None].astype(np.int32)
+        opens = shape.load.opens(change)
+        numbers[FIXED] = shape.scoring.placed(numbers[FIXED], left, opens)
+        numbers[PART] *= ~opens
         return DevicePlacements(numbers, change, numbers[CPU].tolist())
 
 
@@ -126,12 +135,11 @@ def classify(shape: ShapeScores, shape_requests: list[ShapeRequest], wants: Ints
         classes, of_row = np.unique(classes, axis=1, return_inverse=True)
     milli, count, size, taken, cpu, least, row = classes
     steps = np.array(sorted({0, *cpu.tolist()}), dtype=np.int64)
-    each = (rows[: len(milli)], milli, count, cpu, least, taken)
-    fixed = shape.scoring.fixed(size, taken)
-    numbers = np.array(
-        [*each, fixed, milli > 0, steps.searchsorted(cpu), 0 * milli, parts(taken, 0)]
-    )
+    scored = (rows[: len(milli)], cpu, least, taken, shape.scoring.fixed(size, taken), milli > 0)
+    numbers = np.array([*scored, steps.searchsorted(cpu), for_part(taken), milli, count])
+    amounts = sorted({*milli[(count == 1) & (milli < NEVER)].tolist(), NEVER})
     hard = [(at, r - 1, shape_requests[r - 1]) for at, r in enumerate(row.tolist()) if r]
     sure = all(ask.steps for _, _, ask in hard)
     blocked = np.full(len(milli), keys.BLOCKED)
-    return Classes(numbers, steps, hard, sure, of_row.ravel(), blocked)
+    rising = np.argsort(cpu, kind="stable")
+    return Classes(numbers, rising, amounts, steps, hard, sure, of_row.ravel(), blocked)

@@ -19,8 +19,8 @@ from gpu_scheduler.core.packing.classes import (
     FIXED,
     GPU,
     LEAST,
-    OPENS,
     PART,
+    SCORED,
     STEP,
     TAKEN,
     Classes,
@@ -28,7 +28,7 @@ from gpu_scheduler.core.packing.classes import (
 )
 from gpu_scheduler.core.packing.load import Allowed
 from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
-from gpu_scheduler.core.packing.scoring import opened, parts, to_pay
+from gpu_scheduler.core.packing.scoring import for_part, to_pay
 from gpu_scheduler.core.packing.several import Free, Search, picked
 from gpu_scheduler.core.packing.shapes import ShapeScores
 from gpu_scheduler.core.packing.states import States
@@ -67,7 +67,11 @@ def columns_of(shape: ShapeScores, look: Classes, states: States, search: Search
     if base is not None:
         allowed = _allowed(shape, look, cpu, state, numbers[STEP])
         described = Described(np.concatenate([base, base[state] + change]), allowed)
-    before = np.add.reduce(free, axis=1)[state], cpu[state], scarce[state]
+    before = (
+        np.add.reduce(free, axis=1)[state],
+        cpu[state],
+        scarce[state] if scarce.any() else None,
+    )
     scored = _scored(shape, placements, before, described)
     classes = look.numbers.shape[1]
     result = np.tile(look.blocked, len(cpu))
@@ -94,7 +98,7 @@ def column_of(
         nodes[1:] += base
         steps = np.concatenate([_AS_IT_IS, numbers[STEP]])
         described = Described(nodes, look.allowed(shape, cpu).take(steps))
-    scored = _scored(shape, placements, (sum(free), cpu, scarce), described)
+    scored = _scored(shape, placements, (sum(free), cpu, scarce or None), described)
     result = look.blocked.copy()
     np.minimum.at(result, numbers[CLASS], scored)
     by_row: Ints = result.take(look.of_row)
@@ -104,10 +108,13 @@ def column_of(
 def _scored(
     shape: ShapeScores,
     placements: Placements,
-    before: tuple[Ints | int, Ints | int, Ints | int],
+    before: tuple[Ints | int, Ints | int, Ints | int | None],
     described: Described | None,
 ) -> Ints:
-    """[placements] Keys; ``before``: free milli-GPU, milli-CPU and scarcity, of each or of all."""
+    """[placements] Keys.
+
+    ``before``: free milli-GPU, milli-CPU and scarcity (None: none is scarce), of each or of all.
+    """
     state, numbers, _ = placements
     total, cpu, scarce = before
     outcomes = Outcomes(
@@ -117,7 +124,7 @@ def _scored(
         taken=numbers[TAKEN],
         cpu=cpu - numbers[CPU],
         gpu=numbers[GPU],
-        paid=to_pay(scarce - numbers[LEAST], numbers[OPENS], numbers[PART]),
+        paid=None if scarce is None else to_pay(scarce - numbers[LEAST], numbers[PART]),
     )
     return shape.scoring.keys(shape.load, described, outcomes, shape.devices)
 
@@ -180,17 +187,18 @@ def _on_picked(
     at = np.array([at for _, at, _ in picks], dtype=np.int64)
     left = np.array([p.left for _, _, p in picks], dtype=np.int64)
     rest = np.array([p.free_milli for _, _, p in picks], dtype=np.int64)
-    numbers = look.numbers[:, at]
+    numbers = look.numbers[:SCORED, at]
     if not look.sure:
         size = np.array([p.size for _, _, p in picks], dtype=np.int64)
         numbers[TAKEN] = free[state].sum(axis=1) - rest.sum(axis=1)
         numbers[FIXED] = shape.scoring.fixed(size, numbers[TAKEN])
-    numbers[FIXED] = shape.scoring.with_left(numbers[FIXED], left)
-    opens = numbers[OPENS] = opened(free[state], rest)
-    numbers[PART] = parts(numbers[TAKEN], opens)
-    change = _NO_CHANGE
+        numbers[PART] = for_part(numbers[TAKEN])
+    change, opens = _NO_CHANGE, None
     if base is not None:
         change = shape.load.bases(rest, alike=shape.alike) - base[state]
+        opens = shape.load.opens(change)
+        numbers[PART] *= ~opens
+    numbers[FIXED] = shape.scoring.placed(numbers[FIXED], left, opens)
     return Placements(state, numbers, change)
 
 

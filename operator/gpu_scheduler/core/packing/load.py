@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gpu_scheduler.core.model.arrays import Ints, Small
+from gpu_scheduler.core.model.arrays import Flags, Ints, Small
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import accepts
 from gpu_scheduler.core.model.request import PodShape
@@ -39,8 +39,8 @@ class ShapeLoad:
     """The target workload on nodes with the same devices.
 
     ``devices`` are the distinct devices of the kind; ``tables[i][x]`` describes device ``i`` with
-    ``x`` milli free: what of it all needs can use, seats for those of several devices, copies for
-    all pod shapes.
+    ``x`` milli free: what of it all needs can use, seats for those of several devices, whether it
+    is used in part, copies for all pod shapes.
     """
 
     def __init__(self, shape: NodeShape, workload: TargetWorkload) -> None:
@@ -63,14 +63,14 @@ class ShapeLoad:
         self.tables = [_table(needs, need_of, i) for i in range(len(self.devices))]
         nothing = np.zeros((DEVICE_MILLI + 1, self.width), dtype=np.int32)
         self._each = self.tables[0] if self.tables else nothing
-        copies = self.base([DEVICE_MILLI] * len(shape))[self._seats :] // self._count_of
+        copies = self.base([DEVICE_MILLI] * len(shape))[self._seats + 1 :] // self._count_of
         self.enough_cpu = int((copies * self._cpu.astype(np.int64)).max(initial=0))
         """Milli-CPU of a node above which typical pods cannot tell how much there is."""
 
     @property
     def width(self) -> int:
         """Numbers in the description of a node."""
-        return self._seats + len(self._gain)
+        return self._seats + 1 + len(self._gain)
 
     def base(self, free_milli: Sequence[int]) -> Small:
         """The description of a node from the free milli of its devices, in their order."""
@@ -96,6 +96,11 @@ class ShapeLoad:
         found -= self._each.take(held, axis=0)
         return found
 
+    def opens(self, change: Small) -> Flags:
+        """[placements] Whether more devices of a node are used in part than before."""
+        found: Flags = change[:, self._seats] > 0
+        return found
+
     def allowed(self, cpu_milli: Ints) -> "Allowed":
         """What of the workload each amount of free CPU is enough for; a negative one: for none."""
         ranks = self.steps.searchsorted(cpu_milli, side="right")
@@ -111,7 +116,7 @@ class ShapeLoad:
 
     def used(self, nodes: Small, copies: Small) -> Small:
         """What copies use of nodes so described, in milli-GPU times WEIGHT."""
-        by_gpu = nodes[:, self._seats :]
+        by_gpu = nodes[:, self._seats + 1 :]
         if len(self._count):
             by_gpu = by_gpu // self._count_of
         return used(by_gpu, copies, self._gain)
@@ -156,11 +161,12 @@ def _charge(need: Need) -> int:
 
 
 def _table(needs: list[Need], need_of: list[Need], device: int) -> Small:
-    """[free milli, needs + needs of several + pod shapes]: seated, seats, copies of one device."""
+    """[free milli, needs + needs of several + 1 + pod shapes]: see ``ShapeLoad``."""
     free = np.arange(DEVICE_MILLI + 1, dtype=np.int32)[:, None]
     milli = np.array([need.milli[device] for need in needs], dtype=np.int32)
     each = np.array([need.milli[device] for need in need_of], dtype=np.int32)
     several = np.array([need.count > 1 for need in needs], dtype=np.bool_)
     seats = (free >= milli).astype(np.int32)
     copies = free // np.maximum(1, each)
-    return np.concatenate([free * seats, seats[:, several], copies], axis=1)
+    in_part = ((free > 0) & (free < DEVICE_MILLI)).astype(np.int32)
+    return np.concatenate([free * seats, seats[:, several], in_part, copies], axis=1)

@@ -23,7 +23,7 @@ class Outcomes:
         taken: milli-GPU that the pod takes; so here.
         cpu: milli-CPU left on the node.
         gpu: 1 when the pod takes a device, else 0; so here.
-        paid: milli-GPU to pay for the node's scarcity and for a GPU that is opened.
+        paid: milli-GPU to pay for the node's scarcity; None where no node is scarce.
     """
 
     fixed: Ints
@@ -32,7 +32,7 @@ class Outcomes:
     taken: Ints | int
     cpu: Ints
     gpu: Ints | int
-    paid: Ints
+    paid: Ints | None
 
 
 @dataclass(slots=True)

@@ -26,7 +26,8 @@ COPIES_PERCENT = 8
 OPENING_MILLI = 1000
 """What it costs to take part of a GPU that is free while another node may have one in use: as
 much as that GPU, whatever pods are typical. On a scarce node any part of a GPU costs as much, or
-fractions would fill what is in use there rather than open a GPU of a node that nobody misses."""
+fractions would fill what is in use there rather than open a GPU of a node that nobody misses.
+It is so many whole buckets."""
 
 COVER_PERCENT = 95
 """Share of recent pods that the typical pod shapes stand for, as in FGD."""

@@ -6,12 +6,11 @@ takes the devices that are picked for it. Called by ``table``.
 
 import numpy as np
 
-from gpu_scheduler.core.model.arrays import Flags, Ints, Small
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.outcome import Described, Outcomes
-from gpu_scheduler.core.packing.policy import OPENING_MILLI
-from gpu_scheduler.core.packing.scoring import opened, parts, to_pay
+from gpu_scheduler.core.packing.scoring import for_part, to_pay
 from gpu_scheduler.core.packing.several import Search, picked
 from gpu_scheduler.core.packing.shapes import PICKED, ShapeRequest, ShapeScores
 from gpu_scheduler.core.packing.states import States
@@ -33,7 +32,7 @@ def row_of(
     load, scoring, (cpu_milli, least) = shape.load, shape.scoring, wants
     total = np.add.reduce(free, axis=1)
     base = load.bases(free, alike=shape.alike) if scoring.weighs else None
-    result, after = np.full(len(cpu), keys.BLOCKED), None
+    result = np.full(len(cpu), keys.BLOCKED)
     if ask.milli == PICKED:
         picks = picked(ask, 0, cpu_milli, list(map(tuple, free.tolist())), cpu.tolist(), search)
         if not picks:
@@ -43,44 +42,34 @@ def row_of(
         left = np.array([p.left for _, p in picks], dtype=np.int64)
         size: Ints | int = np.array([p.size for _, p in picks], dtype=np.int64)
         taken: Ints | int = total[state] - rest.sum(axis=1)
-        opens = opened(free[state], rest)
-        if base is not None:
-            after = load.bases(rest, alike=shape.alike)
+        change = None if base is None else load.bases(rest, alike=shape.alike) - base[state]
     else:
         state, held = _fitting(shape, free, cpu >= cpu_milli, ask)
         left, size, taken = held - ask.milli, ask.size, ask.taken
-        opens = OPENING_MILLI * ((held == DEVICE_MILLI) & (left > 0))
-        if base is not None:
-            after = _after(shape, base[state], held, ask)
+        change = None if base is None else load.change(held, left)
+        if change is not None and ask.devices > 1:
+            change *= np.int32(ask.devices)
     if not len(state):
         return result
-    described = None
-    if base is not None and after is not None:
+    described, opens, paid = None, None, None
+    if base is not None and change is not None:
+        opens = load.opens(change)
         allowed = load.allowed(np.concatenate([cpu, cpu - cpu_milli]))
         of_each = np.concatenate([np.arange(len(cpu)), state + len(cpu)])
-        described = Described(np.concatenate([base, after]), allowed.take(of_each))
+        described = Described(np.concatenate([base, base[state] + change]), allowed.take(of_each))
+    if opens is not None and scarce.any():
+        paid = to_pay(scarce[state] - least, for_part(taken) * ~opens)
     outcomes = Outcomes(
-        fixed=scoring.with_left(scoring.fixed(size, taken), left),
+        fixed=scoring.placed(scoring.fixed(size, taken), left, opens),
         state=state,
         total=total[state],
         taken=taken,
         cpu=cpu[state] - cpu_milli,
         gpu=int(ask.milli > 0),
-        paid=to_pay(scarce[state] - least, opens, parts(taken, opens)),
+        paid=paid,
     )
     np.minimum.at(result, state, scoring.keys(load, described, outcomes, shape.devices))
     return result
-
-
-def _after(shape: ShapeScores, before: Small, held: Ints, ask: ShapeRequest) -> Small:
-    """What descriptions become where devices that held so much serve a lone request."""
-    if not ask.devices:
-        return before
-    change = shape.load.change(held, held - ask.milli)
-    if ask.devices > 1:
-        change *= np.int32(ask.devices)
-    before += change
-    return before
 
 
 def _fitting(shape: ShapeScores, free: Ints, enough: Flags, ask: ShapeRequest) -> tuple[Ints, Ints]:
@@ -91,8 +80,11 @@ def _fitting(shape: ShapeScores, free: Ints, enough: Flags, ask: ShapeRequest) -
     fits = (free >= ask.milli) & enough[:, None]
     fits[:, max(0, shape.devices - ask.devices + 1) :] = False
     fits[:, 1:] &= free[:, 1:] != free[:, :-1]
-    if shape.scoring.shares_first and ask.milli < DEVICE_MILLI:
-        used = np.where(free < DEVICE_MILLI, free, 0).max(axis=1, initial=0)
-        fits &= (free < DEVICE_MILLI) | (used < ask.milli)[:, None]
     state, place = np.nonzero(fits)
-    return state, free[state, place]
+    held = free[state, place]
+    if shape.scoring.shares_first and ask.milli < DEVICE_MILLI:
+        shares = held < DEVICE_MILLI
+        shares[:1] = True  # on a free device: where none in use comes before it
+        shares[1:] |= state[1:] != state[:-1]
+        state, held = state[shares], held[shares]
+    return state, held

@@ -52,13 +52,21 @@ class Scoring:
             return keys.pack(size, 0, keys.MOST_LEFT, keys.MOST_LEFT + taken)
         return keys.pack(size, 0, 0, -taken)
 
-    def with_left(self, fixed: Ints | int, left: Ints) -> Ints:
-        """The same with so many milli left on the devices that the pod takes."""
+    def placed(self, fixed: Ints | int, left: Ints, opens: Flags | None) -> Ints:
+        """The same with so many milli left on the devices that the pod takes.
+
+        Args:
+            fixed: what ``fixed`` says.
+            left: on the devices.
+            opens: whether more GPUs of the node are used in part than before, where described.
+        """
         found: Ints
         if self.packing is Packing.SPREAD:
             found = fixed - (left << keys.NODE_BITS)
         else:
             found = fixed + (left << keys.NODE_BITS)
+        if opens is not None and self.packing is Packing.FRAGMENTATION:
+            found = keys.in_bucket(found, opens * (OPENING_MILLI // BUCKET_MILLI))
         return found
 
     def keys(
@@ -67,7 +75,9 @@ class Scoring:
         """The key of each outcome on nodes with so many devices."""
         total = after.total
         if described is not None and self.packing is Packing.FRAGMENTATION:
-            cost = growth(load, described, after, COPIES_PERCENT) + after.paid * UNIT
+            cost = growth(load, described, after, COPIES_PERCENT)
+            if after.paid is not None:
+                cost += after.paid * UNIT
             bucket = cost // (BUCKET_MILLI * UNIT) * after.gpu  # without a GPU: least free GPU
         elif described is not None:
             bucket = sigmoid_points(growth(load, described, after, 0) // 100)
@@ -97,31 +107,20 @@ class Scoring:
         return keys.MOST_LEFT - left if self.packing is Packing.SPREAD else left
 
 
-def to_pay(scarce: Ints, opens: Ints | int, takes_part: Ints | int) -> Ints:
-    """[placements] Milli-GPU: for what a node is scarcer than need be, and for opening a GPU.
+def to_pay(scarcer: Ints, for_part: Ints | int) -> Ints:
+    """[placements] Milli-GPU for what a node is scarcer than need be.
 
     Args:
-        scarce: by how much it is scarcer; what is less than 0 counts as 0.
-        opens: what is paid where more GPUs of the node are used in part than before.
-        takes_part: what is paid on a scarce node where the pod takes part of a GPU.
+        scarcer: by how much; what is less than 0 counts as 0.
+        for_part: what is paid on top where it is scarcer at all.
     """
-    return np.where(scarce > 0, scarce + takes_part, opens)
-
-
-def opened(free_before: Ints, free_after: Ints) -> Ints:
-    """[placements] ``opens``, of what was free on all devices of a node and what is afterwards."""
-    more: Ints = _partly(free_after).sum(axis=1) > _partly(free_before).sum(axis=1)
-    return more * OPENING_MILLI
-
-
-def parts(taken: Ints | int, opens: Ints | int) -> Ints:
-    """``takes_part``, of what a pod takes in all and of what it opens."""
-    return np.where(taken % DEVICE_MILLI, OPENING_MILLI, opens)
-
-
-def _partly(free: Ints) -> Flags:
-    found: Flags = (free > 0) & (free < DEVICE_MILLI)
+    found: Ints = (scarcer + for_part) * (scarcer > 0)
     return found
+
+
+def for_part(taken: Ints | int) -> Ints:
+    """What a pod that opens no GPU pays on top on a scarce node, of what it takes in all."""
+    return np.where(taken % DEVICE_MILLI, OPENING_MILLI, 0)
 
 
 def growth(load: ShapeLoad, described: Described, after: Outcomes, copies_percent: int) -> Ints:
