@@ -14,7 +14,7 @@ from gpu_scheduler.agent.driver import DeviceProperties
 from gpu_scheduler.agent.history.columns import Kind, Values
 from gpu_scheduler.agent.history.history_file import HistoryFile
 from gpu_scheduler.agent.history.rows import container_owner, device_mib, share_owner
-from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, Owner, Slot
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, RingOwner, RingSlot
 from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.usage import ContainerUse
 from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, EndedUse, ShareUse, Totals
@@ -30,7 +30,7 @@ from gpu_scheduler.usage.window import (
 _WARM_UP = WARM_UP_SECONDS // LOOK_SECONDS
 _WINDOW = WINDOW_SECONDS // LOOK_SECONDS
 _ALONE = 0.05  # so much of a device's use may be nobody's
-_Slots = Mapping[Owner, Slot]
+_Slots = Mapping[RingOwner, RingSlot]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Answering:
     def __init__(self) -> None:
         """Nothing is known yet."""
         self._answer = _Answer()
-        self._windows: dict[Owner, _Windows] = {}
+        self._windows: dict[RingOwner, _Windows] = {}
 
     @property
     def ready(self) -> bool:
@@ -89,7 +89,7 @@ class Answering:
         look = file.look()
         slots = {slot.owner: slot for slot in file.slots() if slot.owner is not None}
         devices = {device.facts.uuid: device for device in sample.devices}
-        windows: dict[Owner, _Windows] = {}
+        windows: dict[RingOwner, _Windows] = {}
         shares: list[tuple[int, ShareUse]] = []
         for use in uses:
             host = hosts.get(use.container.own.id, UNKNOWN)
@@ -124,7 +124,7 @@ class Answering:
         )
 
     def _cut(
-        self, slots: _Slots, slot: Slot, container: Owner, host: HostUse, look: int
+        self, slots: _Slots, slot: RingSlot, container: RingOwner, host: HostUse, look: int
     ) -> _Windows:
         """The share's windows, with those that are full now."""
         assert slot.owner is not None
@@ -140,7 +140,7 @@ class Answering:
                 continue  # the agent was not there when it was full, and half of it is gone
             until = since + _WINDOW
             device = dict(
-                _looks(slots, Owner(kind=Kind.DEVICE, device=slot.owner.device), since, until)
+                _looks(slots, RingOwner(kind=Kind.DEVICE, device=slot.owner.device), since, until)
             )
             of_host = dict(_looks(slots, container, since, until))
             looks = [
@@ -151,7 +151,7 @@ class Answering:
         return _Windows(count, look, tuple(cut[-MOST_WINDOWS:]))
 
 
-def _looks(slots: _Slots, owner: Owner, since: int, until: int) -> Iterable[tuple[int, Values]]:
+def _looks(slots: _Slots, owner: RingOwner, since: int, until: int) -> Iterable[tuple[int, Values]]:
     slot = slots.get(owner)
     return () if slot is None else slot.looks(since, until)
 
@@ -178,7 +178,7 @@ def _part(used: float | None, limit: float | None) -> float | None:
     return used / limit if used is not None and limit else None
 
 
-def _share(slot: Slot, owner: Owner, host: HostUse, look: int) -> ShareUse:
+def _share(slot: RingSlot, owner: RingOwner, host: HostUse, look: int) -> ShareUse:
     sums = slot.sums
     return ShareUse(
         device=owner.device,
@@ -200,7 +200,7 @@ def _share(slot: Slot, owner: Owner, host: HostUse, look: int) -> ShareUse:
 
 def _device(slots: _Slots, device: DeviceProperties, look: int) -> DeviceNow:
     """As its ring has it of this look; nothing, where there is none."""
-    seen = _looks(slots, Owner(kind=Kind.DEVICE, device=device.uuid), look, look + 1)
+    seen = _looks(slots, RingOwner(kind=Kind.DEVICE, device=device.uuid), look, look + 1)
     values: Values = next((each for _, each in seen), {})
     return DeviceNow(
         uuid=device.uuid,
@@ -211,7 +211,7 @@ def _device(slots: _Slots, device: DeviceProperties, look: int) -> DeviceNow:
     )
 
 
-def _ended(slots: Iterable[Slot], look: int) -> Iterable[tuple[int, EndedUse]]:
+def _ended(slots: Iterable[RingSlot], look: int) -> Iterable[tuple[int, EndedUse]]:
     """By work, all its shares that are no more, and when the last of them ended."""
     found: dict[str, tuple[int, Totals]] = {}
     rings = [slot for slot in slots if slot.owner is not None and slot.last]

@@ -17,7 +17,7 @@ from struct import Struct
 
 from gpu_scheduler.agent.history.columns import Kind
 from gpu_scheduler.agent.history.history_clock import MARK_BYTES, HistoryClock
-from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS_OF_STEP, Owner, Slot
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS_OF_STEP, RingOwner, RingSlot
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +42,9 @@ class HistoryFile:
             HistoryError: it can be neither read nor made.
         """
         self.clock = clock
-        self.count = (megabytes * 1_000_000 - _SLOTS_AT) // Slot.SIZE
+        self.count = (megabytes * 1_000_000 - _SLOTS_AT) // RingSlot.SIZE
         if self.count < 1:
-            raise HistoryError(f"{megabytes} MB hold no ring of {Slot.SIZE} bytes")
+            raise HistoryError(f"{megabytes} MB hold no ring of {RingSlot.SIZE} bytes")
         try:
             self._fd = _open(path)
         except OSError as error:
@@ -55,10 +55,10 @@ class HistoryFile:
             self.close()
             raise HistoryError(f"{path}: {error.strerror}") from None
         self._marked = 0
-        self._free: list[Slot] = []
-        self._slots: dict[Owner, Slot] = {}
+        self._free: list[RingSlot] = []
+        self._slots: dict[RingOwner, RingSlot] = {}
         for number in reversed(range(self.count)):
-            slot = Slot(self._fd, _SLOTS_AT + number * Slot.SIZE)
+            slot = RingSlot(self._fd, _SLOTS_AT + number * RingSlot.SIZE)
             if slot.read() and slot.owner is not None and slot.first <= self.look():
                 self._slots[slot.owner] = slot
             else:
@@ -68,11 +68,11 @@ class HistoryFile:
         """The number of the look that is now."""
         return int(self.clock.now()) // LOOK_SECONDS
 
-    def slots(self) -> Iterator[Slot]:
+    def slots(self) -> Iterator[RingSlot]:
         """All rings that are somebody's, ended ones too."""
         yield from self._slots.values()
 
-    def of(self, owner: Owner) -> Slot | None:
+    def of(self, owner: RingOwner) -> RingSlot | None:
         """The ring of somebody: the one it has, or a new one; None: all rings are of who runs."""
         found = self._slots.get(owner)
         if found is not None:
@@ -86,7 +86,7 @@ class HistoryFile:
         self._slots[owner] = found
         return found
 
-    def end(self, slot: Slot) -> None:
+    def end(self, slot: RingSlot) -> None:
         """Its container has ended."""
         if not slot.last:
             slot.end(self.look())
@@ -100,7 +100,7 @@ class HistoryFile:
         """Let go of the file."""
         os.close(self._fd)
 
-    def _take(self) -> Slot | None:
+    def _take(self) -> RingSlot | None:
         while not self._free:
             ended = (slot for slot in self._slots.values() if slot.last)
             first = min(ended, key=lambda slot: (not _was_short(slot), slot.last), default=None)
@@ -109,7 +109,7 @@ class HistoryFile:
             del self._slots[first.owner]
             if first.owner.kind is not Kind.SHARE or not first.owner.work:
                 return first
-            of_work = Owner(kind=Kind.WORK, work=first.owner.work)
+            of_work = RingOwner(kind=Kind.WORK, work=first.owner.work)
             sums = self._slots.get(of_work)
             if sums is not None:
                 sums.take(first, self.look())
@@ -122,8 +122,8 @@ class HistoryFile:
         return self._free.pop()
 
     def _begin(self, path: Path) -> None:
-        head = _HEAD.pack(_MAGIC, _VERSION, Slot.SIZE, self.count)
-        size = _SLOTS_AT + self.count * Slot.SIZE
+        head = _HEAD.pack(_MAGIC, _VERSION, RingSlot.SIZE, self.count)
+        size = _SLOTS_AT + self.count * RingSlot.SIZE
         found = os.pread(self._fd, len(head), 0)
         if found == head and os.fstat(self._fd).st_size == size:
             for at in _MARKS_AT:
@@ -158,7 +158,7 @@ def _aside(path: Path) -> Path:
     return path.with_name(f"{path.name}.other")
 
 
-def rings(path: Path, clock: HistoryClock) -> list[Slot]:
+def rings(path: Path, clock: HistoryClock) -> list[RingSlot]:
     """The rings of a history that an agent may be writing at this moment; the clock goes on there.
 
     Raises:
@@ -170,16 +170,16 @@ def rings(path: Path, clock: HistoryClock) -> list[Slot]:
         raise HistoryError(f"{path}: {error.strerror}") from None
     head = os.pread(descriptor, _HEAD.size, 0)
     magic, version, size, count = _HEAD.unpack(head.ljust(_HEAD.size, b"\0"))
-    if (magic, version, size) != (_MAGIC, _VERSION, Slot.SIZE):
+    if (magic, version, size) != (_MAGIC, _VERSION, RingSlot.SIZE):
         os.close(descriptor)
         raise HistoryError(f"{path} is no history of this version")
     for at in _MARKS_AT:
         clock.resume(os.pread(descriptor, MARK_BYTES, at))
-    found = (Slot(descriptor, _SLOTS_AT + number * size) for number in range(count))
+    found = (RingSlot(descriptor, _SLOTS_AT + number * size) for number in range(count))
     return [slot for slot in found if slot.read()]
 
 
-def _was_short(slot: Slot) -> bool:
+def _was_short(slot: RingSlot) -> bool:
     of_work = slot.owner is not None and slot.owner.kind is Kind.WORK
     return not of_work and slot.last - slot.first < LOOKS_OF_STEP
 

@@ -7,7 +7,7 @@ is the cap.
 from collections.abc import Collection, Mapping
 
 from gpu_scheduler.agent.history.rows import share_owner
-from gpu_scheduler.agent.history.slot import Owner
+from gpu_scheduler.agent.history.slot import RingOwner
 from gpu_scheduler.agent.ledger import LedgerError, MemoryMarks, open_inside
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.usage import ContainerUse
@@ -20,9 +20,9 @@ class Marks:
         """``procfs``: of the node."""
         self._procfs = procfs
 
-    def read(self, uses: Collection[ContainerUse]) -> dict[Owner, MemoryMarks]:
+    def read(self, uses: Collection[ContainerUse]) -> dict[RingOwner, MemoryMarks]:
         """Of every share whose container has a process that can be looked into."""
-        found: dict[Owner, MemoryMarks] = {}
+        found: dict[RingOwner, MemoryMarks] = {}
         for use in uses:
             by_device = self._of(use) if use.container.own.promised else {}
             for each in use.uses:

@@ -13,7 +13,7 @@ from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import HistoryError, HistoryFile
 from gpu_scheduler.agent.history.rows import Row, of_containers, of_devices
-from gpu_scheduler.agent.history.slot import LOOKS, LOOKS_OF_STEP, Owner
+from gpu_scheduler.agent.history.slot import LOOKS, LOOKS_OF_STEP, RingOwner
 from gpu_scheduler.agent.ledger import MemoryMarks
 from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.usage import ContainerUse
@@ -24,7 +24,7 @@ FILE = "history"
 _TRY_AGAIN_SECONDS = 60.0
 _WHOLE_STEPS = LOOKS // LOOKS_OF_STEP - 1  # whose looks are all there still
 HostOf = Callable[[Collection[str], float], Mapping[str, HostUse]]
-MarksOf = Callable[[Collection[ContainerUse]], Mapping[Owner, MemoryMarks]]
+MarksOf = Callable[[Collection[ContainerUse]], Mapping[RingOwner, MemoryMarks]]
 
 
 class Recorder:
@@ -52,14 +52,14 @@ class Recorder:
         self._clock = clock
         self._host_of = host_of
         self._marks_of = marks_of
-        self._refused: dict[Owner, int] = {}  # as the ledgers said last
+        self._refused: dict[RingOwner, int] = {}  # as the ledgers said last
         self.file: HistoryFile | None = None
         self.without_ring = 0
         """Containers at the last look for which there was no ring left."""
         self.answering = Answering()
         """What the leader is answered."""
         self._look = self._step = -1
-        self._peaks: dict[Owner, float] = {}  # MiB, since the last row
+        self._peaks: dict[RingOwner, float] = {}  # MiB, since the last row
         self._try_at = float("-inf")
 
     def take(self, sample: Sample, uses: Collection[ContainerUse], now: float) -> None:
@@ -95,9 +95,11 @@ class Recorder:
         self._write(self.file, look, rows | of_containers(uses, hosts))
         self.answering.update(self.file, sample, uses, hosts)
 
-    def _note_marks(self, marks: Mapping[Owner, MemoryMarks], rows: dict[Owner, Row]) -> None:
+    def _note_marks(
+        self, marks: Mapping[RingOwner, MemoryMarks], rows: dict[RingOwner, Row]
+    ) -> None:
         """Put what the ledgers say to what was seen."""
-        refused: dict[Owner, int] = {}
+        refused: dict[RingOwner, int] = {}
         for owner, mark in marks.items():
             row = rows.get(owner)
             if row is None:
@@ -110,7 +112,7 @@ class Recorder:
             rows[owner] = Row(values, row.share, mark.peak_mib or 0)
         self._refused = refused
 
-    def _write(self, file: HistoryFile, look: int, rows: Mapping[Owner, Row]) -> None:
+    def _write(self, file: HistoryFile, look: int, rows: Mapping[RingOwner, Row]) -> None:
         self._close_steps(file, look)
         for held in tuple(file.slots()):
             if held.owner is not None and held.owner.container_id and held.owner not in rows:
@@ -129,7 +131,7 @@ class Recorder:
         self._peaks = {}
         self._look = look
 
-    def _peak(self, owner: Owner, row: Row) -> dict[str, float]:
+    def _peak(self, owner: RingOwner, row: Row) -> dict[str, float]:
         peak = self._peaks.get(owner)
         return {} if peak is None else {"memoryMiB": max(peak, row.values.get("memoryMiB") or 0.0)}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.agent.container_host import UNKNOWN, HostUse
 from gpu_scheduler.agent.history.columns import Kind, Values
-from gpu_scheduler.agent.history.slot import Owner
+from gpu_scheduler.agent.history.slot import RingOwner
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import ContainerUse
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, milli_for_mib
@@ -28,10 +28,10 @@ class Row:
     peak_mib: int = 0
 
 
-def of_devices(sample: Sample, uses: Collection[ContainerUse]) -> dict[Owner, Row]:
+def of_devices(sample: Sample, uses: Collection[ContainerUse]) -> dict[RingOwner, Row]:
     """Of devices and of shares; of what could not be read, nothing: a gap."""
-    rows: dict[Owner, Row] = {}
-    shares: dict[str, dict[Owner, tuple[float, float | None]]] = {}  # and use, by device
+    rows: dict[RingOwner, Row] = {}
+    shares: dict[str, dict[RingOwner, tuple[float, float | None]]] = {}  # and use, by device
     usable = {device.facts.uuid: _usable_mib(device) for device in sample.devices}
     for use in uses:
         for each in use.uses:
@@ -53,11 +53,13 @@ def of_devices(sample: Sample, uses: Collection[ContainerUse]) -> dict[Owner, Ro
     for device in sample.devices:
         on_it = shares.get(device.facts.uuid, {}).values()
         row = Row(_of_device(device, on_it) if device.readable else {})
-        rows[Owner(kind=Kind.DEVICE, device=device.facts.uuid)] = row
+        rows[RingOwner(kind=Kind.DEVICE, device=device.facts.uuid)] = row
     return rows
 
 
-def of_containers(uses: Collection[ContainerUse], hosts: Mapping[str, HostUse]) -> dict[Owner, Row]:
+def of_containers(
+    uses: Collection[ContainerUse], hosts: Mapping[str, HostUse]
+) -> dict[RingOwner, Row]:
     """Of containers, by what they use of their node (``hosts``, by container id)."""
     return {
         container_owner(use): Row(_of_host(hosts.get(use.container.own.id, UNKNOWN)))
@@ -66,12 +68,12 @@ def of_containers(uses: Collection[ContainerUse], hosts: Mapping[str, HostUse]) 
     }
 
 
-def share_owner(use: ContainerUse, device: str) -> Owner:
+def share_owner(use: ContainerUse, device: str) -> RingOwner:
     """Whose the ring of a container's share of a device is."""
     return _owner(Kind.SHARE, use, device)
 
 
-def container_owner(use: ContainerUse) -> Owner:
+def container_owner(use: ContainerUse) -> RingOwner:
     """Whose the ring of a container is."""
     return _owner(Kind.CONTAINER, use)
 
@@ -89,7 +91,7 @@ def _usable_mib(device: DeviceSample) -> int | None:
     return max(0, memory.total_bytes - memory.reserved_bytes) // MIB
 
 
-def _above(owner: Owner, on_it: Mapping[Owner, tuple[float, float | None]]) -> float | None:
+def _above(owner: RingOwner, on_it: Mapping[RingOwner, tuple[float, float | None]]) -> float | None:
     """What the others on a device use above their shares; None: not known of one of them."""
     others = [each for other, each in on_it.items() if other != owner]
     known = [max(busy - share, 0.0) for share, busy in others if busy is not None]
@@ -120,9 +122,9 @@ def _of_host(use: HostUse) -> Values:
     }
 
 
-def _owner(kind: Kind, use: ContainerUse, device: str = "") -> Owner:
+def _owner(kind: Kind, use: ContainerUse, device: str = "") -> RingOwner:
     pod, own = use.container.pod, use.container.own
-    return Owner(
+    return RingOwner(
         kind=kind,
         work=pod.work,
         device=device,

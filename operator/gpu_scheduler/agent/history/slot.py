@@ -41,7 +41,7 @@ _COUNTS = (
 )
 
 
-class Owner(msgspec.Struct, frozen=True, kw_only=True):
+class RingOwner(msgspec.Struct, frozen=True, kw_only=True):
     """Whose ring it is; ids are the kubelet's, the device's is its UUID, empty where none is.
 
     ``work`` is that of ``OrderedPod``.
@@ -130,7 +130,7 @@ class Sums(msgspec.Struct, kw_only=True):
         self.containers = min(self.containers + totals.containers, _MOST_SUMS)
 
 
-class Slot:
+class RingSlot:
     """One ring, at its place in an open file. Every method may raise ``OSError``."""
 
     SIZE = _LOOKS_AT + max(
@@ -142,7 +142,7 @@ class Slot:
         """Nothing is read yet."""
         self._fd = descriptor
         self._at = at
-        self.owner: Owner | None = None
+        self.owner: RingOwner | None = None
         self.first = self.last = 0
         self.sums = Sums()
         self.generation = self._sums_written = 0
@@ -158,7 +158,7 @@ class Slot:
         if not generation or check != _owner_check(generation, first, last, rest):
             return False
         try:
-            self.owner = msgspec.msgpack.decode(rest, type=Owner)
+            self.owner = msgspec.msgpack.decode(rest, type=RingOwner)
         except msgspec.MsgspecError:
             return False
         self.generation = generation
@@ -167,7 +167,9 @@ class Slot:
         self._read_sums()
         return True
 
-    def begin(self, owner: Owner, look: int, generation: int, sums: Totals | None = None) -> None:
+    def begin(
+        self, owner: RingOwner, look: int, generation: int, sums: Totals | None = None
+    ) -> None:
         """Give it to somebody; what was in it is nobody's then, but for sums."""
         before = self.generation
         self.owner = owner
@@ -213,7 +215,7 @@ class Slot:
             refused=sums.refused,
         )
 
-    def take(self, other: "Slot", look: int) -> None:
+    def take(self, other: "RingSlot", look: int) -> None:
         """Sum up a ring that is about to be somebody else's, once; this one is a work's."""
         if self.sums.summed != other.generation:
             self.sums.take(other.totals(look), other.generation)

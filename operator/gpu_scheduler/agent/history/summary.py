@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpu_scheduler.agent.history.columns import Kind, Values
-from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, Owner, Slot
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, RingOwner, RingSlot
 
 COLUMNS = (
     *("NAMESPACE/POD", "CONTAINER", "GPU", "STATE", "BUSY", "HOUR", "PEAK MiB", "IDLE FOR"),
@@ -12,7 +12,7 @@ COLUMNS = (
 )
 
 
-def rows(slots: Iterable[Slot], look: int) -> list[dict[str, Any]]:
+def rows(slots: Iterable[RingSlot], look: int) -> list[dict[str, Any]]:
     """GPUs first, then who uses them, those that run before those that have ended.
 
     Ratios are 0 to 1 and None where nobody knows; ages are seconds.
@@ -52,7 +52,7 @@ def cells(row: dict[str, Any]) -> Sequence[str]:
     )
 
 
-def _last(slot: Slot, look: int) -> Values:
+def _last(slot: RingSlot, look: int) -> Values:
     """What was known last of each column, in the last hour."""
     found: dict[str, float | None] = {}
     for _, values in slot.looks(look - LOOKS, look + 1):
@@ -60,7 +60,7 @@ def _last(slot: Slot, look: int) -> Values:
     return found
 
 
-def _row(slot: Slot, owner: Owner, look: int, host: Values) -> dict[str, Any]:
+def _row(slot: RingSlot, owner: RingOwner, look: int, host: Values) -> dict[str, Any]:
     sums = slot.sums
     known = [v["busy"] for _, v in slot.looks(look - LOOKS, look + 1) if v["busy"] is not None]
     return {

@@ -15,7 +15,7 @@ from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.recorder import Recorder
 from gpu_scheduler.agent.history.rows import share_owner
-from gpu_scheduler.agent.history.slot import Owner
+from gpu_scheduler.agent.history.slot import RingOwner
 from gpu_scheduler.agent.ledger import MemoryMarks
 from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.usage import ContainerUse
@@ -38,7 +38,7 @@ def doing(busy: float | None, mib: int = 1000, of: GpuContainer | None = None) -
 class Node:
     def __init__(self, folder: Path, megabytes: int = 2) -> None:
         self.folder, self.megabytes, self.now = folder, megabytes, 1000.0
-        self.marks: dict[Owner, MemoryMarks] = {}
+        self.marks: dict[RingOwner, MemoryMarks] = {}
         self.host = HostUse(500.0, 2048.0, 0.1, 0.0, 1000.0, 4096.0)
         self.recorder = self.starts()
 

@@ -9,9 +9,9 @@ import pytest
 from gpu_scheduler.agent.history.columns import Kind
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import HistoryError, HistoryFile
-from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, STEPS, Owner, Slot
+from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, STEPS, RingOwner, RingSlot
 
-DEVICE = Owner(kind=Kind.DEVICE, device="GPU-1")
+DEVICE = RingOwner(kind=Kind.DEVICE, device="GPU-1")
 MEGABYTES = 1
 
 
@@ -41,11 +41,13 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
 
 
-def share(number: int) -> Owner:
-    return Owner(kind=Kind.SHARE, device="GPU-1", container_id=f"{number:064x}", pod=f"p-{number}")
+def share(number: int) -> RingOwner:
+    return RingOwner(
+        kind=Kind.SHARE, device="GPU-1", container_id=f"{number:064x}", pod=f"p-{number}"
+    )
 
 
-def run(node: Node, file: HistoryFile, owner: Owner, *ratios: float | None) -> Slot:
+def run(node: Node, file: HistoryFile, owner: RingOwner, *ratios: float | None) -> RingSlot:
     """A look for each of these."""
     for busy in ratios:
         node.goes_on(LOOK_SECONDS)
@@ -58,7 +60,7 @@ def run(node: Node, file: HistoryFile, owner: Owner, *ratios: float | None) -> S
     return found
 
 
-def busy(slot: Slot, file: HistoryFile) -> list[float | None]:
+def busy(slot: RingSlot, file: HistoryFile) -> list[float | None]:
     return [values["busy"] for _, values in slot.looks(0, file.look() + 1)]
 
 
@@ -180,7 +182,7 @@ def test_a_torn_file_says_nothing_wrong(node: Node, seed: int) -> None:
     told = {slot.owner: dict(slot.looks(0, file.look() + 1)) for slot in file.slots()}
     file.close()
     content = bytearray(node.path.read_bytes())
-    used = len(content) if seed % 2 else 3 * Slot.SIZE
+    used = len(content) if seed % 2 else 3 * RingSlot.SIZE
     for _ in range(chance.randint(1, 50)):
         at = chance.randrange(used)
         length = chance.randint(1, 400)
@@ -218,4 +220,4 @@ def test_nobody_else_may_read_it_and_no_link_is_followed(node: Node, tmp_path: P
 def test_it_takes_its_whole_size_at_once(node: Node) -> None:
     file = node.open()
     stat = os.stat(node.path)
-    assert stat.st_size == stat.st_blocks * 512 == 4096 + file.count * Slot.SIZE <= 1e6
+    assert stat.st_size == stat.st_blocks * 512 == 4096 + file.count * RingSlot.SIZE <= 1e6

@@ -12,7 +12,7 @@ from gpu_scheduler.agent.driver import Load
 from gpu_scheduler.agent.history.columns import Kind, Values
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.recorder import Recorder
-from gpu_scheduler.agent.history.slot import Slot
+from gpu_scheduler.agent.history.slot import RingSlot
 from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.usage import ContainerUse
 
@@ -43,7 +43,7 @@ class Node:
             self.recorder.take(of or sample(), uses, self.now)
             self.now += 3.0
 
-    def rings(self, kind: Kind) -> list[Slot]:
+    def rings(self, kind: Kind) -> list[RingSlot]:
         assert self.recorder.file is not None
         return [s for s in self.recorder.file.slots() if s.owner and s.owner.kind is kind]
 
