@@ -20,7 +20,7 @@ _MOST_JOBS = 20  # that are asked for; of more nothing is said
 
 
 @dataclass(frozen=True, slots=True)
-class OrphanedPod:
+class OutlivingPod:
     """One of them.
 
     Attributes:
@@ -62,11 +62,11 @@ class OrphanedPod:
         }
 
 
-def left_behind(client: CommandClient, pods: Iterable[Body]) -> list[OrphanedPod]:
+def left_behind(client: CommandClient, pods: Iterable[Body]) -> list[OutlivingPod]:
     """Those among pods; GPUJobs are asked for where a pod is ending, and only then."""
     from gpu_scheduler.api.allocation import of_pod
 
-    found: list[OrphanedPod] = []
+    found: list[OutlivingPod] = []
     created: dict[tuple[str, str], str | None] = {}
     for pod in pods:
         job, namespace = labels_of(pod).get(LABEL_JOB), text(pod, "metadata", "namespace")
@@ -81,7 +81,7 @@ def left_behind(client: CommandClient, pods: Iterable[Body]) -> list[OrphanedPod
         if at is None or (at and at <= text(pod, "metadata", "creationTimestamp")):
             continue  # it is there: what is said of it says what its pods do
         milli = sum(grant.milli for grant in has.grants)
-        found.append(OrphanedPod(pod, job, has.node, milli, _since(pod)))
+        found.append(OutlivingPod(pod, job, has.node, milli, _since(pod)))
     return found
 
 

@@ -8,7 +8,7 @@ from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.holders.held import HeldDevice, HeldFraction, held
-from gpu_scheduler.cli.holders.left_behind import OrphanedPod, left_behind
+from gpu_scheduler.cli.holders.left_behind import OutlivingPod, left_behind
 from gpu_scheduler.cli.use.read import UseView
 from gpu_scheduler.cli.use.read import read as read_use
 from gpu_scheduler.kube import errors, paths
@@ -36,7 +36,7 @@ class HoldersView:
     use: UseView = field(default_factory=UseView)
     blind: bool = False
     without_projects: bool = False
-    left: Sequence[OrphanedPod] = ()
+    left: Sequence[OutlivingPod] = ()
 
 
 def read(cluster: ClusterAccess, *, projects: bool = False, rooms: bool = False) -> HoldersView:

@@ -10,7 +10,7 @@ from typing import Any
 from gpu_scheduler.api.names import GROUP, LABEL_JOB, LABEL_SHARE, VERSION
 from gpu_scheduler.api.unstructured import name_of, text
 from gpu_scheduler.cli.finding import gpujob_path
-from gpu_scheduler.cli.holders.left_behind import OrphanedPod, left_behind
+from gpu_scheduler.cli.holders.left_behind import OutlivingPod, left_behind
 from gpu_scheduler.cli.lists.job_table import Columns, age, meta_of, projects_by_namespace
 from gpu_scheduler.cli.lists.share_rows import PodOwner, left_cells, status_of, workloads
 from gpu_scheduler.kube import errors, paths
@@ -54,7 +54,7 @@ class Listed:
         self.versions: dict[str, str] = {}
         self.shares: dict[Key, PodOwner] = {}
         self.without_pods = False
-        self.left: list[OrphanedPod] = []
+        self.left: list[OutlivingPod] = []
         self._projects: dict[str, str] = {}
 
     @property
@@ -163,7 +163,7 @@ class Listed:
             if self.shows(columns, cells):
                 yield (each.namespace, f"pod/{name_of(each.pod)}"), cells
 
-    def _left_behind(self) -> list[OrphanedPod]:
+    def _left_behind(self) -> list[OutlivingPod]:
         """Pods are read where the server's Table says that one is ending, and only then."""
         selector = ",".join(filter(None, (LABEL_JOB, self._selector)))
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import ASK_TYPE, ASKED, LABEL_PROJECT
 from gpu_scheduler.api.unstructured import Body, labels_of, name_of
-from gpu_scheduler.cli.holders.left_behind import OrphanedPod
+from gpu_scheduler.cli.holders.left_behind import OutlivingPod
 from gpu_scheduler.cli.one_pod.choosing import phase_of, scheduled
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
@@ -70,7 +70,7 @@ class PodOwner:
         )
 
 
-def left_cells(left: OrphanedPod, age: str) -> dict[str, str]:
+def left_cells(left: OutlivingPod, age: str) -> dict[str, str]:
     """What is known of a pod whose GPUJob is deleted, by the columns of one."""
     held = gpu_from_milli(left.milli)
     return {
