@@ -23,6 +23,19 @@ def test_past_its_time_limit_an_index_fails_without_a_retry(tenant: Tenant) -> N
     until(lambda: tenant.status("endless")["allocatedGPU"] == "0", "its share is free")
 
 
+def test_a_pod_that_is_killed_at_its_time_limit_reads_so_until_it_has_ended(
+    tenant: Tenant,
+) -> None:
+    stays = template(container("trap '' TERM; while :; do sleep 1; done"))
+    stays["spec"]["terminationGracePeriodSeconds"] = 15
+    tenant.submit("stubborn", gpu=0.5, retries=0, timeLimitSeconds=4, template=stays)
+    says = "has reached spec.timeLimitSeconds (4 s) and is ending"
+    until(lambda: says in tenant.wait_reason("stubborn", "EndingPods"), "it says so")
+    assert tenant.status("stubborn")["phase"] == "Running"
+    tenant.wait_phase("stubborn", "Failed")
+    assert tenant.status("stubborn")["reason"] == "TimeLimitExceeded"
+
+
 def test_deleting_a_job_stops_its_containers(tenant: Tenant) -> None:
     marker = unique_seconds()
     start(tenant, "doomed", gpu=0.5, template=template(container(f"exec quickstart {marker}")))
