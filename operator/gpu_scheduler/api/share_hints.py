@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.api.unstructured import Body, part
+from gpu_scheduler.api.unstructured import Body, listed, part
 
 LABELS = (names.ASK_GPU, names.LABEL_GANG)
 ANNOTATIONS = (
@@ -49,6 +49,11 @@ WRITTEN = re.compile(
     r"report-url|role|segment|share|term|time-limit-of-template|touched|trial|trials|"
     r"c[0-9]+-(?:devices|memory-mib|memory-bytes|context-mib)|hparam[.].+|moved-.+)"
 )
+_LIMITS = (names.RESOURCE_MILLI, names.RESOURCE_MIB)
+NO_LIMIT = (
+    f"no node has it; write {names.RESOURCE_MILLI}: 500 or {names.RESOURCE_MIB}: 8192, or the "
+    f"label {names.ASK_GPU} on the pod"
+)
 _LONGEST = 80  # characters of a key of ours
 
 
@@ -67,6 +72,7 @@ def hints(
         return
     inside = part(template, "metadata")
     yield from _of_pod(inside, f"{field}.metadata")
+    yield from of_limits(part(template, "spec"), f"{field}.spec")
     for kind, known in (("labels", LABELS), ("annotations", ANNOTATIONS)):
         there = part(metadata, kind)
         for key in known:
@@ -76,6 +82,21 @@ def hints(
                 yield Problem(
                     f"metadata.{kind}[{key}]",
                     f"counts on pods alone; write it into {field}.metadata.{kind}",
+                )
+
+
+def of_limits(pod_spec: Body, field: str = "spec") -> Iterator[Problem]:
+    """Limits of containers under our prefix that no node has, and no pod asks with.
+
+    Args:
+        pod_spec: of a pod, or of a template.
+        field: its path.
+    """
+    for index, container in enumerate(listed(pod_spec, "containers")):
+        for key in part({"of": container}, "of", "resources", "limits"):
+            if key.startswith(f"{names.GROUP}/") and key not in _LIMITS:
+                yield Problem(
+                    f"{field}.containers[{index}].resources.limits[{key[:_LONGEST]}]", NO_LIMIT
                 )
 
 

@@ -6,7 +6,7 @@ Events alone.
 
 from collections.abc import Iterable, Sequence
 
-from gpu_scheduler.api.share_hints import hints
+from gpu_scheduler.api.share_hints import hints, of_limits
 from gpu_scheduler.api.unstructured import Body, listed, name_of, part, text
 from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.kube import errors, paths
@@ -65,7 +65,8 @@ def read_maker(
 
 def of_pod(pod: Body) -> Maker:
     """What of a pod does not count."""
-    return Maker(hints=tuple(map(str, hints(part(pod, "metadata")))))
+    found = (*hints(part(pod, "metadata")), *of_limits(part(pod, "spec")))
+    return Maker(hints=tuple(map(str, found)))
 
 
 def _made_by(kind: str) -> str:

@@ -10,7 +10,7 @@ import yaml
 
 from gpu_scheduler.api.names import API_VERSION, LABEL_SHARE, SHARE_RENDERED
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.api.share_hints import hints
+from gpu_scheduler.api.share_hints import hints, of_limits
 from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.api.unstructured import part
 from gpu_scheduler.jobs.share import Installation, share
@@ -58,7 +58,8 @@ def odd_keys(text: str, source: str = "") -> list[str]:
             continue
         for each in templates(document):
             own = None if each.body is document else each.body
-            for problem in hints(part(document, "metadata"), own, each.field):
+            limits = of_limits(part(document, "spec")) if own is None else ()
+            for problem in (*hints(part(document, "metadata"), own, each.field), *limits):
                 found[f"{source}: {_said(document, '', problem)}"] = None
     return list(found)
 

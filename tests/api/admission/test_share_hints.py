@@ -87,6 +87,15 @@ def test_the_policy_says_what_the_function_says(
     assert sorted(said.split("; ")) == sorted(expected.split("; "))
 
 
+def test_a_limit_that_no_node_has(user: Caller) -> None:
+    path, body, template, field = workload("Deployment", ({}, {}, {}, {}))
+    limits = {"cpu": "1", "gpu-scheduler.io/gpu": 1}
+    template["spec"]["containers"][0]["resources"] = {"limits": limits}
+    said = told(user.create(f"{path}?dryRun=All", body))
+    assert "no node has it" in said
+    assert said == "; ".join(map(str, hints(body["metadata"], template, field)))
+
+
 def test_a_pod_with_a_key_that_nobody_knows(user: Caller, admin: Caller) -> None:
     body = pod(ELSEWHERE, annotations={"gpu-scheduler.io/c0-devices": "void", "x/y": "z"})
     body["metadata"]["labels"] = {"gpu-scheduler.io/gpus": "0.5"}

@@ -3,7 +3,15 @@
 import pytest
 
 from gpu_scheduler.api import names
-from gpu_scheduler.api.share_hints import ANNOTATIONS, ASKS, LABELS, hints, nearest
+from gpu_scheduler.api.share_hints import (
+    ANNOTATIONS,
+    ASKS,
+    LABELS,
+    NO_LIMIT,
+    hints,
+    nearest,
+    of_limits,
+)
 from gpu_scheduler.api.unstructured import Body
 
 HALF = {names.ASK_GPU: "0.5"}
@@ -67,6 +75,16 @@ def test_a_key_beside_the_template_is_told_where_it_counts() -> None:
         "write it into spec.template.metadata.labels",
         f"metadata.annotations[{names.ASK_MEMORY}]: counts on pods alone; "
         "write it into spec.template.metadata.annotations",
+    ]
+
+
+def test_a_limit_that_no_node_has_is_answered_with_those_that_count() -> None:
+    limits = {"cpu": "1", "gpu-scheduler.io/milligpu": 500, "gpu-scheduler.io/gpu": 1}
+    made = {"spec": {"containers": [{"name": "a"}, {"resources": {"limits": limits}}]}}
+    field = "spec.template.spec.containers[1].resources.limits[gpu-scheduler.io/gpu]"
+    assert said({}, made) == [f"{field}: {NO_LIMIT}"]
+    assert [str(each) for each in of_limits(made["spec"])] == [
+        f"spec.containers[1].resources.limits[gpu-scheduler.io/gpu]: {NO_LIMIT}"
     ]
 
 
