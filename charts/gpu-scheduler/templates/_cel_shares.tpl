@@ -359,7 +359,8 @@ all.size() > 0 && all.size() <= 16))
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleDistinct" -}}
 (!('gpu-scheduler.io/distinct-gpus' in {{ .notes }}) || ({{ .notes }}['gpu-scheduler.io/distinct-gpus'] in ['true', 'false']
-&& ['gpu-scheduler.io/gang', 'kueue.x-k8s.io/pod-group-name', 'leaderworkerset.sigs.k8s.io/group-key'].exists(g, g in {{ .tags }})))
+&& (has(object.spec.schedulingGroup)
+|| ['gpu-scheduler.io/gang', 'kueue.x-k8s.io/pod-group-name', 'leaderworkerset.sigs.k8s.io/group-key'].exists(g, g in {{ .tags }}))))
 {{- end }}
 
 {{/* Whether what a pod of ours asks for can be meant: all rules, in an expression that needs no variables. */}}

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from gpu_scheduler.api import rules
 from gpu_scheduler.api.gpujob import Isolation, JobType
@@ -134,6 +135,13 @@ def request_of(
         unenforced=tuple(sorted({key for keys in said.values() for key in keys} & {HAMI_CORES})),
         not_read=not_read(annotations),
     )
+
+
+def pod_group_of(pod_spec: Mapping[str, Any]) -> str:
+    """The PodGroup that ``spec.schedulingGroup`` of a pod names; empty: none, or no name."""
+    group = pod_spec.get("schedulingGroup")
+    name = group.get("podGroupName") if isinstance(group, Mapping) else None
+    return name if isinstance(name, str) else ""
 
 
 def field_of(number: int, key: str) -> str:

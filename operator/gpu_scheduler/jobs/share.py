@@ -28,7 +28,7 @@ from gpu_scheduler.api.names import (
 from gpu_scheduler.api.numbering import ENDS, FIRST_INIT, numbered, with_fields
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.share_keys import OWN, PEERS, Compat
-from gpu_scheduler.api.share_request import ShareRequest, request_of
+from gpu_scheduler.api.share_request import ShareRequest, pod_group_of, request_of
 from gpu_scheduler.api.share_words import of_ending, words, written
 from gpu_scheduler.jobs import conflicts, equip
 from gpu_scheduler.jobs.cap import CapImage
@@ -97,7 +97,7 @@ def share(
     lost = tuple(of_ending(pod_spec, compat))
     if not said and not lost and ASKED not in annotations:
         return None
-    request = request_of(said, labels, annotations) if said else ()
+    request = request_of(said, labels, annotations, pod_group_of(pod_spec)) if said else ()
     image = None if isinstance(request, tuple) else given.image_for(request.isolation)
     wrong = [] if isinstance(request, ShareRequest) else [*request]
     if ASKED in annotations:

@@ -86,6 +86,16 @@ def test_what_only_kube_scheduler_does_goes_through_it(more: Json) -> None:
     assert resources == {"limits": {"cpu": 1}, "requests": {"cpu": 1}}, "no node has our units"
 
 
+def test_pods_of_a_podgroup_may_share_gpus_like_those_of_any_gang() -> None:
+    meta = {"annotations": HALF["annotations"] | {"gpu-scheduler.io/distinct-gpus": "false"}}
+    _, spec = made(meta, pod(schedulingGroup={"podGroupName": "ring"}))
+    assert spec["schedulingGroup"] == {"podGroupName": "ring"}
+    groups: tuple[object, ...] = (None, "ring", ["ring"], {}, {"podGroupName": 1})
+    for none in groups:
+        (problem,) = share(meta, pod(schedulingGroup=none), GIVEN, controlled=True) or ()
+        assert isinstance(problem, Problem) and "goes with a gang" in problem.message
+
+
 def test_containers_without_gpus_are_told_so() -> None:
     spec = pod("main", "sidecar", initContainers=[{"name": "first"}])
     _, spec = made(HALF, spec)

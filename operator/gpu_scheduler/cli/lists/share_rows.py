@@ -156,7 +156,7 @@ def _gpu(pods: list[Body]) -> str:
 
 def _asked(pod: Body) -> Iterable[tuple[int, int]]:
     """Milli-GPU and MiB that a pod asks for; nothing where its words mean nothing."""
-    from gpu_scheduler.api.share_request import request_of
+    from gpu_scheduler.api.share_request import pod_group_of, request_of
     from gpu_scheduler.api.share_words import read
 
     meta = pod["metadata"]
@@ -165,7 +165,8 @@ def _asked(pod: Body) -> Iterable[tuple[int, int]]:
         words = read(str(notes.get(ASKED) or ""))
     except ValueError:
         return
-    request = request_of(words, meta.get("labels") or {}, notes)
+    group = pod_group_of(pod.get("spec") or {})
+    request = request_of(words, meta.get("labels") or {}, notes, group)
     for each in () if isinstance(request, tuple) else request.devices:
         yield each.count * each.milli, each.count * each.mib
 
