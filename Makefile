@@ -96,7 +96,7 @@ slips: setup ## One thing wrong anywhere in a GPUJob, on a real API server: SLIP
 	@SLIPS=$(SLIPS) SLIPS_SEED=$(SLIPS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/api/test_slips.py
 
 .PHONY: test-versions
-test-versions: setup ## The core of the api tier on the oldest and the newest Kubernetes that can be had
+test-versions: setup ## The core of the api tier on Kubernetes before the newest, which the other tests are on
 	@hack/versions.sh
 
 .PHONY: policies

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The core of the api tier on other versions of Kubernetes: the oldest and the newest that can be had.
+# The core of the api tier on other versions of Kubernetes than the usual one, which is the newest that can be had.
 #
 #   hack/versions.sh [VERSION…]     all but the usual one, unless told (hack/cluster/programs.py)
 #

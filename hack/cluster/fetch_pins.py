@@ -32,7 +32,8 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `url`, `checksums` and `member` are patterns with {version}, {os} and {arch}. Without
     `checksums` there is no file of digests beside it; with a `member` the file is a
-    .tar.gz and the program is that member. `files` and `members` are by platform.
+    .tar.gz and the program is that member. `files` and `members` are by platform; `others`
+    are files of other versions, by version and platform.
     """
 
     version: str
@@ -41,6 +42,7 @@ class Published(msgspec.Struct, frozen=True, omit_defaults=True):
     member: str = ""
     files: Mapping[str, Digest] = {}
     members: Mapping[str, Digest] = {}
+    others: Mapping[str, Mapping[str, Digest]] = {}
 
     def fill(self, pattern: str, machine: str) -> str:
         """`pattern` (one of the three) for the platform `machine`, such as linux-amd64."""
@@ -85,7 +87,8 @@ class Pins(msgspec.Struct, frozen=True, omit_defaults=True):
         published = self.published.get(name)
         if published is None or published.version == version:
             return published
-        return msgspec.structs.replace(published, version=version, files={}, members={})
+        files = published.others.get(version, {})
+        return msgspec.structs.replace(published, version=version, files=files, members={})
 
 
 def this_platform() -> str:

@@ -17,11 +17,11 @@ from pathlib import Path
 TOOLS_FOLDER = Path(__file__).parent / "tools"
 
 # By version, the folder of its module. The first is what a cluster has unless it is told otherwise,
-# the others are the oldest and the newest on which the chart is tried: `make test-versions`.
+# the others are those before it on which the chart is tried: `make test-versions`.
 KUBERNETES = {
-    "1.36.3": "kubernetes",
-    "1.35.4": "kubernetes-1.35",
     "1.37.2": "kubernetes-1.37",
+    "1.35.4": "kubernetes-1.35",
+    "1.36.3": "kubernetes",
 }
 VARIABLE = "GPU_SCHEDULER_KUBERNETES"
 KUBERNETES_VERSION = os.environ.get(VARIABLE) or next(iter(KUBERNETES))

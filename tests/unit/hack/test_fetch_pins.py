@@ -2,8 +2,10 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from cluster.fetch_pins import PINS_FILE, Digest, read, this_platform, write
-from cluster.programs import KUBERNETES_VERSION, PROGRAMS, key, version
+from cluster.programs import KUBERNETES, KUBERNETES_VERSION, PROGRAMS, key, version
 
 PINS = read()
 BY_NAME = {program.name: program for program in PROGRAMS}
@@ -23,6 +25,12 @@ def digests() -> list[Digest]:
     return [
         *(digest for each in PINS.published.values() for digest in each.files.values()),
         *(digest for each in PINS.published.values() for digest in each.members.values()),
+        *(
+            digest
+            for each in PINS.published.values()
+            for files in each.others.values()
+            for digest in files.values()
+        ),
         *(built.digest for entries in PINS.built.values() for built in entries),
     ]
 
@@ -76,6 +84,13 @@ def test_pins_are_written_as_they_were_read(tmp_path: Path) -> None:
     write(PINS, tmp_path / "pins.json")
     assert (tmp_path / "pins.json").read_bytes() == PINS_FILE.read_bytes()
     assert read(tmp_path / "pins.json") == PINS
+
+
+def test_files_of_other_versions_are_of_those_that_the_chart_is_tried_on() -> None:
+    assert PINS.published["kubelet"].others.keys() <= KUBERNETES.keys()
+    found = PINS.published_of("kubelet", "1.36.3")
+    assert found is not None and found.version == "1.36.3" and "linux-amd64" in found.files
+    assert PINS.published_of("kubelet", "1.0.0") == replace(found, version="1.0.0", files={})
 
 
 def test_this_machine_has_a_name() -> None:
