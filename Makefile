@@ -266,6 +266,13 @@ fuzz: setup ## Random programs under libgpucap for MINUTES=60, a third of it wit
 caps-programs: setup ## Random programs under libgpucap against a model of a driver's accounting: PROGRAMS=5000, SEED=1
 	@$(PYTHON) -m tests.native.caps_programs --count $(or $(PROGRAMS),5000) --seed $(or $(SEED),1) $(OPTIONS)
 
+.PHONY: clients clients-large
+clients: setup ## What small clients of the driver get and see in a capped container, on the pretended driver
+	@$(PYTHON) -m tests.native.clients
+
+clients-large: setup ## How far CuPy, PyTorch and TensorFlow get there; installs some 8 GB, once
+	@$(PYTHON) -m tests.native.large_clients
+
 .PHONY: unlucky
 unlucky: setup ## Wrong and unlucky jobs on a real kubelet, and what kubectl says of each: JOBS=300 (needs root)
 	@$(PYTHON) -m tests.unlucky --jobs $(or $(JOBS),300) $(OPTIONS)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pins requirements/*.txt anew from the extras of pyproject.toml, and clients.txt, setup.txt and release.txt
-# from their .in files, with hashes, for every platform.
+# Pins requirements/*.txt anew from the extras of pyproject.toml, and clients.txt, clients-large.txt,
+# setup.txt and release.txt from their .in files, with hashes, for every platform.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v uv >/dev/null || {
@@ -15,5 +15,6 @@ for extra in operator agent cli dev docs tpe; do
   pin "$extra" pyproject.toml --extra "$extra" "$@"
 done
 pin clients requirements/clients.in "$@"
+pin clients-large requirements/clients-large.in "$@"
 pin setup requirements/setup.in "$@"
 pin release requirements/release.in pyproject.toml --extra cli --extra plan "$@"

@@ -5,6 +5,7 @@ refused, total and free MiB before that, and the processes that it sees while it
 Run by ``clients`` with an interpreter that has the packages of requirements/clients.txt.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 MIB = 1 << 20
+NO_PRIVATE_TABLES = 500  # cudaErrorSymbolNotFound: the runtime asks for what only NVIDIA's has
 
 
 def _bindings() -> Any:
@@ -50,6 +52,14 @@ def _take(allocate: Callable[[Any, int], tuple[Any, ...]], piece: int) -> dict[s
 def cuda_bindings(piece: int) -> dict[str, Any]:
     """cuda-python: cuMemAlloc."""
     return _take(lambda driver, size: driver.cuMemAlloc(size), piece)
+
+
+def after_the_runtime(piece: int) -> dict[str, Any]:
+    """cuda-python: cuMemAlloc, once NVIDIA's runtime has opened the driver and closed it again."""
+    runtime = importlib.import_module("runtime_cases")
+    for how in runtime.OPENED:
+        assert runtime.count_devices(how) == NO_PRIVATE_TABLES, how
+    return cuda_bindings(piece)
 
 
 def cuda_bindings_async(piece: int) -> dict[str, Any]:
@@ -130,6 +140,7 @@ def nvitop(piece: int) -> dict[str, Any]:
 
 CLIENTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "cuda-bindings": cuda_bindings,
+    "cuda-bindings after libcudart": after_the_runtime,
     "cuda-bindings async": cuda_bindings_async,
     "cuda-bindings managed": cuda_bindings_managed,
     "cuda-bindings VMM": cuda_bindings_vmm,

@@ -17,7 +17,7 @@ def sentences(text: str) -> list[str]:
         for part in _parts(block):
             words = _plain(part)
             found += [words] if part.startswith("|") else [w for w in _END.split(words) if w]
-    return found
+    return [words.replace("`", "") for words in found]
 
 
 def _parts(block: str) -> list[str]:
@@ -38,4 +38,4 @@ def _parts(block: str) -> list[str]:
 def _plain(text: str) -> str:
     """``**Label.** Words`` becomes ``Label: Words``, of which a sentence is made as of others."""
     text = _LABEL.sub(r"\1: ", _MARKS.sub(r"\1", text.removeprefix("- ").strip("| ")))
-    return re.sub(r"\s+", " ", text.replace("**", "").replace("`", "")).strip()
+    return re.sub(r"\s+", " ", text.replace("**", "")).strip()
