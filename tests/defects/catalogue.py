@@ -219,8 +219,8 @@ DEFECTS = (
     Defect(
         name="members-that-are-done",
         file=f"{_OURS}/state/queue/gangs.py",
-        text="missing=max(size - len(done) - len(placed), waiting)",
-        slip="missing=max(size - len(placed), waiting)",
+        text="missing=max(size - len(done) - len(placed), more)",
+        slip="missing=max(size - len(placed), more)",
         harm="A gang of which some members have finished waits for ever for a place for them.",
         first=("tests/unit/state/queue/test_gangs.py",),
     ),

@@ -124,23 +124,6 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
     "Such a program takes what it likes": (
         "e2e/test_watchdog.py::test_a_program_without_the_library_is_reported_within_ten_seconds",
     ),
-    "Programs that go around it: dlopen with RTLD_DEEPBIND": (
-        "native/test_gpucap_resolution.py"
-        "::test_the_driver_by_its_name_is_hooked_however_it_is_loaded",
-        "native/test_gpucap_resolution.py"
-        "::test_a_library_that_brings_the_driver_with_it_does_not_get_it_past_the_cap",
-        "native/test_gpucap_resolution.py::test_all_other_libraries_are_loaded_as_was_asked_for",
-    ),
-    "A library that is opened so and brings the driver in": LIMIT,
-    "What it takes is charged to its container as a context's": (
-        "unit/agent/test_trueup.py::test_a_context_that_grew_is_seen_after_three_looks",
-        "unit/agent/test_trueup.py::test_the_context_is_what_nvml_shows_above_the_allocations",
-    ),
-    "A process without a slot is charged nothing": LIMIT,
-    "Either way the container, above the cap, is reported": (
-        "native/test_agent_look.py"
-        "::test_who_gets_past_the_library_is_called_unprotected_within_three_looks",
-    ),
     "Somebody who wants out: The library is loaded": (
         "native/test_gpucap_preload_file.py::test_an_empty_environment_keeps_the_cap",
         "e2e/test_caps.py::test_a_shell_without_an_environment_keeps_the_cap",
@@ -196,10 +179,6 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
         "e2e/test_caps.py::test_later_containers_are_told_what_a_context_takes",
         "native/test_gpucap_processes.py::test_context_bytes_of_the_agent_count",
     ),
-    "What a module takes, its static variables": (
-        "native/test_gpucap_views.py::test_no_more_modules_at_the_cap",
-    ),
-    "So can one with a small cap by its contexts": LIMIT,
     "Pools: A stream-ordered pool grows": (
         "native/test_gpucap_pools.py::test_what_pools_take_is_charged_or_refused",
         "native/test_gpucap_pools.py::test_a_promised_part_of_a_chunk_keeps_the_chunk",
@@ -413,4 +392,56 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
     "Its image, chart value isolation.image": (
         "unit/jobs/test_cap.py::test_an_empty_pull_policy_is_left_to_the_cluster",
     ),
+    # programs that go around the library, and what is charged late
+    "Programs that go around it: The driver is known by what it exports": (
+        "native/test_gpucap_loaded.py::test_the_driver_under_another_name_is_hooked",
+        "native/test_gpucap_loaded.py::test_a_library_that_opens_a_copy_is_held_too",
+    ),
+    "dlopen with RTLD_DEEPBIND and dlmopen are corrected for it": (
+        "native/test_gpucap_resolution.py::test_the_driver_by_its_name_is_hooked_however_it_is_loaded",
+        "native/test_gpucap_loaded.py"
+        "::test_a_library_that_finds_the_driver_by_itself_does_not_get_it_past_the_cap",
+        "native/test_gpucap_resolution.py"
+        "::test_a_library_that_brings_the_driver_with_it_does_not_get_it_past_the_cap",
+        "native/test_gpucap_loaded.py::test_all_other_libraries_are_loaded_apart_as_was_asked_for",
+    ),
+    "A library that looks its functions up by dlvsym": LIMIT,
+    "What it takes is charged to its container: as a context's cost": (
+        "unit/agent/test_trueup.py::test_a_context_that_grew_is_seen_after_three_looks",
+        "unit/agent/test_trueup.py::test_the_context_is_what_nvml_shows_above_the_allocations",
+        "native/test_agent_unslotted.py::test_who_calls_again_is_charged_once",
+    ),
+    "The others of the container get what is left of the cap": (
+        "native/test_agent_unslotted.py::test_the_others_get_what_is_left",
+    ),
+    "Until then they may take the whole cap": LIMIT,
+    "The container, above the cap, is reported at the third look": (
+        "native/test_agent_look.py"
+        "::test_who_gets_past_the_library_is_called_unprotected_within_three_looks",
+    ),
+    "Where nothing was measured on the GPU it is 512 MiB": (
+        "native/test_gpucap_contexts.py"
+        "::test_without_a_figure_that_can_be_true_the_usual_one_is_charged",
+        "native/test_gpucap_contexts.py"
+        "::test_what_the_agent_measured_of_one_process_is_charged_for_another",
+    ),
+    "The variables of a module count before it is loaded": (
+        "native/test_gpucap_modules.py::test_forty_modules_of_500_mib_do_not_get_past_the_cap",
+        "native/test_gpucap_modules.py"
+        "::test_an_image_that_is_compressed_is_measured_and_unloaded_again",
+    ),
+    "Code is charged when the agent has measured it": (
+        "native/test_gpucap_views.py::test_no_more_modules_at_the_cap",
+    ),
+    "Memory that is handed on: What is exported": (
+        "native/test_gpucap_shared.py::test_a_descriptor_keeps_the_memory_charged_wherever_it_is",
+        "native/test_gpucap_shared.py::test_who_holds_it_after_its_maker_pays",
+        "native/test_gpucap_shared.py::test_what_is_imported_where_it_was_made_is_charged_once",
+        "native/test_gpucap_shared.py::test_it_goes_from_one_to_the_next_and_is_free_after_the_last",
+    ),
+    "To nobody: what only descriptors keep": LIMIT,
+    "What another container made is charged there": (
+        "native/test_gpucap_shared.py::test_memory_of_another_container_is_its_own",
+    ),
+    "That the real driver's descriptors take the locks": NVIDIAS,
 }
