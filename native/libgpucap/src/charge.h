@@ -15,13 +15,14 @@
 #include "owned.h"
 
 /* Nested: the driver, or a library behind us, called another hook from inside a call of ours. The
- * outer call is charged, so the inner one must not be. */
+ * outer call is charged, so the inner one must not be, and it goes to the driver itself: a library
+ * behind us may look the driver up by dlsym, and gets our hook. */
 extern _Thread_local int charge_depth;
 
 #define ENTER(symbol, ...)                                                                         \
     do {                                                                                           \
         if (charge_depth > 0)                                                                      \
-            return DRIVER(symbol)(__VA_ARGS__);                                                    \
+            return DRIVER_ITSELF(symbol)(__VA_ARGS__);                                             \
         fork_check();                                                                              \
         function_check_closed();                                                                   \
     } while (0)

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-_Atomic(void *) function_driver[FUNCTION_COUNT];
+_Atomic(void *) function_driver[FUNCTION_COUNT], function_itself[FUNCTION_COUNT];
 _Atomic(unsigned) function_drivers;
 static _Atomic(unsigned long long) closed; /* libraries, when they were found */
 
@@ -47,10 +47,23 @@ static void *find(enum function function) {
     return found ? found : own;
 }
 
+/* A library that looks for the driver itself calls its own functions of the driver's names, and
+ * gets our hook instead: without a driver yet, it is the one that opens it. */
 void *function_find_driver(enum function function) {
     void *found = find(function);
     if (found)
         function_learn(function, found);
+    else
+        found = resolve_elsewhere(functions[function].name, functions[function].hook);
+    return found ? found : absent(function);
+}
+
+void *function_find_itself(enum function function) {
+    void *found = resolve_named_driver(functions[function].name);
+    if (found)
+        atomic_store_explicit(&function_itself[function], found, memory_order_release);
+    else
+        found = resolve_driver(functions[function].name);
     return found ? found : absent(function);
 }
 
@@ -66,6 +79,7 @@ static void find_anew(void) {
             own = find(i);
         another |= known != own;
         atomic_store_explicit(&function_driver[i], own, memory_order_release);
+        atomic_store_explicit(&function_itself[i], NULL, memory_order_release);
     }
     function_drivers += another;
 }
@@ -80,7 +94,12 @@ void function_check_closed(void) {
 
 bool function_exists(enum function function) {
     function_check_closed();
-    return function_real(function) != absent(function);
+    if (function_driver[function])
+        return true;
+    void *found = find(function);
+    if (found)
+        function_learn(function, found);
+    return found != NULL;
 }
 
 void function_learn(enum function function, void *pointer) {

@@ -36,6 +36,18 @@ static inline void *function_real(enum function function) {
 
 #define DRIVER(symbol) ((__typeof__(&symbol))function_real(FUNCTION_##symbol))
 
+/* The driver's own, whatever stands before it in the chain: for who calls our hook from inside a
+ * call of ours may be what comes next there. */
+extern _Atomic(void *) function_itself[FUNCTION_COUNT];
+void *function_find_itself(enum function function);
+
+static inline void *function_own(enum function function) {
+    void *known = atomic_load_explicit(&function_itself[function], memory_order_acquire);
+    return known ? known : function_find_itself(function);
+}
+
+#define DRIVER_ITSELF(symbol) ((__typeof__(&symbol))function_own(FUNCTION_##symbol))
+
 /* At the beginning of each call of the program, before the first DRIVER(). */
 void function_check_closed(void);
 

@@ -27,6 +27,7 @@ struct symbols {
     uintptr_t base;
     const ElfW(Sym) * table;
     const char *names;
+    const char *name; /* that it was linked under; NULL: none */
     const uint32_t *gnu_hash;
     const uint32_t *hash;
 };
@@ -37,6 +38,7 @@ static const void *located(uintptr_t base, ElfW(Addr) value) {
 }
 
 static bool read_symbols(uintptr_t base, const ElfW(Dyn) * entry, struct symbols *out) {
+    const ElfW(Dyn) *name = NULL;
     *out = (struct symbols){.base = base};
     for (; entry && entry->d_tag != DT_NULL; entry++) {
         const void *where = located(base, entry->d_un.d_ptr);
@@ -48,7 +50,10 @@ static bool read_symbols(uintptr_t base, const ElfW(Dyn) * entry, struct symbols
             out->gnu_hash = where;
         else if (entry->d_tag == DT_HASH)
             out->hash = where;
+        else if (entry->d_tag == DT_SONAME)
+            name = entry;
     }
+    out->name = name && out->names ? out->names + name->d_un.d_val : NULL;
     return out->table && out->names && (out->gnu_hash || out->hash);
 }
 
@@ -136,18 +141,28 @@ static bool read_object(const struct dl_phdr_info *object, struct symbols *out) 
     return read_symbols(object->dlpi_addr, dynamic, out);
 }
 
-/* The driver by what it is, under whatever name its file was opened (a link, a copy,
- * /proc/self/fd): it begins with a function that nobody else exports. Our own hooks have none of
- * these. */
-static bool is_driver(const struct dl_phdr_info *object, const char *symbol) {
+/* What an object is known by as the driver, the surest first: its file's name, the name that it was
+ * linked under, or, without these, that it exports what the driver begins with. Programs that look
+ * for the driver by themselves export its functions, too, so that counts where nothing else does. A
+ * file may have any name (a link, a copy, /proc/self/fd). Our own hooks have none of these. */
+enum known_by { BY_FILE, BY_NAME, BY_EXPORTS, BY_NOTHING };
+
+static bool is_driver(const struct dl_phdr_info *object, const char *symbol, enum known_by by) {
     struct symbols symbols;
-    return read_object(object, &symbols) &&
-           look_up(&symbols, symbol[0] == 'n' ? "nvmlInit_v2" : "cuInit");
+    if (by == BY_FILE)
+        return is_one_of(object->dlpi_name, driver_of(symbol));
+    if (!read_object(object, &symbols))
+        return false;
+    if (by == BY_NAME)
+        return is_one_of(symbols.name, driver_of(symbol));
+    return look_up(&symbols, symbol[0] == 'n' ? "nvmlInit_v2" : "cuInit");
 }
 
 struct search {
-    const char *const *objects; /* NULL: it goes by another name */
     const char *symbol;
+    enum known_by by; /* BY_NOTHING: in any object */
+    const void *except;
+    bool met; /* such an object is there, whether or not it has the symbol */
     void *found;
 };
 
@@ -155,28 +170,36 @@ static int search_object(struct dl_phdr_info *object, size_t size, void *argumen
     (void)size;
     struct search *search = argument;
     struct symbols symbols;
-    bool ours = search->objects ? is_one_of(object->dlpi_name, search->objects)
-                                : is_driver(object, search->symbol);
-    if (ours && read_object(object, &symbols))
-        search->found = look_up(&symbols, search->symbol);
+    if ((search->by != BY_NOTHING && !is_driver(object, search->symbol, search->by)) ||
+        !read_object(object, &symbols))
+        return 0;
+    void *found = look_up(&symbols, search->symbol);
+    search->met = true;
+    search->found = found != search->except ? found : NULL;
     return search->found != NULL;
 }
 
-/* Whether there is a driver by its own name. */
-static int search_name(struct dl_phdr_info *object, size_t size, void *argument) {
-    (void)size;
-    struct search *search = argument;
-    if (is_one_of(object->dlpi_name, search->objects))
-        search->objects = NULL;
-    return search->objects == NULL;
+/* Known by one of these, `last` at worst. */
+static struct search search_driver(const char *symbol, enum known_by last) {
+    struct search search = {.symbol = symbol};
+    for (; search.by <= last; search.by++) {
+        dl_iterate_phdr(search_object, &search);
+        if (search.met)
+            break;
+    }
+    return search;
 }
 
 void *resolve_driver(const char *symbol) {
-    struct search search = {driver_of(symbol), symbol, NULL};
-    dl_iterate_phdr(search_object, &search);
-    if (search.found || dl_iterate_phdr(search_name, &search))
-        return search.found;
-    search.objects = NULL;
+    return search_driver(symbol, BY_EXPORTS).found;
+}
+
+void *resolve_named_driver(const char *symbol) {
+    return search_driver(symbol, BY_NAME).found;
+}
+
+void *resolve_elsewhere(const char *symbol, const void *except) {
+    struct search search = {.symbol = symbol, .by = BY_NOTHING, .except = except};
     dl_iterate_phdr(search_object, &search);
     return search.found;
 }
@@ -209,7 +232,7 @@ unsigned long long resolve_closed(void) {
 struct place {
     const char *symbol;
     uintptr_t address;
-    bool inside;
+    enum known_by by;
 };
 
 static int holds_address(struct dl_phdr_info *object, size_t size, void *argument) {
@@ -219,8 +242,8 @@ static int holds_address(struct dl_phdr_info *object, size_t size, void *argumen
         const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
         uintptr_t start = object->dlpi_addr + segment->p_vaddr;
         if (segment->p_type == PT_LOAD && place->address - start < segment->p_memsz) {
-            place->inside = is_one_of(object->dlpi_name, driver_of(place->symbol)) ||
-                            is_driver(object, place->symbol);
+            while (place->by < BY_NOTHING && !is_driver(object, place->symbol, place->by))
+                place->by++;
             return 1;
         }
     }
@@ -228,9 +251,10 @@ static int holds_address(struct dl_phdr_info *object, size_t size, void *argumen
 }
 
 bool resolve_in_driver(const char *symbol, const void *address) {
-    struct place place = {symbol, (uintptr_t)address, false};
-    dl_iterate_phdr(holds_address, &place);
-    return place.inside;
+    struct place place = {symbol, (uintptr_t)address, BY_FILE};
+    if (!dl_iterate_phdr(holds_address, &place))
+        return false;
+    return place.by <= BY_NAME || (place.by == BY_EXPORTS && !search_driver(symbol, BY_NAME).met);
 }
 
 dlsym_function *resolve_next_dlsym(void) {

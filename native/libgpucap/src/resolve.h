@@ -18,8 +18,13 @@ dlsym_function *resolve_next_dlsym(void);
 /* A function of libc or, before glibc 2.34, of libdl or libpthread; NULL when not loaded. */
 void *resolve_libc(const char *symbol);
 
-/* A function of the driver library (libcuda for "cu…", libnvidia-ml for "nvml…"); NULL likewise. */
+/* A function of the driver library (libcuda for "cu…", libnvidia-ml for "nvml…"); NULL likewise.
+ * The second: of one that has the driver's name, and so is no program with functions like it. */
 void *resolve_driver(const char *symbol);
+void *resolve_named_driver(const char *symbol);
+
+/* A function of this name in any object, other than this one. */
+void *resolve_elsewhere(const char *symbol, const void *except);
 
 /* How many objects were ever closed in this process. */
 unsigned long long resolve_closed(void);
