@@ -115,6 +115,38 @@ def test_exported_memory_stays_until_the_last_lets_go(
     assert model_of(*SHARED, *then, exports_stay=False) == (kind, kind)
 
 
+MAPPED = (
+    Op("spawn", 0, made=1),
+    Op("retain", 1),
+    Op("exportable", 1, made=2, kib=8192),
+    Op("map", 1, of=2),
+)
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        (Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3)),
+        (Op("fork", 1, made=3), Op("fork", 3, made=4), Op("kill", 3), Op("exit", 1)),
+        (Op("release", 1, of=2), Op("fork", 1, made=3), Op("unmap", 1, of=2)),
+        (Op("reopen", 1), Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3)),
+    ],
+)
+def test_what_forked_children_alone_keep_of_exportable_memory_is_charged_to_nobody(
+    stage: Stage, then: tuple[Op, ...]
+) -> None:
+    model = Model(exports_stay=True)
+    for op in (*MAPPED, *then):
+        assert model.allows(op), op
+        model.did(op)
+    assert model.uncharged() == 8 * MIB
+    for end in [Op("kill", number) for number in model.processes]:
+        model.did(end)
+    assert model.uncharged() == 0
+    fault = stage.play(tuple((op,) for op in (*MAPPED, *then)))
+    assert fault is None, str(fault)
+
+
 def test_what_goes_with_a_context_a_process_and_a_library() -> None:
     held = (*TWO, Op("context", 1, made=4), Op("alloc_in", 1, made=5, of=4, kib=4096))
     assert model_of(*held) == (20, 20)

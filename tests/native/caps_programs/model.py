@@ -15,7 +15,7 @@ from tests.native.caps_programs.program import Op
 MIB = 1 << 20
 CONTEXT, MODULE, GRANULE, CHUNK = 16 * MIB, 2 * MIB, 2 * MIB, 32 * MIB
 SMALL = GRANULE // 2
-NOBODY, INHERITED = 0, "inherited"
+NOBODY, INHERITED, STALE = 0, "inherited", "stale"
 DESTROYED = -(1 << 20)  # numbers below are those of what was destroyed and still has memory
 NO_CONTEXT = frozenset(
     ("spawn", "retain", "reopen", "exec", "exit", "kill", "fork", "release", "close", "unmap")
@@ -175,11 +175,11 @@ class Model:
         del self.processes[number]
         self.forget(number)
 
-    def forget(self, number: int) -> None:
-        """A process holds nothing any more."""
+    def forget(self, number: int, but: str = "") -> None:
+        """A process holds nothing any more, but in this way."""
         for thing in list(self.things.values()):
             if thing.kind in ("vmm", "exportable"):
-                for key in [key for key in thing.holders if key[0] == number]:
+                for key in [key for key in thing.holders if key[0] == number and key[1] != but]:
                     del thing.holders[key]
                 if not self._lives(thing):
                     self.drop(thing.number)
@@ -201,8 +201,8 @@ class Model:
             most += fixed + rounded(small, GRANULE) + process.stale
         for thing in self.things.values():
             if thing.kind in ("vmm", "exportable"):
-                inherited = all(how == INHERITED for _, how in thing.holders)
-                least, most = least + thing.size * (not inherited), most + thing.size
+                sure = any(how not in (INHERITED, STALE) for _, how in thing.holders)
+                least, most = least + thing.size * sure, most + thing.size
             elif thing.home == NOBODY:
                 most += thing.most
         return least, most
@@ -211,13 +211,19 @@ class Model:
         """What the documents say that nobody is charged for at once.
 
         Modules; what graphs and small allocations held when the driver's library was closed; small
-        allocations that others have open by an IPC handle when their maker lets go of them.
+        allocations that others have open by an IPC handle when their maker lets go of them; what
+        only forked children have left of exportable memory.
         """
         there = sum(MODULE for thing in self.things.values() if thing.kind == "module")
         there += sum(
             GRANULE
             for thing in self.things.values()
             if 0 < thing.most <= GRANULE and thing.home == NOBODY
+        )
+        there += sum(
+            thing.size
+            for thing in self.things.values()
+            if thing.holders and all(how == INHERITED for _, how in thing.holders)
         )
         return there + sum(process.stale_uncharged for process in self.processes.values())
 
@@ -412,8 +418,12 @@ def _reopen(model: Model, op: Op) -> None:
     process.stale_uncharged += (
         MODULE * sum(thing.kind == "module" for thing in own) + small + graphs
     )
-    process.stale += model.holdings(op.actor) + sum(thing.size for thing in held)
-    model.forget(op.actor)
+    shared = [thing for thing in held if thing.kind == "exportable"]
+    alone = sum(thing.size for thing in held if thing.kind != "exportable")
+    process.stale += model.holdings(op.actor) + alone
+    for thing in shared:  # a child may yet inherit it
+        thing.holders[op.actor, STALE] = 1
+    model.forget(op.actor, but=STALE)
     process.primary = False
 
 
