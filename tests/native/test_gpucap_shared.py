@@ -83,6 +83,27 @@ def test_who_holds_it_after_its_maker_pays(box: Container, way: str, ends: str) 
         assert left(other) == CAP
 
 
+@pytest.mark.parametrize("ends", ["freed", "killed"])
+def test_a_small_allocation_that_others_have_open_keeps_its_page_charged(
+    box: Container, ends: str
+) -> None:
+    with Partner(box) as maker, Partner(box) as other:
+        made, beside = maker.allocate(0.25), maker.allocate(0.25)
+        answer, held = other.ipc_open(maker.ipc_handle(made))
+        assert answer == SUCCESS
+        assert left(other) == CAP - 4, "a page by itself, and the one that it was in"
+        if ends == "killed":
+            maker.kill()
+            assert other.allocate_answer(CAP) == OUT_OF_MEMORY, "the dead are looked for then"
+        else:
+            maker.free(made)
+            assert left(other) == CAP - 4
+            maker.free(beside)
+        assert left(other) == CAP - 2
+        other.ipc_close(held)
+        assert left(other) == CAP
+
+
 def test_what_is_imported_where_it_was_made_is_charged_once(box: Container) -> None:
     with Partner(box) as maker:
         handle = maker.create(400)

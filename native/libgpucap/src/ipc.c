@@ -1,7 +1,8 @@
 /*
  * Memory that has an IPC handle: charged to its maker, and to a process of the container that has
  * it open from when the maker has freed it or is dead. The handle's bytes are its number. What is
- * smaller than a page shares that with others, and is its maker's alone.
+ * smaller than a page shares that with others, but from then on it is charged as a page by itself:
+ * it may outlive them.
  */
 #include "ipc.h"
 
@@ -18,17 +19,30 @@ static uint64_t number_of(const CUipcMemHandle *handle) {
     return hash | UINT64_C(1) << 63; /* no number of exported memory */
 }
 
+/* The page of a small one is charged whatever the cap: its memory is there. */
+static void share(CUdeviceptr pointer, const struct owned *memory, uint64_t number) {
+    bool small = memory->bytes < PAGE;
+    uint64_t bytes = small ? PAGE : memory->bytes;
+    any = 1;
+    if (small)
+        account_settle(memory->device, PAGE, 0);
+    bool noted = account_share(memory->device, number, bytes);
+    if (noted && owned_aim(OWNED_LINEAR, pointer, memory->serial, number, bytes)) {
+        if (small)
+            charge_return_linear(memory->device, memory->bytes);
+    } else if (small && noted) {
+        account_let_go(memory->device, number, PAGE, true); /* it was freed meanwhile */
+    } else if (small) {
+        charge_return(memory->device, PAGE);
+    }
+}
+
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer) {
     ENTER(cuIpcGetMemHandle, handle, pointer);
     CUresult answer = CALL_DRIVER(cuIpcGetMemHandle, handle, pointer);
     struct owned memory;
-    if (answer != CUDA_SUCCESS || !owned_look_up(OWNED_LINEAR, pointer, &memory) ||
-        memory.bytes < PAGE || memory.target)
-        return answer;
-    uint64_t number = number_of(handle);
-    any = 1;
-    if (account_share(memory.device, number, memory.bytes))
-        owned_aim(OWNED_LINEAR, pointer, memory.serial, number);
+    if (answer == CUDA_SUCCESS && owned_look_up(OWNED_LINEAR, pointer, &memory) && !memory.target)
+        share(pointer, &memory, number_of(handle));
     return answer;
 }
 

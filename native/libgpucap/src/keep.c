@@ -188,7 +188,7 @@ static uint64_t share(CUmemGenericAllocationHandle handle, struct owned *memory)
     if (!memory->target) {
         uint64_t number = new_number();
         if (account_share(memory->device, number, memory->bytes))
-            owned_aim(OWNED_HANDLE, handle, memory->serial, number);
+            owned_aim(OWNED_HANDLE, handle, memory->serial, number, memory->bytes);
         owned_look_up(OWNED_HANDLE, handle, memory);
     }
     return memory->target;

@@ -136,12 +136,17 @@ bool owned_look_up(enum owned_kind kind, uint64_t key, struct owned *out) {
     return entry != NULL;
 }
 
-void owned_aim(enum owned_kind kind, uint64_t key, uint64_t serial, uint64_t target) {
+bool owned_aim(enum owned_kind kind, uint64_t key, uint64_t serial, uint64_t target,
+               uint64_t bytes) {
     lock_take(&table.lock);
     struct entry *entry = known(kind, key);
-    if (entry && entry->owned.serial == serial && !entry->owned.target)
+    bool aimed = entry && entry->owned.serial == serial && !entry->owned.target;
+    if (aimed) {
         entry->owned.target = target;
+        entry->owned.bytes = bytes;
+    }
     lock_free(&table.lock);
+    return aimed;
 }
 
 bool owned_take_older(enum owned_kind kind, uint64_t key, uint64_t serial, struct owned *out) {

@@ -55,8 +55,10 @@ bool owned_take(enum owned_kind kind, uint64_t key, struct owned *out);
 
 bool owned_look_up(enum owned_kind kind, uint64_t key, struct owned *out);
 
-/* Sets the target of the entry, if it is the one with this serial and has none. */
-void owned_aim(enum owned_kind kind, uint64_t key, uint64_t serial, uint64_t target);
+/* Sets the target of the entry and what it is charged for, if it is the one with this serial and
+ * has no target; false: it is not. */
+bool owned_aim(enum owned_kind kind, uint64_t key, uint64_t serial, uint64_t target,
+               uint64_t bytes);
 
 /* Removes the entry only if it was made before `serial`. */
 bool owned_take_older(enum owned_kind kind, uint64_t key, uint64_t serial, struct owned *out);

@@ -210,16 +210,10 @@ class Model:
     def uncharged(self) -> int:
         """What the documents say that nobody is charged for at once.
 
-        Modules; what graphs and small allocations held when the driver's library was closed; small
-        allocations that others have open by an IPC handle when their maker lets go of them; what
+        Modules; what graphs and small allocations held when the driver's library was closed; what
         only forked children have left of exportable memory.
         """
         there = sum(MODULE for thing in self.things.values() if thing.kind == "module")
-        there += sum(
-            GRANULE
-            for thing in self.things.values()
-            if 0 < thing.most <= GRANULE and thing.home == NOBODY
-        )
         there += sum(
             thing.size
             for thing in self.things.values()

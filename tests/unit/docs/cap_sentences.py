@@ -445,6 +445,10 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
         "native/test_caps_programs.py"
         "::test_what_forked_children_alone_keep_of_exportable_memory_is_charged_to_nobody",
     ),
+    "An allocation below 1 MiB that has an IPC": (
+        "native/test_gpucap_shared.py"
+        "::test_a_small_allocation_that_others_have_open_keeps_its_page_charged",
+    ),
     "What another container made is charged there": (
         "native/test_gpucap_shared.py::test_memory_of_another_container_is_its_own",
     ),
