@@ -115,6 +115,42 @@ def test_exported_memory_stays_until_the_last_lets_go(
     assert model_of(*SHARED, *then, exports_stay=False) == (kind, kind)
 
 
+BEGIN = (Op("spawn", 0, made=1), Op("retain", 1))
+REOPENED = (Op("reopen", 1), Op("retain", 1))
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        (
+            Op("graph", 1, made=2, kib=65536),
+            Op("launch", 1, of=2),
+            *REOPENED,
+            Op("trim_graphs", 1),
+        ),
+        (Op("alloc", 1, made=2, kib=367), *REOPENED, Op("alloc", 1, made=3, kib=133)),
+        (
+            Op("alloc", 1, made=2, kib=367),
+            *REOPENED,
+            Op("alloc", 1, made=3, kib=133),
+            Op("free", 1, of=3),
+            Op("reset", 1, kib=65536),
+        ),
+        (Op("async", 1, made=2, kib=32768), *REOPENED, Op("sync", 1), Op("reset", 1)),
+        (Op("exportable", 1, made=2, kib=8192), Op("export", 1, of=2), *REOPENED, Op("info", 1)),
+        (Op("spawn", 0, made=2), Op("retain", 2), Op("alloc", 2, made=3, kib=38912))
+        + (Op("open", 1, made=4, of=3), Op("free", 2, of=3), *REOPENED),
+        (Op("context", 1, made=2), Op("alloc_in", 1, made=3, of=2, kib=512), *REOPENED)
+        + (Op("context", 1, made=4), Op("destroy_context", 1, of=4), Op("reset", 1)),
+    ],
+)
+def test_what_a_closed_driver_held_stays_charged_whatever_the_next_one_does(
+    stage: Stage, then: tuple[Op, ...]
+) -> None:
+    fault = stage.play(tuple((op,) for op in (*BEGIN, *then)))
+    assert fault is None, str(fault)
+
+
 MAPPED = (
     Op("spawn", 0, made=1),
     Op("retain", 1),
@@ -130,6 +166,7 @@ MAPPED = (
         (Op("fork", 1, made=3), Op("fork", 3, made=4), Op("kill", 3), Op("exit", 1)),
         (Op("release", 1, of=2), Op("fork", 1, made=3), Op("unmap", 1, of=2)),
         (Op("reopen", 1), Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3)),
+        (Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3), Op("reopen", 3)),
     ],
 )
 def test_what_forked_children_alone_keep_of_exportable_memory_is_charged_to_nobody(

@@ -32,6 +32,23 @@ void charge_forget(void) {
     memset(&small, 0, sizeof small);
 }
 
+_Atomic(unsigned) charge_closed_drivers;
+
+void charge_driver_closed(void) {
+    static struct lock lock;
+    lock_take(&lock);
+    unsigned now = function_closed_drivers;
+    if (now != charge_closed_drivers) {
+        lock_take(&small.lock);
+        memset(small.bytes, 0, sizeof small.bytes);
+        lock_free(&small.lock);
+        owned_driver_closed();
+        pools_driver_closed();
+        charge_closed_drivers = now;
+    }
+    lock_free(&lock);
+}
+
 bool charge_ordinal(CUdevice ordinal, struct place *out) {
     if (ordinal < 0 || ordinal >= CHARGE_ORDINALS)
         return false;

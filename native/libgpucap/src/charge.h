@@ -14,10 +14,17 @@
 #include "functions.h"
 #include "owned.h"
 
+#include <stdatomic.h>
+
 /* Nested: the driver, or a library behind us, called another hook from inside a call of ours. The
  * outer call is charged, so the inner one must not be, and it goes to the driver itself: a library
  * behind us may look the driver up by dlsym, and gets our hook. */
 extern _Thread_local int charge_depth;
+
+/* The driver that gave out what is noted was closed. That stays charged, for nothing says that it
+ * was let go, but what the next driver gives out is something else, whatever its number. */
+extern _Atomic(unsigned) charge_closed_drivers;
+void charge_driver_closed(void);
 
 #define ENTER(symbol, ...)                                                                         \
     do {                                                                                           \
@@ -25,6 +32,8 @@ extern _Thread_local int charge_depth;
             return DRIVER_ITSELF(symbol)(__VA_ARGS__);                                             \
         fork_check();                                                                              \
         function_check_closed();                                                                   \
+        if (charge_closed_drivers != function_closed_drivers)                                      \
+            charge_driver_closed();                                                                \
     } while (0)
 
 #define CALL_DRIVER(symbol, ...)                                                                   \

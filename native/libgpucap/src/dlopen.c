@@ -13,6 +13,7 @@
  */
 #include "dlopen.h"
 
+#include "functions.h"
 #include "objects.h"
 #include "resolve.h"
 
@@ -28,6 +29,7 @@ struct corrected gpucap_dlopen(const char *file, int flags) {
     static void *known;
     if (!known)
         known = next("dlopen");
+    function_check_closed();
     if ((flags & RTLD_DEEPBIND) && objects_bring_driver(file, false))
         flags &= ~RTLD_DEEPBIND;
     return (struct corrected){known, (uintptr_t)flags};
@@ -37,6 +39,7 @@ struct corrected gpucap_dlmopen(intptr_t list, const char *file, int *flags) {
     static void *known;
     if (!known)
         known = next("dlmopen");
+    function_check_closed();
     bool apart = list != LM_ID_BASE;
     if ((apart || (*flags & RTLD_DEEPBIND)) && objects_bring_driver(file, apart)) {
         list = LM_ID_BASE;

@@ -6,7 +6,8 @@
 #include <string.h>
 
 _Atomic(void *) function_driver[FUNCTION_COUNT], function_itself[FUNCTION_COUNT];
-_Atomic(unsigned) function_drivers;
+_Atomic(unsigned) function_drivers, function_closed_drivers;
+static _Atomic(void *) cuda; /* something of the driver that is loaded; NULL: not seen yet */
 static _Atomic(unsigned long long) closed; /* libraries, when they were found */
 
 static const struct {
@@ -71,6 +72,9 @@ void *function_find_itself(enum function function) {
  * that come here at the same time find the same. */
 static void find_anew(void) {
     bool another = false;
+    void *was = cuda;
+    cuda = resolve_named_driver("cuInit");
+    function_closed_drivers += was && was != cuda;
     for (enum function i = 0; i < FUNCTION_COUNT; i++) {
         void *known = atomic_load_explicit(&function_driver[i], memory_order_acquire);
         /* Not through RTLD_NEXT where that gave nothing: dlerror() is the program's. */
@@ -104,6 +108,8 @@ bool function_exists(enum function function) {
 
 void function_learn(enum function function, void *pointer) {
     void *unknown = NULL;
+    if (!cuda && functions[function].name[0] == 'c')
+        cuda = resolve_named_driver("cuInit");
     atomic_compare_exchange_strong_explicit(&function_driver[function], &unknown, pointer,
                                             memory_order_release, memory_order_relaxed);
 }

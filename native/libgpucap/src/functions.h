@@ -48,11 +48,15 @@ static inline void *function_own(enum function function) {
 
 #define DRIVER_ITSELF(symbol) ((__typeof__(&symbol))function_own(FUNCTION_##symbol))
 
-/* At the beginning of each call of the program, before the first DRIVER(). */
+/* At the beginning of each call of the program, before the first DRIVER(), and before a library is
+ * loaded: the driver may come to lie where the last one was. */
 void function_check_closed(void);
 
 /* Grows when that found another driver: what was learned of the last one may not hold for it. */
 extern _Atomic(unsigned) function_drivers;
+
+/* How many of CUDA's were closed: handles and pointers of theirs may be something else's now. */
+extern _Atomic(unsigned) function_closed_drivers;
 
 bool function_exists(enum function function);         /* the driver is loaded and has it */
 const char *function_name(enum function function);    /* its symbol */

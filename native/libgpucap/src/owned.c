@@ -245,6 +245,31 @@ uint64_t owned_count(enum owned_kind kind, int device) {
     return count;
 }
 
+/* A number that no context has. */
+static void hide_context(struct entry *entry) {
+    struct owned context = entry->owned;
+    context.target = 1;
+    drop(entry);
+    uint64_t key = UINT64_MAX - context.serial;
+    *find(OWNED_CONTEXT, key) = (struct entry){key, OWNED_CONTEXT, context};
+    table.count++;
+}
+
+void owned_driver_closed(void) {
+    lock_take(&table.lock);
+    for (uint64_t i = 0; i < table.room;) {
+        struct entry *entry = &table.entries[i];
+        if (!entry->kind || entry->kind == OWNED_EXPORT ||
+            (entry->kind == OWNED_CONTEXT && entry->owned.target))
+            i++;
+        else if (entry->kind == OWNED_CONTEXT)
+            hide_context(entry); /* another one may be here now */
+        else
+            drop(entry);
+    }
+    lock_free(&table.lock);
+}
+
 void owned_forget(void) {
     /* Where the parent's table is mapped it stays, unused: it may be half moved. */
     memset(&table, 0, sizeof table);

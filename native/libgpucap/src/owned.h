@@ -87,6 +87,10 @@ void owned_take_all_of(enum owned_kind kind, uint64_t owner, uint64_t serial, ui
 /* How many of the kind there are on the device. */
 uint64_t owned_count(enum owned_kind kind, int device);
 
+/* The driver was closed: nothing is known by its handles any more. Descriptors are the process's
+ * own, and contexts still count. */
+void owned_driver_closed(void);
+
 void owned_forget(void);
 
 #endif

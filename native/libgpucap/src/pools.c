@@ -401,3 +401,11 @@ bool pools_trim(const struct place *place) {
 void pools_forget(void) {
     memset(&state, 0, sizeof state);
 }
+
+void pools_driver_closed(void) {
+    lock_take(&state.lock);
+    memset(state.pools, 0, sizeof state.pools);
+    state.count = 0;
+    state.freed = false;
+    lock_free(&state.lock);
+}

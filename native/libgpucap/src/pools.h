@@ -64,4 +64,7 @@ bool pools_trim(const struct place *place);
 
 void pools_forget(void);
 
+/* The driver was closed: what its pools are charged for stays so. */
+void pools_driver_closed(void);
+
 #endif

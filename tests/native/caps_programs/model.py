@@ -151,6 +151,11 @@ class Model:
             kept = DESTROYED - number
             self.things[kept] = Thing(kept, "graph", NOBODY, most=rounded(gone.size, GRANULE))
 
+    def opened(self, ipc: Thing) -> int:
+        """The most that something open by an IPC handle may keep."""
+        kept = self.things.get(ipc.parent) or self.things.get(DESTROYED - ipc.parent)
+        return rounded(max(kept.size, kept.most), GRANULE) if kept else 0
+
     def _is_open(self, number: int) -> bool:
         return any(each.kind == "ipc" and each.parent == number for each in self.things.values())
 
@@ -175,11 +180,11 @@ class Model:
         del self.processes[number]
         self.forget(number)
 
-    def forget(self, number: int, but: str = "") -> None:
-        """A process holds nothing any more, but in this way."""
+    def forget(self, number: int, but: tuple[str, ...] = ()) -> None:
+        """A process holds nothing any more, but in these ways."""
         for thing in list(self.things.values()):
             if thing.kind in ("vmm", "exportable"):
-                for key in [key for key in thing.holders if key[0] == number and key[1] != but]:
+                for key in [key for key in thing.holders if key[0] == number and key[1] not in but]:
                     del thing.holders[key]
                 if not self._lives(thing):
                     self.drop(thing.number)
@@ -210,8 +215,7 @@ class Model:
     def uncharged(self) -> int:
         """What the documents say that nobody is charged for at once.
 
-        Modules; what graphs and small allocations held when the driver's library was closed; what
-        only forked children have left of exportable memory.
+        Modules; what only forked children have left of exportable memory.
         """
         there = sum(MODULE for thing in self.things.values() if thing.kind == "module")
         there += sum(
@@ -407,17 +411,15 @@ def _reopen(model: Model, op: Op) -> None:
     process = model.processes[op.actor]
     held = [t for t in model.things.values() if any(who == op.actor for who, _ in t.holders)]
     own = list(model._of(op.actor))
-    small = rounded(sum(cost(thing)[2] for thing in own), GRANULE)
-    graphs = sum(thing.most for thing in own if thing.kind == "graph")
-    process.stale_uncharged += (
-        MODULE * sum(thing.kind == "module" for thing in own) + small + graphs
-    )
+    process.stale_uncharged += MODULE * sum(thing.kind == "module" for thing in own)
     shared = [thing for thing in held if thing.kind == "exportable"]
     alone = sum(thing.size for thing in held if thing.kind != "exportable")
     process.stale += model.holdings(op.actor) + alone
+    process.stale += sum(model.opened(thing) for thing in own if thing.kind == "ipc")
     for thing in shared:  # a child may yet inherit it
-        thing.holders[op.actor, STALE] = 1
-    model.forget(op.actor, but=STALE)
+        if any(who == op.actor and how != INHERITED for who, how in thing.holders):
+            thing.holders[op.actor, STALE] = 1
+    model.forget(op.actor, but=(INHERITED, STALE))
     process.primary = False
 
 

@@ -186,9 +186,8 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
     "A library that is closed: A program": (
         "native/test_gpucap_reopened.py::test_what_was_held_when_it_was_closed_stays_charged",
         "native/test_gpucap_reopened.py::test_the_cap_holds_in_the_driver_that_was_opened_again",
-    ),
-    "What graphs and small allocations": (
-        "native/test_caps_programs.py::test_programs_are_never_above_their_cap_and_leave_nothing",
+        "native/test_caps_programs.py"
+        "::test_what_a_closed_driver_held_stays_charged_whatever_the_next_one_does",
     ),
     "Compute time: Nothing limits": LIMIT,
     "Bandwidth: Device memory": LIMIT,
