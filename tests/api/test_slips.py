@@ -116,6 +116,7 @@ def test_a_slip_is_said_or_is_what_a_deployment_may_have(
     assert not found, "\n".join(found)
     assert asked <= len(made)
     assert after.refused_jobs == before.refused_jobs, site.replica.told()
+    assert after.tried_jobs - before.tried_jobs <= len(made), "each once at most"
     assert "Traceback" not in site.replica.told()
 
 
@@ -209,6 +210,9 @@ class Requests:
 
     dry_runs: int  # of pod templates; nobody else asks for any
     refused_jobs: int  # Jobs that it would not make
+    tried_jobs: (
+        int  # that it was asked about without making them (``runtime.jobs.refused.lifting``)
+    )
 
     @classmethod
     def of(cls, site: Site) -> Self:
@@ -218,6 +222,8 @@ class Requests:
                 said, _, count = line.rpartition(" ")
                 if 'resource="podtemplates"' in said and 'dry_run="All"' in said:
                     counted["tried"] += int(float(count))
-                if 'resource="jobs"' in said and any(f'code="{c}"' in said for c in _REFUSED):
+                if 'resource="jobs"' in said and 'dry_run="All"' in said:
+                    counted["tried jobs"] += int(float(count))
+                elif 'resource="jobs"' in said and any(f'code="{c}"' in said for c in _REFUSED):
                     counted["refused"] += int(float(count))
-        return cls(counted["tried"], counted["refused"])
+        return cls(counted["tried"], counted["refused"], counted["tried jobs"])

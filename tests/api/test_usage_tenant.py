@@ -46,6 +46,8 @@ from gpu_scheduler.usage.key import UsageKeys
 SCRAPES = "the-token-of-scrapes"
 PEAK_MIB = 12_347  # of the other's; no other figure has these digits
 OWN, THEIRS = "ours-to-see", "theirs-to-hide"
+_OF_ALL = {"clustertrustbundles"}
+"""Kubernetes 1.37 shows them to every service account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +218,7 @@ def paths_of(scene: Scene, resource: Resource) -> Iterator[tuple[str, bool]]:
     """Where objects of a resource are read, and whether who views our namespace may."""
     there = scene.other.name
     if "list" in resource.verbs:
-        yield resource.path(), False
+        yield resource.path(), resource.plural in _OF_ALL
         if resource.namespaced:
             yield resource.path(scene.mine.name), True
             yield resource.path(there), False
