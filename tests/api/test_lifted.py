@@ -2,6 +2,7 @@
 
 import pytest
 from tests.api.account import HAS_MUTATING_POLICIES
+from tests.api.mutating import mutating
 from tests.api.tenant import Json, Tenant, until
 from tests.api.test_refused_changes import ADMISSION, narrow
 
@@ -55,44 +56,14 @@ def test_the_label_that_is_wanted_and_a_policy_that_is_lifted(tenant: Tenant) ->
 
 @pytest.mark.skipif(not HAS_MUTATING_POLICIES, reason="Kubernetes before 1.36")
 def test_who_sets_another_scheduler_on_pods_is_named(tenant: Tenant) -> None:
-    mutating = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicy",
-        "metadata": {"name": tenant.name},
-        "spec": {
-            "reinvocationPolicy": "Never",
-            "matchConstraints": {
-                "resourceRules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE"],
-                        "resources": ["pods"],
-                    }
-                ],
-                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": tenant.name}},
-            },
-            "mutations": [
-                {
-                    "patchType": "ApplyConfiguration",
-                    "applyConfiguration": {
-                        "expression": "Object{spec: Object.spec{schedulerName: 'volcano'}}"
-                    },
-                }
-            ],
-        },
+    mutation = {
+        "patchType": "ApplyConfiguration",
+        "applyConfiguration": {"expression": "Object{spec: Object.spec{schedulerName: 'volcano'}}"},
     }
-    binding = {
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "MutatingAdmissionPolicyBinding",
-        "metadata": {"name": tenant.name},
-        "spec": {"policyName": tenant.name},
-    }
-    assert tenant.admin.create(f"{ADMISSION}/mutatingadmissionpolicies", mutating).ok
-    assert tenant.admin.create(f"{ADMISSION}/mutatingadmissionpolicybindings", binding).ok
+    here = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": tenant.name}}}
     pods = f"/api/v1/namespaces/{tenant.name}/pods?dryRun=All"
     body = {"metadata": {"name": "x"}, "spec": {"containers": [{"name": "a", "image": "a"}]}}
-    try:
+    with mutating(tenant.admin, tenant.name, mutation, here, reinvocationPolicy="Never"):
         until(
             lambda: (
                 tenant.admin.create(pods, body).body.get("spec", {}).get("schedulerName")
@@ -103,6 +74,3 @@ def test_who_sets_another_scheduler_on_pods_is_named(tenant: Tenant) -> None:
         tenant.submit("taken", gpu=0.5)
         message = tenant.wait_reason("taken", "SchedulingGated")
         assert "names the scheduler volcano: a mutating policy or webhook" in message
-    finally:
-        for plural in ("mutatingadmissionpolicybindings", "mutatingadmissionpolicies"):
-            tenant.admin.send("DELETE", f"{ADMISSION}/{plural}/{tenant.name}")

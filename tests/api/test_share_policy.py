@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from tests.api.caller import Answer, Caller
 from tests.api.conftest import administrator
+from tests.api.mutating import mutating
 from tests.api.share_pods import generated
 from tests.api.tenant import Json, until
 
@@ -417,45 +418,25 @@ def test_containers_that_others_put_in_front_get_no_gpu(
 def injecting(admin: Caller, name: str) -> Iterator[None]:
     """A policy of somebody else's that puts a container in front, as a mesh does."""
     container = '{"name": "injected", "image": "proxy"}'
-    spec = {
+    mutation = {
+        "patchType": "JSONPatch",
+        "jsonPatch": {
+            "expression": '[JSONPatch{op: "add", path: "/spec/containers/0", '
+            f"value: dyn({container})}}]"
+        },
+    }
+    once = {
+        "name": "once",
+        "expression": "!object.spec.containers.exists(c, c.name == 'injected')",
+    }
+    rules = {
         "failurePolicy": "Fail",
         "reinvocationPolicy": "IfNeeded",
-        "matchConstraints": {
-            "resourceRules": [
-                {
-                    "apiGroups": [""],
-                    "apiVersions": ["v1"],
-                    "operations": ["CREATE"],
-                    "resources": ["pods"],
-                }
-            ]
-        },
-        "matchConditions": [
-            {
-                "name": "once",
-                "expression": "!object.spec.containers.exists(c, c.name == 'injected')",
-            }
-        ],
-        "mutations": [
-            {
-                "patchType": "JSONPatch",
-                "jsonPatch": {
-                    "expression": '[JSONPatch{op: "add", path: "/spec/containers/0", '
-                    f"value: dyn({container})}}]"
-                },
-            }
-        ],
+        "matchConditions": [once],
     }
-    all_ = f"{POLICIES}/mutatingadmissionpolicies"
-    assert admin.create(all_, {"metadata": {"name": name}, "spec": spec}).ok
-    bindings = f"{all_.removesuffix('ies')}ybindings"
-    assert admin.create(bindings, {"metadata": {"name": name}, "spec": {"policyName": name}}).ok
-    try:
+    with mutating(admin, name, mutation, {}, **rules):
         yield
-    finally:
-        assert admin.send("DELETE", f"{bindings}/{name}").ok
-        assert admin.send("DELETE", f"{all_}/{name}").ok
-        until(lambda: "injected" not in str(made(admin, pod()).body), "it puts in nothing more")
+    until(lambda: "injected" not in str(made(admin, pod()).body), "it puts in nothing more")
 
 
 def test_an_editor_gains_nothing_through_the_new_keys(running: Running) -> None:

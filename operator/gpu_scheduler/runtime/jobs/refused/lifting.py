@@ -18,7 +18,7 @@ from typing import NoReturn
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
-from gpu_scheduler.runtime.jobs.refused.refusals import Refusals
+from gpu_scheduler.runtime.jobs.refused.refusals import Refusals, namespace_of
 from gpu_scheduler.state.cluster_state import ClusterState
 
 log = logging.getLogger(__name__)
@@ -78,8 +78,8 @@ class Lifting:
         due = [key for key, known in self._known.items() if known.due <= now]
         if not due:
             return
-        key = min(due, key=lambda k: (self._asked.get(_namespace(k), -inf), self._known[k].due))
-        self._asked[_namespace(key)] = now
+        key = min(due, key=lambda k: (self._asked.get(namespace_of(k), -inf), self._known[k].due))
+        self._asked[namespace_of(key)] = now
         known, job = self._known[key], self._state.gpujobs.get(key)
         project = self._state.projects.owner(job.namespace) if job is not None else None
         known.due = now + min(max(PAUSE_SECONDS, (now - known.since) / _PART), MOST_SECONDS)
@@ -104,9 +104,5 @@ class Lifting:
             else _Known(about, now, now + PAUSE_SECONDS)
             for key, about in there.items()
         }
-        namespaces = {_namespace(key) for key in there}
+        namespaces = {namespace_of(key) for key in there}
         self._asked = {ns: at for ns, at in self._asked.items() if ns in namespaces}
-
-
-def _namespace(key: JobKey) -> str:
-    return key.partition("/")[0]

@@ -58,7 +58,7 @@ class Refusals:
             key: of the job.
             about: the job and its project, as they are now.
         """
-        namespace, now = _namespace(key), self._clock()
+        namespace, now = namespace_of(key), self._clock()
         known = self._of.get(namespace, {}).get(key)
         if known is None or known.about != about:
             return True
@@ -73,7 +73,7 @@ class Refusals:
 
     def refused(self, key: JobKey, about: Hashable) -> None:
         """A job was judged and refused; its key comes back."""
-        now, of = self._clock(), self._of.setdefault(_namespace(key), {})
+        now, of = self._clock(), self._of.setdefault(namespace_of(key), {})
         known = of.pop(key, None)
         if known is None or known.about != about:
             known = _Refusal(about, -1, now, now)
@@ -92,7 +92,7 @@ class Refusals:
     def accepted(self, key: JobKey) -> None:
         """What stood in the way of a job may be out of others' way."""
         if self.forget(key):
-            self.changed(_namespace(key))
+            self.changed(namespace_of(key))
 
     def changed(self, namespace: str) -> None:
         """What may refuse the jobs of a namespace is another: all are tried again."""
@@ -118,7 +118,7 @@ class Refusals:
 
     def forget(self, key: JobKey) -> bool:
         """A job is gone, or cannot be judged any more; whether it had been refused."""
-        namespace = _namespace(key)
+        namespace = namespace_of(key)
         of = self._of.get(namespace, {})
         if of.pop(key, None) is None:
             return False
@@ -128,5 +128,6 @@ class Refusals:
         return True
 
 
-def _namespace(key: JobKey) -> str:
+def namespace_of(key: JobKey) -> str:
+    """The namespace of a GPUJob."""
     return key.partition("/")[0]
