@@ -28,7 +28,7 @@ def mutating(
         "operations": ["CREATE"],
         "resources": ["pods"],
     }
-    matches = {"resourceRules": [{**pods, "operations": ["CREATE"]}], **selector}
+    matches = {"resourceRules": [made], **selector}
     policies = f"{_POLICIES}/mutatingadmissionpolicies"
     bindings = f"{_POLICIES}/mutatingadmissionpolicybindings"
     body = {"matchConstraints": matches, "mutations": [mutation], **spec}
