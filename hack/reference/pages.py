@@ -9,6 +9,7 @@ from reference import (
     extra_settings,
     layers_picture,
     metrics,
+    packing_policies,
     reasons,
     settings,
     states_picture,
@@ -27,6 +28,9 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reasons": reasons.page,
 }
 FILES: Mapping[Path, Callable[[], str]] = {
+    packing_policies.SCHEMA: packing_policies.schema,
+    packing_policies.VALUES: packing_policies.values,
+    packing_policies.PAGE: packing_policies.page,
     **{FOLDER / f"{name}.md": page for name, page in PAGES.items()},
     CHART / "files" / "settings.yaml": extra_settings.file,
     DOCS / "layers.svg": layers_picture.svg,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gpu_scheduler.core.packing.policy import OFFERED, Packing
+
 if TYPE_CHECKING:
     from gpu_scheduler.core.model.preemption_policy import PreemptionPolicy
-    from gpu_scheduler.core.packing.policy import Packing
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SECONDS = {
@@ -81,23 +82,22 @@ def rules_options(*default: str) -> Callable[[F], F]:
 def policy_option(*, several: bool = False) -> Callable[[F], F]:
     """``--policy``, given as ``policy``: see ``packings``."""
     more = "; several are compared, with commas between." if several else "."
+    *others, last = Packing
     return click.option(
         "--policy",
         multiple=several,
-        default=("fragmentation",) if several else "fragmentation",
+        default=OFFERED[:1] if several else OFFERED[0],
         show_default=True,
-        help=f"How GPUs are chosen: fragmentation, best-fit, spread or fgd{more}",
+        help=f"How GPUs are chosen: {', '.join(others)} or {last}{more}",
     )
 
 
-def packings(names: Sequence[str]) -> "list[Packing]":
+def packings(names: Sequence[str]) -> list[Packing]:
     """The policies of these names, each once.
 
     Raises:
         ValueError: there is none of a name.
     """
-    from gpu_scheduler.core.packing.policy import Packing
-
     for name in listed(names):
         if name not in list(Packing):
             raise ValueError(f"--policy {name}: one of {', '.join(Packing)}")

@@ -37,7 +37,7 @@ def test_each_policy_is_among_the_sources_and_what_runs_in_a_cluster_is_not() ->
     found = names(sources(DECIDES, *SOURCES), ROOT)
     package = "operator/gpu_scheduler"
     assert found >= {
-        f"{package}/core/packing/published.py",
+        f"{package}/core/packing/policy.py",
         f"{package}/core/packing/scarcity.py",
         f"{package}/core/model/devices.py",
         "tests/perf/replay/run.py",

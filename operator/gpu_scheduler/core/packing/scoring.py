@@ -1,7 +1,7 @@
 """From what a pod would leave behind to a key, by policy.
 
 Gets the outcomes of many placements at once and says in whole buckets how bad each is, what counts
-as left on the device and on the node. Called by ``column`` and ``row``.
+as left on the device and on the node.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from gpu_scheduler.core.packing.load import ShapeLoad
 from gpu_scheduler.core.packing.outcome import Described, Outcomes
 from gpu_scheduler.core.packing.policy import (
     BUCKET_MILLI,
-    COPIES_PERCENT,
     OPENING_MILLI,
     UNIT,
+    Candidates,
     Packing,
+    Policy,
 )
-from gpu_scheduler.core.packing.published import SCALE, left_over, sigmoid_points
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,19 @@ class Scoring:
     most_gpu: int
 
     @property
+    def policy(self) -> Policy:
+        """What it says."""
+        return self.packing.policy
+
+    @property
     def weighs(self) -> bool:
         """Whether outcomes have to be described."""
-        return self.packing in (Packing.FRAGMENTATION, Packing.FGD)
+        return self.policy.weighs
 
     @property
     def shares_first(self) -> bool:
         """Whether a pod takes part of a free GPU only if none in use on the node holds it."""
-        return self.packing is Packing.FRAGMENTATION
+        return self.policy.shares_first
 
     def fixed(self, size: Ints | int, taken: Ints | int) -> Ints | int:
         """The part of a key that does not depend on the node: with nothing left on the devices.
@@ -48,7 +53,7 @@ class Scoring:
             size: rank of the device, for requests in MiB.
             taken: milli that the pod takes of the node.
         """
-        if self.packing is Packing.SPREAD:
+        if self.policy.emptiest:
             return keys.pack(size, 0, keys.MOST_LEFT, keys.MOST_LEFT + taken)
         return keys.pack(size, 0, 0, -taken)
 
@@ -61,11 +66,11 @@ class Scoring:
             opens: whether more GPUs of the node are used in part than before, where described.
         """
         found: Ints
-        if self.packing is Packing.SPREAD:
+        if self.policy.emptiest:
             found = fixed - (left << keys.NODE_BITS)
         else:
             found = fixed + (left << keys.NODE_BITS)
-        if opens is not None and self.packing is Packing.FRAGMENTATION:
+        if opens is not None and self.policy.shares_first:
             found = keys.in_bucket(found, opens * (OPENING_MILLI // BUCKET_MILLI))
         return found
 
@@ -73,38 +78,37 @@ class Scoring:
         self, load: ShapeLoad, described: Described | None, after: Outcomes, devices: int
     ) -> Ints:
         """The key of each outcome on nodes with so many devices."""
-        total = after.total
-        if described is not None and self.packing is Packing.FRAGMENTATION:
-            cost = growth(load, described, after, COPIES_PERCENT)
-            if after.paid is not None:
-                cost += after.paid * UNIT
-            bucket = cost // (BUCKET_MILLI * UNIT) * after.gpu  # without a GPU: least free GPU
-        elif described is not None:
-            bucket = sigmoid_points(growth(load, described, after, 0) // 100)
-        elif self.packing is Packing.BEST_FIT:
-            rest = total - after.taken
-            bucket = left_over(after.cpu, self.most_cpu, rest, self.most_gpu)
-        else:
-            room = np.where(after.gpu, total - after.taken, after.cpu)
-            most = np.where(after.gpu, max(1, devices * DEVICE_MILLI), max(1, self.most_cpu))
-            bucket = -(room * SCALE // most)
-            total = -total
+
+        def grown(copies_percent: int) -> Ints:
+            assert described is not None, "only a policy that weighs asks"
+            return growth(load, described, after, copies_percent)
+
+        bucket = self.policy.bucket(
+            Candidates(
+                cpu=after.cpu,
+                total=after.total,
+                taken=after.taken,
+                takes_gpu=after.gpu,
+                node_gpu=devices * DEVICE_MILLI,
+                most_gpu=self.most_gpu,
+                most_cpu=self.most_cpu,
+                paid=after.paid,
+                growth=grown,
+            )
+        )
+        total = -after.total if self.policy.emptiest else after.total
         return keys.in_bucket(after.fixed + total, bucket)
 
     def first(self, row: Ints) -> int:
-        """The node to take, by the keys of all nodes; among equals the first.
-
-        The published FGD knows no best fit between nodes, only their order. That decides which
-        models are used up: best fit fills small nodes first, and the scarce models are there.
-        """
-        if self.packing is Packing.FGD:
+        """The node to take, by the keys of all nodes; among equals the first."""
+        if self.policy.ties_by_order:
             row = keys.without_ties(row)
         return int(row.argmin())
 
     def left_of(self, key: int) -> int:
         """What a key says is left on the devices."""
         left = keys.left_of(key)
-        return keys.MOST_LEFT - left if self.packing is Packing.SPREAD else left
+        return keys.MOST_LEFT - left if self.policy.emptiest else left
 
 
 def to_pay(scarcer: Ints, for_part: Ints | int) -> Ints:

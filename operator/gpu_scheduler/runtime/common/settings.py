@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gpu_scheduler import environment
 from gpu_scheduler.core.model.preemption_policy import STRICT, PreemptionPolicy
+from gpu_scheduler.core.packing.policy import OFFERED
 
 PREFIX = "GPUSCHED_"
 
@@ -27,8 +28,8 @@ class OperatorSettings(BaseModel):
     pin: Literal["affinity", "hostname"] = Field(
         "affinity", description="How the gate path ties a pod to its node; hostname for Karpenter."
     )
-    packing: Literal["fragmentation", "best-fit", "spread"] = Field(
-        "fragmentation", description="How nodes and devices are chosen; see docs/packing.md."
+    packing: Literal[*OFFERED] = Field(  # type: ignore[valid-type]
+        OFFERED[0], description="How nodes and devices are chosen; see docs/packing.md."
     )
     lease_namespace: str = Field("gpu-scheduler", description="Namespace of the leader's Lease.")
     lease_seconds: float = Field(15.0, ge=0.3, description="Life of the Lease without renewal.")

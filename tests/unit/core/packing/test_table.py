@@ -11,13 +11,22 @@ from tests.unit.builders import A30, A100, ClusterBuilder, pod_shape
 from tests.unit.core.packing import definitions
 from tests.unit.core.packing.workloads import PODS, mixes, pods
 
+from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import PodShape, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
-from gpu_scheduler.core.packing.policy import BUCKET_MILLI, OPENING_MILLI, UNIT, WEIGHT, Packing
-from gpu_scheduler.core.packing.published import SCALE, sigmoid_points
+from gpu_scheduler.core.packing.policy import (
+    BUCKET_MILLI,
+    OPENING_MILLI,
+    SCALE,
+    UNIT,
+    WEIGHT,
+    Candidates,
+    Packing,
+    sigmoid_points,
+)
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.table import ScoreTable
 from gpu_scheduler.core.packing.target_workload import TargetWorkload, target_workload_of
@@ -64,7 +73,7 @@ class Scan:
             for _, device, milli, _ in choice.picks:
                 taken[device - base] = taken.get(device - base, 0) + milli
             return [(taken, choice.left_milli)]
-        shares_first = self._packing is Packing.FRAGMENTATION
+        shares_first = self._packing.policy.shares_first
         return definitions.placements(pod_request, node, self._snapshot, shares_first=shares_first)
 
     def _rank(
@@ -91,8 +100,35 @@ class Scan:
         if self._packing is Packing.BEST_FIT:
             score = after.cpu * SCALE // self._most_cpu + after.total * SCALE // 4000
             return size, score, left, after.total
-        room, most = (after.total, 1000 * len(after.free)) if taken else (after.cpu, self._most_cpu)
-        return size, -(room * SCALE // most), -left, -after.total
+        if self._packing is Packing.SPREAD:
+            room, most = after.cpu, self._most_cpu
+            if taken:
+                room, most = after.total, 1000 * len(after.free)
+            return size, -(room * SCALE // most), -left, -after.total
+        return (size, *self._as_the_policy_says(before.total, after, left, takes=bool(taken)))
+
+    def _as_the_policy_says(
+        self, total: int, after: definitions.State, left: int, *, takes: bool
+    ) -> tuple[int, int, int]:
+        """Of a policy that has no definition here: one placement by itself, and its ties."""
+        policy = self._packing.policy
+
+        def growth(copies_percent: int) -> Ints:
+            raise AssertionError("a policy that weighs needs a definition here")
+
+        alone = Candidates(
+            cpu=np.array([after.cpu]),
+            total=total,
+            taken=total - after.total,
+            takes_gpu=int(takes),
+            node_gpu=1000 * len(after.free),
+            most_gpu=4000,
+            most_cpu=self._most_cpu,
+            paid=None,
+            growth=growth,
+        )
+        sign = 0 if policy.ties_by_order else -1 if policy.emptiest else 1
+        return int(policy.bucket(alone)[0]), sign * left, sign * after.total
 
 
 @pytest.mark.parametrize("packing", list(Packing))
