@@ -5,6 +5,7 @@ as left on the device and on the node.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from gpu_scheduler.core.packing.policy import (
     UNIT,
     Candidates,
     Packing,
-    Policy,
 )
 
 
@@ -32,19 +32,14 @@ class Scoring:
     most_gpu: int
 
     @property
-    def policy(self) -> Policy:
-        """What it says."""
-        return self.packing.policy
-
-    @property
     def weighs(self) -> bool:
         """Whether outcomes have to be described."""
-        return self.policy.weighs
+        return self.packing.policy.weighs
 
     @property
     def shares_first(self) -> bool:
         """Whether a pod takes part of a free GPU only if none in use on the node holds it."""
-        return self.policy.shares_first
+        return self.packing.policy.shares_first
 
     def fixed(self, size: Ints | int, taken: Ints | int) -> Ints | int:
         """The part of a key that does not depend on the node: with nothing left on the devices.
@@ -53,7 +48,7 @@ class Scoring:
             size: rank of the device, for requests in MiB.
             taken: milli that the pod takes of the node.
         """
-        if self.policy.emptiest:
+        if self.packing.policy.emptiest:
             return keys.pack(size, 0, keys.MOST_LEFT, keys.MOST_LEFT + taken)
         return keys.pack(size, 0, 0, -taken)
 
@@ -66,11 +61,11 @@ class Scoring:
             opens: whether more GPUs of the node are used in part than before, where described.
         """
         found: Ints
-        if self.policy.emptiest:
+        if self.packing.policy.emptiest:
             found = fixed - (left << keys.NODE_BITS)
         else:
             found = fixed + (left << keys.NODE_BITS)
-        if opens is not None and self.policy.shares_first:
+        if opens is not None and self.packing.policy.shares_first:
             found = keys.in_bucket(found, opens * (OPENING_MILLI // BUCKET_MILLI))
         return found
 
@@ -78,37 +73,33 @@ class Scoring:
         self, load: ShapeLoad, described: Described | None, after: Outcomes, devices: int
     ) -> Ints:
         """The key of each outcome on nodes with so many devices."""
-
-        def grown(copies_percent: int) -> Ints:
-            assert described is not None, "only a policy that weighs asks"
-            return growth(load, described, after, copies_percent)
-
-        bucket = self.policy.bucket(
+        policy = self.packing.policy
+        bucket = policy.bucket(
             Candidates(
-                cpu=after.cpu,
-                total=after.total,
-                taken=after.taken,
-                takes_gpu=after.gpu,
-                node_gpu=devices * DEVICE_MILLI,
-                most_gpu=self.most_gpu,
-                most_cpu=self.most_cpu,
-                paid=after.paid,
-                growth=grown,
+                after.cpu,
+                after.total,
+                after.taken,
+                after.gpu,
+                devices * DEVICE_MILLI,
+                self.most_gpu,
+                self.most_cpu,
+                after.paid,
+                partial(growth, load, described, after),
             )
         )
-        total = -after.total if self.policy.emptiest else after.total
+        total = -after.total if policy.emptiest else after.total
         return keys.in_bucket(after.fixed + total, bucket)
 
     def first(self, row: Ints) -> int:
         """The node to take, by the keys of all nodes; among equals the first."""
-        if self.policy.ties_by_order:
+        if self.packing.policy.ties_by_order:
             row = keys.without_ties(row)
         return int(row.argmin())
 
     def left_of(self, key: int) -> int:
         """What a key says is left on the devices."""
         left = keys.left_of(key)
-        return keys.MOST_LEFT - left if self.policy.emptiest else left
+        return keys.MOST_LEFT - left if self.packing.policy.emptiest else left
 
 
 def to_pay(scarcer: Ints, for_part: Ints | int) -> Ints:
@@ -127,12 +118,15 @@ def for_part(taken: Ints | int) -> Ints:
     return np.where(taken % DEVICE_MILLI, OPENING_MILLI, 0)
 
 
-def growth(load: ShapeLoad, described: Described, after: Outcomes, copies_percent: int) -> Ints:
+def growth(
+    load: ShapeLoad, described: Described | None, after: Outcomes, copies_percent: int
+) -> Ints:
     """By how much the cost of the node grows, in UNITs of a milli-GPU.
 
     What it costs is what of its free GPU is of no use; so the cost grows by what use is lost,
     less what the pod itself takes.
     """
+    assert described is not None, "only a policy that weighs asks"
     nodes, allowed = described.nodes, described.allowed
     use = load.usable(nodes, allowed.weight).astype(np.int64) * (100 - copies_percent)
     if copies_percent:
