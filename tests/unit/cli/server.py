@@ -11,6 +11,9 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import yaml
+from click.testing import CliRunner, Result
+
+from gpu_scheduler.cli.root import app
 
 Json = dict[str, Any]
 
@@ -51,6 +54,13 @@ class Server:
 
     def kubeconfig(self, folder: Path) -> str:
         return kubeconfig(self.port, folder)
+
+    def caller(self, folder: Path, *before: str) -> Callable[..., Result]:
+        """``kubectl gpu`` on this server, with these words before those that are given."""
+        env = {"KUBECONFIG": self.kubeconfig(folder)}
+        return lambda *words: CliRunner().invoke(
+            app, [*before, *words], prog_name="kubectl gpu", env=env
+        )
 
     def sent(self, method: str) -> list[Request]:
         return [request for request in self.requests if request.method == method]

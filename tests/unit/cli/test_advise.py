@@ -1,12 +1,10 @@
 """``kubectl gpu top jobs``, ``advise`` and ``idle`` on three jobs: busy, idle, with too much."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.unit.cli.objects_server import Objects
-from tests.unit.cli.use_cluster import Call, calling, only_one_namespace, three_jobs
+from tests.unit.cli.use_cluster import Call, only_one_namespace
 from tests.unit.cli.use_objects import (
     GPUUSAGES,
     busy_job,
@@ -14,18 +12,6 @@ from tests.unit.cli.use_objects import (
     oversized_job,
     usage,
 )
-
-
-@pytest.fixture
-def objects() -> Objects:
-    return three_jobs()
-
-
-@pytest.fixture
-def call(objects: Objects, tmp_path: Path) -> Iterator[Call]:
-    with calling(objects, tmp_path) as found:
-        yield found
-
 
 JOBS = """\
 NAMESPACE/NAME    PROJECT   GPU    BUSY(now/mean)   MEMORY(now/cap)   CPU(used/limit)   \

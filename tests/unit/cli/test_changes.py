@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner, Result
 from tests.unit.cli.objects import job
 from tests.unit.cli.server import Request, Server, serving
 
 from gpu_scheduler.cli.again import fresh
-from gpu_scheduler.cli.root import app
 
 JOBS = "/apis/gpu-scheduler.io/v1alpha1/namespaces/team-a/gpujobs"
 
@@ -24,11 +22,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def call(server: Server, tmp_path: Path) -> Any:
-    def run(*arguments: str) -> Result:
-        env = {"KUBECONFIG": server.kubeconfig(tmp_path)}
-        return CliRunner().invoke(app, [*arguments], prog_name="kubectl gpu", env=env)
-
-    return run
+    return server.caller(tmp_path)
 
 
 def test_suspend_and_resume_change_one_field(call: Any, server: Server) -> None:

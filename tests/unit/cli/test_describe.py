@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from tests.unit.cli.objects import Json, asks, holds, job, pod, waits
 from tests.unit.cli.server import serving
 
 from gpu_scheduler.cli.described import folded, lines
 from gpu_scheduler.cli.finding import ResolvedTarget
-from gpu_scheduler.cli.root import app
 
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
 
@@ -113,8 +112,7 @@ def test_odd_objects_break_nothing(body: Json) -> None:
 
 def call(tmp_path: Path, answers: dict[str, Any], *arguments: str) -> Result:
     with serving(answers) as server:
-        env = {"KUBECONFIG": server.kubeconfig(tmp_path)}
-        return CliRunner().invoke(app, ["describe", *arguments], prog_name="kubectl gpu", env=env)
+        return server.caller(tmp_path, "describe")(*arguments)
 
 
 def test_only_events_about_it_are_shown_and_none_where_they_may_not_be_seen(tmp_path: Path) -> None:

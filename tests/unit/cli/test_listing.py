@@ -7,7 +7,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from tests.unit.cli.objects import Json, asks, holds, job, pod, waits
 from tests.unit.cli.server import Request, Server, serving
 
@@ -17,7 +17,6 @@ from gpu_scheduler.cli.lists.listed import Listed
 from gpu_scheduler.cli.lists.share_rows import reason_of, workloads
 from gpu_scheduler.cli.lists.watch import follow
 from gpu_scheduler.cli.printed_table import PrintedTable, broken, fitted
-from gpu_scheduler.cli.root import app
 from gpu_scheduler.cli.where import ClusterOptions
 from gpu_scheduler.simulate.verdict import of_pod
 
@@ -60,11 +59,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def call(server: Server, tmp_path: Path) -> Any:
-    def run(*arguments: str) -> Result:
-        env = {"KUBECONFIG": server.kubeconfig(tmp_path)}
-        return CliRunner().invoke(app, ["list", *arguments], prog_name="kubectl gpu", env=env)
-
-    return run
+    return server.caller(tmp_path, "list")
 
 
 def lines(result: Result) -> list[list[str]]:

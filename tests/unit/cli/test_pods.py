@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from tests.unit.cli.objects import Json, job, pod
 from tests.unit.cli.server import Server, serving
 
 from gpu_scheduler.cli.cluster_access import ClusterAccess
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.one_pod.choosing import Wanted, choose
-from gpu_scheduler.cli.root import app
 from gpu_scheduler.cli.submission.attach import first_pod
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusDetails
@@ -104,11 +102,7 @@ def kubectl(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Kubectl:
 
 @pytest.fixture
 def call(server: Server, tmp_path: Path) -> Any:
-    def run(*arguments: str) -> Result:
-        env = {"KUBECONFIG": server.kubeconfig(tmp_path)}
-        return CliRunner().invoke(app, [*arguments], prog_name="kubectl gpu", env=env)
-
-    return run
+    return server.caller(tmp_path)
 
 
 def has(server: Server, body: Json, *pods: Json) -> None:

@@ -1,29 +1,13 @@
 """``kubectl gpu report``: running, ended and deleted work on one screen, and two side by side."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.unit.cli.node_objects import GPUJOBS, PODS
 from tests.unit.cli.objects_server import Objects
-from tests.unit.cli.use_cluster import Call, calling, only_one_namespace, three_jobs
+from tests.unit.cli.use_cluster import Call, only_one_namespace
 from tests.unit.cli.use_objects import GPUUSAGES, ago, busy_job, job, oversized_job, usage
-
-STATEFULSETS = "/apis/apps/v1/statefulsets"
-
-
-@pytest.fixture
-def objects() -> Objects:
-    return three_jobs()
-
-
-@pytest.fixture
-def call(objects: Objects, tmp_path: Path) -> Iterator[Call]:
-    with calling(objects, tmp_path) as found:
-        yield found
-
 
 BUSY = "▇" * 50
 MEMORY = "▆" * 50

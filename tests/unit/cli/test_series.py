@@ -1,15 +1,14 @@
 """What a job took, and what is said where its use is not recorded."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from tests.unit.cli.node_objects import GPUJOBS, GPUNODES, NODES, PODS, gpunode, node, pod, report
-from tests.unit.cli.objects_server import Objects, serving
+from tests.unit.cli.objects_server import Objects
+from tests.unit.cli.use_cluster import Call
 
 from gpu_scheduler.cli.holders.taken import taken
 from gpu_scheduler.cli.root import app
@@ -104,26 +103,16 @@ def objects() -> Objects:
     return Objects({NODES: [node("n")], GPUNODES: [], PODS: [], GPUJOBS: [job()]})
 
 
-@pytest.fixture
-def run(objects: Objects, tmp_path: Path) -> Iterator[Any]:
-    with serving(objects, tmp_path) as kubeconfig:
-
-        def call(*arguments: str) -> Result:
-            return CliRunner(env={"KUBECONFIG": kubeconfig}).invoke(app, arguments)
-
-        yield call
-
-
 MISSING = "What work does with its GPUs is not recorded in this cluster: the chart value "
 
 
-def test_a_report_says_what_is_not_recorded(run: Any, objects: Objects) -> None:
+def test_a_report_says_what_is_not_recorded(call: Call, objects: Objects) -> None:
     objects.lists[PODS] = [ran("train-0-x", 6, 12, 42)]
-    result = run("report", "train")
+    result = call("report", "train")
     assert result.exit_code == 0, result.output
     assert "GPU-hours held  0.30\n" in result.output
     assert f"\n{MISSING}agent.history.enabled turns it on.\n" in result.output
-    found = json.loads(run("report", "train", "-o", "json").output)
+    found = json.loads(call("report", "train", "-o", "json").output)
     assert (found["name"], found["gpuHoursHeld"], found["gpuHoursUsed"]) == (
         "team-a/train",
         0.3,
@@ -132,8 +121,8 @@ def test_a_report_says_what_is_not_recorded(run: Any, objects: Objects) -> None:
     assert found["notShown"].startswith(MISSING)
 
 
-def test_advice_that_is_not_recorded_is_missed_in_one_line(run: Any) -> None:
-    result = run("advise")
+def test_advice_that_is_not_recorded_is_missed_in_one_line(call: Call) -> None:
+    result = call("advise")
     assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (1, "", 1)
     assert MISSING in result.stderr
 
@@ -145,12 +134,12 @@ def test_usage_says_that_accounts_come_later() -> None:
     assert "kubectl gpu report JOB" in result.stderr
 
 
-def test_idle_is_what_is_held_and_at_0_now(run: Any, objects: Objects) -> None:
+def test_idle_is_what_is_held_and_at_0_now(call: Call, objects: Objects) -> None:
     busy, lazy = pod("b", "n", ("0", 500), job="busy"), pod("l", "n", ("1", 1000), job="lazy")
     objects.lists[PODS] = [busy, lazy, pod("u", "n", ("0", 100), job="unknown")]
     said = [report(busy, 60), report(lazy, 0)]
     objects.lists[GPUNODES] = [gpunode("n", "GPU-a", "GPU-b", containers=said)]
-    result = run("idle")
+    result = call("idle")
     assert result.exit_code == 0, result.output
     rows = result.output.splitlines()
     assert rows[1].split() == ["team-a/lazy", "team-a", "1.00", "1", "n"]
@@ -158,27 +147,27 @@ def test_idle_is_what_is_held_and_at_0_now(run: Any, objects: Objects) -> None:
     assert "kubectl gpu suspend -n team-a lazy" in result.output
     assert "Of 1 more it is not known." in rows
     assert rows[-1].startswith("A mean of five minutes; since when is not known. What work does")
-    found = json.loads(run("idle", "-o", "json").output)
+    found = json.loads(call("idle", "-o", "json").output)
     assert [each["name"] for each in found["idleNow"]] == ["lazy"]
     assert found["notKnown"] == ["team-a/unknown"]
-    assert "Nothing that holds a GPU is at 0 %" in run("idle", "-p", "nobody").output
+    assert "Nothing that holds a GPU is at 0 %" in call("idle", "-p", "nobody").output
 
 
-def test_idle_without_agents_is_not_known(run: Any, objects: Objects) -> None:
+def test_idle_without_agents_is_not_known(call: Call, objects: Objects) -> None:
     objects.lists[PODS] = [pod("b", "n", ("0", 500))]
-    result = run("idle")
+    result = call("idle")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "kubectl gpu top jobs" in result.stderr
     assert "Nor is it known of this moment: no agent has reported" in result.stderr
 
 
 def test_idle_says_that_agents_which_report_have_not_measured_yet(
-    run: Any, objects: Objects
+    call: Call, objects: Objects
 ) -> None:
     held = pod("b", "n", ("0", 500), job="new")
     objects.lists[PODS] = [held]
     objects.lists[GPUNODES] = [gpunode("n", "GPU-a", containers=[report(held, None)])]
-    result = run("idle")
+    result = call("idle")
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "the agents have not measured it yet (it takes a minute)" in result.stderr
     assert "no agent" not in result.stderr.lower()

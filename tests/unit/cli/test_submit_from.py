@@ -1,29 +1,15 @@
 """``kubectl gpu submit --from``: another job with the spec of one that is there."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from tests.unit.cli.node_objects import GPUJOBS
 from tests.unit.cli.objects_server import Objects
-from tests.unit.cli.use_cluster import Call, calling, only_one_namespace, three_jobs
+from tests.unit.cli.use_cluster import Call, only_one_namespace
 from tests.unit.cli.use_objects import job
 
 from gpu_scheduler.cli.submission.copied import copied, what_changed
-
-
-@pytest.fixture
-def objects() -> Objects:
-    return three_jobs()
-
-
-@pytest.fixture
-def call(objects: Objects, tmp_path: Path) -> Iterator[Call]:
-    with calling(objects, tmp_path) as found:
-        yield found
-
 
 COPY = ("submit", "finetune-2", "--from", "finetune")
 MADE = """\

@@ -46,7 +46,7 @@ SCALE = 1 << 17
 
 
 @dataclass(slots=True)
-class Candidates:
+class ScoringInput:
     """Placements that are possible, one per row, as far as a policy may look at them.
 
     Attributes:
@@ -97,7 +97,7 @@ class Policy:
     emptiest: ClassVar = False
     ties_by_order: ClassVar = False
 
-    def bucket(self, after: Candidates) -> "Ints":
+    def bucket(self, after: ScoringInput) -> "Ints":
         """[placements] The score, less is better: between -2**19 and 2**19."""
         raise NotImplementedError
 
@@ -110,7 +110,7 @@ class Fragmentation(Policy):
     weighs = True
     shares_first = True
 
-    def bucket(self, after: Candidates) -> "Ints":
+    def bucket(self, after: ScoringInput) -> "Ints":
         """In whole buckets of milli-GPU; without a GPU none, so the least free GPU decides."""
         cost = after.growth(COPIES_PERCENT)
         if after.paid is not None:
@@ -124,7 +124,7 @@ class BestFit(Policy):
     does = "fills the node with the least CPU and GPU left"
     take_it_when = "you want the textbook rule"
 
-    def bucket(self, after: Candidates) -> "Ints":
+    def bucket(self, after: ScoringInput) -> "Ints":
         """In parts of 1/SCALE."""
         cpu = after.cpu * SCALE // max(1, after.most_cpu)
         return cpu + after.gpu * SCALE // max(1, after.most_gpu)
@@ -137,7 +137,7 @@ class Spread(Policy):
     take_it_when = "pods disturb each other, and there is room"
     emptiest = True
 
-    def bucket(self, after: Candidates) -> "Ints":
+    def bucket(self, after: ScoringInput) -> "Ints":
         """In parts of 1/SCALE: of the node's own GPUs, of the largest node's CPU."""
         gpu = after.gpu * SCALE // max(1, after.node_gpu)
         cpu = after.cpu * SCALE // max(1, after.most_cpu)
@@ -154,7 +154,7 @@ class FGD(Policy):
     weighs = True
     ties_by_order = True
 
-    def bucket(self, after: Candidates) -> "Ints":
+    def bucket(self, after: ScoringInput) -> "Ints":
         """In points of a sigmoid."""
         return sigmoid_points(after.growth(0) // 100)
 

@@ -18,8 +18,8 @@ from gpu_scheduler.core.packing.policy import (
     BUCKET_MILLI,
     OPENING_MILLI,
     UNIT,
-    Candidates,
     Packing,
+    ScoringInput,
 )
 
 
@@ -75,7 +75,7 @@ class Scoring:
         """The key of each outcome on nodes with so many devices."""
         policy = self.packing.policy
         bucket = policy.bucket(
-            Candidates(
+            ScoringInput(
                 after.cpu,
                 after.total,
                 after.taken,

@@ -23,8 +23,8 @@ from gpu_scheduler.core.packing.policy import (
     SCALE,
     UNIT,
     WEIGHT,
-    Candidates,
     Packing,
+    ScoringInput,
     sigmoid_points,
 )
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
@@ -116,7 +116,7 @@ class Scan:
         def growth(copies_percent: int) -> Ints:
             raise AssertionError("a policy that weighs needs a definition here")
 
-        alone = Candidates(
+        alone = ScoringInput(
             cpu=np.array([after.cpu]),
             total=total,
             taken=total - after.total,
