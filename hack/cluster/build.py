@@ -18,7 +18,7 @@ from cluster import fetch_pins
 from cluster.cache import programs_folder
 from cluster.errors import ClusterError
 from cluster.fetch import Outcome, Wanted, fetch
-from cluster.fetch_listed import Memory
+from cluster.fetch_listed import ListedDigests
 from cluster.fetch_offers import VARIABLE, Here, mirror_from, origins_allowed, ways_to
 from cluster.fetch_url import LIMITS, Limits
 from cluster.locks import exclusive
@@ -102,7 +102,7 @@ def obtain(
     began = time.monotonic()
     value = os.environ.get(VARIABLE)
     mirror = mirror_from(value)
-    memory = Memory()
+    memory = ListedDigests()
     here = Here(
         pins,
         mirror,

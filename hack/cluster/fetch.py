@@ -19,8 +19,8 @@ from pathlib import Path
 
 from cluster.errors import ClusterError
 from cluster.fetch_file import OtherFile, Transfer
-from cluster.fetch_listed import Memory, with_listed
-from cluster.fetch_offers import Known, Offer, Ways
+from cluster.fetch_listed import ListedDigests, with_listed
+from cluster.fetch_offers import DigestFrom, Offer, Ways
 from cluster.fetch_url import LIMITS, Away, Limits, NotTaken
 from cluster.progress import say
 
@@ -51,14 +51,14 @@ def fetch(
     wanted: Sequence[Wanted],
     away: dict[str, str],
     limits: Limits = LIMITS,
-    memory: Memory | None = None,
+    memory: ListedDigests | None = None,
 ) -> list[Outcome]:
     """Fetches what can be fetched; `away` is kept from call to call, by place.
 
     Raises:
         ClusterError: this machine cannot store what arrives.
     """
-    return asyncio.run(_Round(away, limits, memory or Memory()).run(wanted))
+    return asyncio.run(_Round(away, limits, memory or ListedDigests()).run(wanted))
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ class _Place:
 class _Round:
     """One call of `fetch`."""
 
-    def __init__(self, away: dict[str, str], limits: Limits, memory: Memory):
+    def __init__(self, away: dict[str, str], limits: Limits, memory: ListedDigests):
         self._away = away
         self._limits = limits
         self._memory = memory
@@ -195,7 +195,7 @@ class _Round:
 
     def _way_out(self, way: Offer, error: NotTaken) -> str:
         """What who knows better may do, where a file is refused for what is remembered."""
-        if way.known is not Known.REMEMBERED or not isinstance(error, OtherFile):
+        if way.known is not DigestFrom.REMEMBERED or not isinstance(error, OtherFile):
             return ""
         return f"; where that is meant, delete {self._memory.path}"
 

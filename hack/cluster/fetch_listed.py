@@ -16,7 +16,7 @@ import msgspec
 
 from cache_folder import cache_folder
 from cluster.errors import ClusterError
-from cluster.fetch_offers import Known, Offer, without_secrets
+from cluster.fetch_offers import DigestFrom, Offer, without_secrets
 from cluster.fetch_pins import Digest
 from cluster.fetch_url import Limits, NotTaken, read
 
@@ -24,7 +24,7 @@ SUMS_BYTES = 1 << 20
 NAME = "published.json"
 
 
-class Memory:
+class ListedDigests:
     """Digests of files that came by their publisher's list, by URL."""
 
     def __init__(self, path: Path | None = None) -> None:
@@ -70,7 +70,7 @@ async def with_listed(offer: Offer, limits: Limits) -> Offer:
         raise NotTaken("has its list of digests at a URL that is not https")
     text = (await read(offer.list, SUMS_BYTES, limits)).decode("utf-8", "replace")
     sha256 = listed_digest(text, offer.place.path.rpartition("/")[2])
-    return replace(offer, accepted=(Digest(sha256),), known=Known.LISTED)
+    return replace(offer, accepted=(Digest(sha256),), known=DigestFrom.LISTED)
 
 
 def listed_digest(text: str, name: str) -> str:

@@ -36,7 +36,7 @@ class Mirror:
         return str(self.place) if isinstance(self.place, Path) else without_secrets(self.place)
 
 
-class Known(StrEnum):
+class DigestFrom(StrEnum):
     """Who says which digest a file has to have."""
 
     PINNED = auto()
@@ -59,7 +59,7 @@ class Offer:
     accepted: tuple[Digest, ...]
     member: str = ""
     member_digest: Digest | None = None
-    known: Known = Known.PINNED
+    known: DigestFrom = DigestFrom.PINNED
     list: SplitResult | None = None
 
 
@@ -83,15 +83,15 @@ class Here:
     libc: str
     remembered: Mapping[str, Digest] = field(default_factory=dict)
 
-    def published(self, name: str, version: str) -> tuple[Published | None, Known]:
+    def published(self, name: str, version: str) -> tuple[Published | None, DigestFrom]:
         """Where the program is published, with its file as far as it is known, and by whom."""
         found = self.pins.published_of(name, version)
         if found is None or self.machine in found.files:
-            return found, Known.PINNED
+            return found, DigestFrom.PINNED
         file = self.remembered.get(found.fill(found.url, self.machine))
         if file is None:
-            return found, Known.LISTED
-        return replace(found, files={**found.files, self.machine: file}), Known.REMEMBERED
+            return found, DigestFrom.LISTED
+        return replace(found, files={**found.files, self.machine: file}), DigestFrom.REMEMBERED
 
 
 # In the order in which they are tried; a sentence stands for a place that offers nothing.

@@ -88,14 +88,14 @@ async def measure(objects: int) -> None:
     )
 
 
-async def search_for(stage: Stage, culprit: str) -> list[float]:
+async def search_for(stage: Stage, faulty: str) -> list[float]:
     """Let planning raise with a job; seconds that each question of the search took."""
     planning, took = stage.operator.planning, list[float]()
     rules, raises = planning._rules, planning._raises
 
     def broken(given: PlanInput, session: PlannerCache) -> Plan:
         result = rules.decide(given, session)
-        if any(job.key == culprit for job in given.jobs):
+        if any(job.key == faulty for job in given.jobs):
             raise RuntimeError("for the sake of the search")
         return result
 
@@ -109,7 +109,7 @@ async def search_for(stage: Stage, culprit: str) -> list[float]:
     planning._raises = timed  # type: ignore[method-assign, assignment]
     stage.server.put("/api/v1/nodes/n-0", node("n-0", 8, step="search"))
     await asyncio.sleep(2)
-    assert planning._quarantine.job(JobKey(culprit)), "it was not found"
+    assert planning._quarantine.job(JobKey(faulty)), "it was not found"
     return took
 
 

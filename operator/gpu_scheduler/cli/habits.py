@@ -7,7 +7,7 @@ with the command that does it. Nothing that is a command of ours changes its mea
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
-Words = tuple[str, ...]
+Typed = tuple[str, ...]
 
 _JOBS = (
     *("job", "jobs", "gpujob", "gpujobs", "gj"),
@@ -44,12 +44,12 @@ _OF_CLUSTERS = {  # options that may stand before the command; whether a value f
 _OF_TWO_WORDS = ("top", "project", "sweep", "config", "agent")
 
 
-def _each(verbs: Sequence[str], nouns: Sequence[str], ours: Words) -> dict[Words, Words]:
+def _each(verbs: Sequence[str], nouns: Sequence[str], ours: Typed) -> dict[Typed, Typed]:
     return {(verb, noun): ours for verb in verbs for noun in nouns}
 
 
 _SHOW = ("list", "ls", "get")
-SAME: Mapping[Words, Words] = {
+SAME: Mapping[Typed, Typed] = {
     ("ls",): ("list",),
     ("get",): ("list",),
     ("ps",): ("list",),
@@ -91,7 +91,7 @@ _LOGIN = "the login is that of kubectl: kubectl config get-contexts"
 _STOP = "kubectl gpu suspend JOB stops and keeps it, kubectl gpu delete JOB removes it"
 _PROJECT = "kubectl edit gpuproject NAME"
 _NODE = "kubectl describe node NAME; its GPUs: kubectl gpu top gpus"
-INSTEAD: Mapping[Words, str] = {
+INSTEAD: Mapping[Typed, str] = {
     ("apply",): _APPLY,
     ("create",): _APPLY,
     ("run",): "kubectl gpu submit NAME -i IMAGE -g 0.5",

@@ -22,7 +22,7 @@ from gpu_scheduler.jobs.env import gpu_env, void_env
 from gpu_scheduler.jobs.framework import framework_env
 from gpu_scheduler.jobs.volume import downward_volume, mount
 
-Told = Callable[[Sequence[Mapping[str, Any]] | None], Env]
+MoreEnvironment = Callable[[Sequence[Mapping[str, Any]] | None], Env]
 """What a container is told of its job, from its own variables."""
 
 
@@ -36,7 +36,7 @@ def fill_containers(
     requests: Sequence[DeviceRequest],
     *,
     capped: bool,
-    told: Told = lambda theirs: [],
+    told: MoreEnvironment = lambda theirs: [],
 ) -> None:
     """Variables of all containers; files of those that get GPUs. ``capped``: by libgpucap."""
     asked = {request.container: request for request in requests}

@@ -14,7 +14,7 @@ from tests.unit.kube.issued import FIRST
 
 from cluster import build, mirror
 from cluster.errors import ClusterError
-from cluster.fetch_listed import Memory, listed_digest
+from cluster.fetch_listed import ListedDigests, listed_digest
 from cluster.fetch_offers import path_in_mirror
 from cluster.fetch_pins import Pins, Published, this_platform
 from cluster.fetch_url import NotTaken
@@ -84,7 +84,7 @@ def test_a_second_download_has_to_match_and_the_list_is_not_asked_again(
     server.asked.clear()
     assert get(server) == content_of(PROGRAM)
     assert server.asked == [FILE]
-    assert Memory().known == {server.url + FILE: RIGHT}
+    assert ListedDigests().known == {server.url + FILE: RIGHT}
 
 
 def test_a_file_that_changed_since_is_refused_though_its_list_changed_with_it(
@@ -106,7 +106,7 @@ def test_a_file_that_is_not_the_listed_one_is_refused_and_not_remembered(
     publish(server, listed="0" * 64)
     assert get(server, pretend) == f"{PROGRAM.name} from source".encode()
     assert "is not the listed one (sha256 " in capsys.readouterr().err
-    assert Memory().known == {}
+    assert ListedDigests().known == {}
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_memory_that_cannot_be_read_is_said_with_the_way_out(cache: Path) -> N
     cache.mkdir()
     (cache / "published.json").write_text("[")
     with pytest.raises(ClusterError, match=r"published\.json does not say .*; delete it to trust"):
-        Memory()
+        ListedDigests()
 
 
 @pytest.mark.parametrize(

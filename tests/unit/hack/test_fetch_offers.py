@@ -6,8 +6,8 @@ import pytest
 
 from cluster.errors import ClusterError
 from cluster.fetch_offers import (
+    DigestFrom,
     Here,
-    Known,
     Mirror,
     Offer,
     Ways,
@@ -131,7 +131,7 @@ LISTED = Offer(
     "dl.example.org",
     urlsplit("https://dl.example.org/3.6.1/etcd"),
     (),
-    known=Known.LISTED,
+    known=DigestFrom.LISTED,
     list=urlsplit("https://dl.example.org/3.6.1/sums"),
 )
 
@@ -147,7 +147,7 @@ def test_what_was_listed_once_is_remembered_and_may_come_from_a_mirror_too() -> 
     remembered = {"https://dl.example.org/3.6.1/etcd": RELEASED}
     mirror, origin = ways("etcd", version="3.6.1", remembered=remembered)
     assert isinstance(mirror, Offer) and mirror.accepted == (RELEASED,)
-    assert origin == replace(LISTED, accepted=(RELEASED,), known=Known.REMEMBERED, list=None)
+    assert origin == replace(LISTED, accepted=(RELEASED,), known=DigestFrom.REMEMBERED, list=None)
 
 
 def test_a_pin_counts_before_what_is_remembered() -> None:
@@ -155,7 +155,7 @@ def test_a_pin_counts_before_what_is_remembered() -> None:
     (origin,) = ways("kubectl", mirror=None, remembered={url: LATE})
     assert isinstance(origin, Offer) and (origin.accepted, origin.known) == (
         (RELEASED,),
-        Known.PINNED,
+        DigestFrom.PINNED,
     )
 
 
