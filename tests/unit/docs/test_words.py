@@ -136,3 +136,37 @@ def test_annotations_and_reasons_keep_theirs() -> None:
     assert names.NARROWED == "gpu-scheduler.io/narrowed"
     assert names.LABEL_SHARE == "gpu-scheduler.io/share"
     assert {"SetAside", "GangReleased"} <= {row.reason for row in EVENT_REASONS}
+
+
+WORDS = (ROOT / "docs/words.md").read_text(encoding="utf-8")
+
+
+def file_of(module: str) -> Path | None:
+    """Where a module is, or a package, as the page calls it."""
+    path = module.rstrip("/") if "/" in module else module.replace(".", "/")
+    places = (ROOT / top / path for top in ("operator/gpu_scheduler", "."))
+    return next(
+        (found for each in places for found in (each.with_suffix(".py"), each) if found.exists()),
+        None,
+    )
+
+
+def test_each_class_of_the_page_is_where_it_says() -> None:
+    _, _, rest = WORDS.partition("## Classes")
+    rows = re.findall(r"^\| `([^`]+)` \| [^|]+ \| `(\w+)` \|$", rest, re.MULTILINE)
+    assert len(rows) > 100
+    wrong = [
+        (module, name)
+        for module, name in rows
+        if (path := file_of(module)) is None
+        or not re.search(rf"^(?:class |def |){name}\b", path.read_text("utf-8"), re.MULTILINE)
+    ]
+    assert wrong == []
+
+
+def test_each_module_of_the_page_is_there() -> None:
+    _, _, rest = WORDS.partition("## Modules")
+    rows = re.findall(r"^\| `[^|]+ \| ([^|]+) \|$", rest, re.MULTILINE)
+    assert len(rows) > 100
+    named = [module for row in rows for module in re.findall(r"`([^`]+)`", row)]
+    assert [module for module in named if file_of(module) is None] == []
