@@ -5,7 +5,6 @@ the navigation does not list, and everything that a browser would ask another or
 that a reader may follow out of the site are none of these.
 """
 
-import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
@@ -116,10 +115,3 @@ def _elsewhere(name: str, targets: Iterable[str]) -> Iterator[str]:
         parts = urlsplit(target)
         if parts.netloc or parts.scheme not in _OWN_SCHEMES:
             yield f"{name}: would load {target} from another origin"
-
-
-def search_entries(site: Path) -> list[dict[str, Any]]:
-    """What the search of the site looks through: location, title and text of each section."""
-    index = json.loads((site / "search.json").read_text(encoding="utf-8"))
-    entries: list[dict[str, Any]] = index["items"]
-    return entries

@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from reference.picture import framed
+from reference.picture import boxed, framed
 
 _REPOSITORY = Path(__file__).parents[2]
 _PROJECT = _REPOSITORY / "pyproject.toml"
@@ -23,15 +23,6 @@ _CHARS_PER_PIXEL = 0.135
 _WIDER = 4
 _WIDTH, _MARGIN, _GAP, _BETWEEN = 960, 14, 10, 22
 _HEAD, _LINE, _FOOT = 32, 20, 8
-_STYLE = """
-    .box { fill: #f6f8fa; stroke: #afb8c1; } .head { fill: #1f2328; font-weight: 600; }
-    .word { fill: #444c56; } .way { stroke: #6e7781; stroke-width: 1.4; } .tip { fill: #6e7781; }
-    text { font-size: 14px; }
-    @media (prefers-color-scheme: dark) {
-      .box { fill: #161b22; stroke: #484f58; } .head { fill: #e6edf3; }
-      .word { fill: #c0c7cf; } .way { stroke: #8b949e; } .tip { fill: #8b949e; }
-    }
-  """
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +55,7 @@ def svg() -> str:
     ]
     size = _WIDTH, tops[-1] - _BETWEEN + _MARGIN
     title = "The packages in layers; each uses those below it"
-    return framed(size, title, _in_words(rows), _STYLE, drawn)
+    return framed(size, title, _in_words(rows), 14, drawn)
 
 
 def _layers() -> Iterator[tuple[list[str], Mapping[str, list[str]]]]:
@@ -114,9 +105,7 @@ def _about(name: str) -> str:
 def _row(top: int, height: int, row: list[_Box]) -> Iterator[str]:
     for box in row:
         x = box.x + 12
-        size = f'width="{box.width}" height="{height}"'
-        yield f'<rect class="box" x="{box.x}" y="{top}" {size} rx="8"/>'
-        yield f'<text class="head" x="{x}" y="{top + 23}">{escape(box.name)}</text>'
+        yield from boxed((box.x, top, box.width, height), box.name)
         lines = [escape(each) for each in box.about]
         lines += [
             f'<tspan class="head">{escape(each)}</tspan> {escape(said)}'.rstrip()

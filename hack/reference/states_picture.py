@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from gpu_scheduler.api.states import EDGES, STATES, Group
-from reference.picture import framed
+from reference.picture import boxed, framed
 
 CELLS = {
     Group.OWNER: (0, 0),
@@ -28,15 +28,6 @@ CELLS = {
 
 _WIDTH, _GAP_X, _GAP_Y, _MARGIN = 190, 60, 96, 14
 _HEAD, _LINE, _FOOT = 30, 20, 10
-_STYLE = """
-    .box { fill: #f6f8fa; stroke: #afb8c1; } .head { fill: #1f2328; font-weight: 600; }
-    .word { fill: #444c56; } .way { fill: none; stroke: #6e7781; stroke-width: 1.4; }
-    .tip { fill: #6e7781; } text { font-size: 15px; }
-    @media (prefers-color-scheme: dark) {
-      .box { fill: #161b22; stroke: #484f58; } .head { fill: #e6edf3; }
-      .word { fill: #c0c7cf; } .way { stroke: #8b949e; } .tip { fill: #8b949e; }
-    }
-  """
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +53,7 @@ def svg() -> str:
     height = max(box.y + box.height for box in boxes.values()) + _MARGIN
     lines = [*_arrows(boxes), *(line for group in Group for line in _drawn(group, boxes[group]))]
     title = "The states of a GPUJob, and the usual ways between them"
-    return framed((width, height), title, _in_words(), _STYLE, lines)
+    return framed((width, height), title, _in_words(), 15, lines)
 
 
 def _in_words() -> str:
@@ -97,9 +88,7 @@ def _boxes() -> dict[Group, _Box]:
 
 def _drawn(group: Group, box: _Box) -> Iterator[str]:
     x = box.x + 12
-    size = f'width="{_WIDTH}" height="{box.height}"'
-    yield f'<rect class="box" x="{box.x}" y="{box.y}" {size} rx="8"/>'
-    yield f'<text class="head" x="{x}" y="{box.y + 23}">{escape(_name(group))}</text>'
+    yield from boxed((box.x, box.y, _WIDTH, box.height), _name(group))
     for number, word in enumerate(words(group)):
         y = box.y + _HEAD + 16 + _LINE * number
         yield f'<text class="word" x="{x}" y="{y}">{escape(word)}</text>'

@@ -3,13 +3,13 @@
 Zensical is installed on first use, in an environment of its own.
 """
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from cluster.locks import exclusive
-from docs_site import checks
 from docs_site.__main__ import SITE, build
 from docs_site.names import searched
 from reference import reasons
@@ -33,7 +33,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def titles(site: Path) -> dict[str, set[str]]:
     """Locations of sections by their title, as the search knows them."""
     found: dict[str, set[str]] = {}
-    for each in checks.search_entries(site):
+    index = json.loads((site / "search.json").read_text(encoding="utf-8"))
+    for each in index["items"]:
         found.setdefault(each["title"], set()).add(each["location"])
     return found
 
