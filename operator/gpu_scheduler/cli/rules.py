@@ -3,17 +3,16 @@
 What plays traces and workloads (``tests/perf``) takes several of them, to compare.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from gpu_scheduler.core.model.preemption_policy import PreemptionPolicy
 from gpu_scheduler.core.packing.policy import OFFERED, Packing
-
-if TYPE_CHECKING:
-    from gpu_scheduler.core.model.preemption_policy import PreemptionPolicy
+from gpu_scheduler.simulate.preemption_rules import RULES, policies_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SECONDS = {
@@ -36,14 +35,12 @@ class EvictionOptions:
     names: Sequence[str] = ()
     seconds: Mapping[str, float | None] = field(default_factory=dict)
 
-    def policies(self) -> "dict[str, PreemptionPolicy]":
+    def policies(self) -> dict[str, PreemptionPolicy]:
         """The rules by name.
 
         Raises:
             ValueError: there are no such rules, or seconds are given without ``fair`` ones.
         """
-        from gpu_scheduler.simulate.preemption_rules import policies_of
-
         seconds = dict(self.seconds)
         seconds["window_seconds"] = seconds.pop("share_window_seconds", None)
         return policies_of(listed(self.names), seconds)
@@ -73,7 +70,7 @@ def rules_options(*default: str) -> Callable[[F], F]:
             multiple=several,
             default=default if several else default[0],
             show_default=True,
-            help=f"fair, strict, at-once or never{more}",
+            help=f"{one_of(RULES)}{more}",
         )(found)
 
     return decorate
@@ -82,13 +79,12 @@ def rules_options(*default: str) -> Callable[[F], F]:
 def policy_option(*, several: bool = False) -> Callable[[F], F]:
     """``--policy``, given as ``policy``: see ``packings``."""
     more = "; several are compared, with commas between." if several else "."
-    *others, last = Packing
     return click.option(
         "--policy",
         multiple=several,
         default=OFFERED[:1] if several else OFFERED[0],
         show_default=True,
-        help=f"How GPUs are chosen: {', '.join(others)} or {last}{more}",
+        help=f"How GPUs are chosen: {one_of(Packing)}{more}",
     )
 
 
@@ -102,6 +98,12 @@ def packings(names: Sequence[str]) -> list[Packing]:
         if name not in list(Packing):
             raise ValueError(f"--policy {name}: one of {', '.join(Packing)}")
     return [Packing(name) for name in dict.fromkeys(listed(names))]
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Those of a table, in words: a, b or c."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}"
 
 
 def listed(values: Sequence[str]) -> list[str]:

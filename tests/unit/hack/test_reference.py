@@ -99,6 +99,23 @@ def test_the_values_behind_a_setting_are_read_off_the_templates() -> None:
     assert sources("agent-daemonset.yaml")["GPUSCHED_AGENT_DAEMONS"].values == ("agent.daemons",)
 
 
+def test_the_words_of_a_value_are_those_of_its_setting() -> None:
+    """But for what a release says in another way: off, or nothing at all."""
+    by_path = {value.path: value.schema for value in values.values()}
+    compared = 0
+    for model, prefix, template in (
+        (operator.OperatorSettings, operator.PREFIX, "deployment.yaml"),
+        (agent.AgentSettings, agent.PREFIX, "agent-daemonset.yaml"),
+    ):
+        by_chart = sources(template)
+        for name, _, schema in settings.variables(model, prefix):
+            for path in by_chart[name].values if name in by_chart else ():
+                if words := by_path.get(path, {}).get("enum"):
+                    assert words == [w for w in schema["enum"] if w not in ("", "off")], path
+                    compared += 1
+    assert compared >= 9
+
+
 def test_every_variable_of_the_templates_is_a_setting() -> None:
     known: Mapping[str, set[str]] = {
         "deployment.yaml": {
