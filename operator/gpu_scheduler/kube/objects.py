@@ -198,6 +198,7 @@ class Volume(_Struct, frozen=True):
     name: str = ""
     downward_api: DownwardAPI | None = msgspec.field(name="downwardAPI", default=None)
     empty_dir: dict[str, Any] | None = None
+    persistent_volume_claim: dict[str, Any] | None = None
 
 
 class SchedulingGroup(_Struct, frozen=True):

@@ -53,3 +53,10 @@ def _path(root: str, plural: str, namespace: str, name: str, subresource: str) -
         parts.append(f"namespaces/{namespace}")
     parts += [part for part in (plural, name, subresource) if part]
     return "/".join(parts)
+
+
+# By the version in which an API server may serve them, the newest first.
+POD_GROUPS = {
+    version: of_group("scheduling.k8s.io", version, "podgroups")
+    for version in ("v1", "v1beta1", "v1alpha3", "v1alpha2")
+}

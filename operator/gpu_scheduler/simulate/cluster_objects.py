@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gpu_scheduler.api.unstructured import Body
 
-NAMESPACED = ("GPUJob", "Pod", "Job")
+NAMESPACED = ("GPUJob", "Pod", "Job", "PodGroup")
 
 
 class SimulationError(ValueError):

@@ -18,6 +18,8 @@ from gpu_scheduler.simulate.simulated_cluster import DeviceNumbers, SimulatedClu
 from gpu_scheduler.state.jobs.job import job_key
 from gpu_scheduler.state.pods.pod import PodRecord
 
+_STOPPED = (Reason.INVALID, Reason.VOLUME_NOT_MOUNTED, Reason.SUSPENDED)  # no plan looks at them
+
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
@@ -181,7 +183,7 @@ def _project(simulated: SimulatedCluster, job: JobKey) -> str:
 
 
 def _rank(simulated: SimulatedCluster, job: JobKey, reason: Reason) -> tuple[bool, str]:
-    return reason in (Reason.INVALID, Reason.SUSPENDED), _project(simulated, job)
+    return reason in _STOPPED, _project(simulated, job)
 
 
 def _projects(

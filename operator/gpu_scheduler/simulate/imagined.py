@@ -4,6 +4,7 @@ They are what the API server would return, as far as a plan depends on it: reque
 limits; a LimitRange and the overhead of a RuntimeClass are not added. Pure.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -19,7 +20,7 @@ from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.next_pod import UnreadableError, next_pod
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.users_path import users_words
-from gpu_scheduler.jobs.write_path import WritePath
+from gpu_scheduler.jobs.write_path import WritePath, choose, claims
 from gpu_scheduler.kube.objects import (
     Affinity,
     NodeSelector,
@@ -32,21 +33,28 @@ from gpu_scheduler.simulate.cluster_objects import SimulationError
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.slim import INDEX
 
+ClassOf = Callable[[str], str]
+"""The DeviceClass that serves an extended resource; empty: none does."""
 
-def jobs_of(job: GPUJobRecord, project: ProjectName) -> list[Body]:
+
+def jobs_of(job: GPUJobRecord, project: ProjectName, class_of: ClassOf) -> list[Body]:
     """The Jobs that a GPUJob would get, as JSON.
 
     Raises:
         SimulationError: no pod can be made of a template.
     """
     assert job.spec is not None
-    return [_job_of(job, job.spec, part, project) for part in parts(job.spec)]
+    return [_job_of(job, job.spec, part, project, class_of) for part in parts(job.spec)]
 
 
-def _job_of(job: GPUJobRecord, spec: GPUJobSpec, part: PodSet, project: ProjectName) -> Body:
-    template = part.spec.template or {}
-    for problem in malformed("spec", template.get("spec") or {}):
+def _job_of(
+    job: GPUJobRecord, spec: GPUJobSpec, part: PodSet, project: ProjectName, class_of: ClassOf
+) -> Body:
+    pod_spec = (part.spec.template or {}).get("spec") or {}
+    for problem in malformed("spec", pod_spec):
         raise SimulationError(users_words(spec, part.role, problem))
+    bound = dict.fromkeys(claims(pod_spec), "")  # claims are not read here
+    path, _ = choose(pod_spec, bound, class_of)
     inputs = RenderInput(
         name=job.name,
         namespace=job.namespace,
@@ -55,7 +63,7 @@ def _job_of(job: GPUJobRecord, spec: GPUJobSpec, part: PodSet, project: ProjectN
         role=part.role,
         labels=job.labels,
         project=project,
-        path=WritePath.BIND,
+        path=path,
         has_runtime_class=False,
         has_priority_class=False,
     )

@@ -15,7 +15,7 @@ from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
-from gpu_scheduler.kube.objects import Job, Node, Pod
+from gpu_scheduler.kube.objects import DeviceClass, Job, Node, Pod, PodGroup
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources, gpujob_record
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError, owner_uid
 from gpu_scheduler.simulate.imagined import again, first_indexes, jobs_of, pod_of
@@ -26,6 +26,7 @@ from gpu_scheduler.state.pods.pod import Stage
 
 T = TypeVar("T")
 NEW, AGAIN = "new", "again"  # ends of the names of pods that do not exist
+_NOT_PLANNED = (Reason.INVALID, Reason.VOLUME_NOT_MOUNTED)  # what the operator alone can find out
 
 
 @dataclass(slots=True)
@@ -93,6 +94,10 @@ def scene_of(
     state = ClusterState(
         holders_in, consolidation=consolidation, lacks=lambda pod, asked: _refused(pod)
     )
+    for found in _typed(objects.of("DeviceClass"), DeviceClass):
+        state.device_class_changed(found)
+    for group in _typed(objects.of("PodGroup"), PodGroup):
+        state.groups.pod_groups.put(group)
     custom_resources = CustomResources(state, changed=lambda key: None)
     for kind, changed in (
         ("GPUClass", custom_resources.gpuclass),
@@ -117,9 +122,10 @@ def scene_of(
         own.setdefault(owner_uid(body), set()).add(body["metadata"]["name"])
     for record in state.gpujobs.values():
         _look_at(simulated, record, own.get(record.uid, set()))
-    for group in state.groups.records.values():
-        if state.waiting.has_pods(group.key) and (problem := _problem(state, group)):
-            _stop(simulated, group.key, Reason.INVALID, problem)
+    for work in state.groups.records.values():
+        if state.waiting.has_pods(work.key) and (problem := _problem(state, work)):
+            reason = work.problem_as if work.problem else Reason.INVALID
+            _stop(simulated, work.key, reason, problem)
     return simulated
 
 
@@ -173,8 +179,9 @@ def _refused(pod: Pod) -> str:
         (
             said
             for each in pod.status.conditions
-            if (each.type, each.status, each.reason) == ("PodScheduled", "False", Reason.INVALID)
-            and (said := _lasting(each.message.removeprefix(f"{Reason.INVALID}: ")))
+            if (each.type, each.status) == ("PodScheduled", "False")
+            and each.reason in _NOT_PLANNED
+            and (said := _lasting(each.message.removeprefix(f"{each.reason}: ")))
         ),
         "",
     )
@@ -202,15 +209,16 @@ def _look_at(simulated: SimulatedCluster, job: GPUJobRecord, own: set[str]) -> N
     if job.deleting or job.finished:
         return
     project, problem = state.projects.owner(job.namespace), _problem(state, job)
-    if not problem and not own and job.status.get("reason") == Reason.INVALID:
-        problem = _lasting(str(job.status.get("message", "")))
+    reason, said = Reason.INVALID, job.status.get("reason")
+    if not problem and not own and said in _NOT_PLANNED:
+        reason, problem = Reason(said), _lasting(str(job.status.get("message", "")))
     if problem or job.spec is None or project is None:
-        return _stop(simulated, job.key, Reason.INVALID, problem)
+        return _stop(simulated, job.key, reason, problem)
     if job.spec.suspend:
         return _stop(simulated, job.key, Reason.SUSPENDED, "spec.suspend is true")
     if not own or job.spec.roles is not None:
         try:
-            bodies = jobs_of(job, project)
+            bodies = jobs_of(job, project, state.device_classes.class_of)
         except SimulationError as error:
             return _stop(simulated, job.key, Reason.INVALID, str(error))
         for body in bodies:

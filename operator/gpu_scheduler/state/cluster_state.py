@@ -417,7 +417,7 @@ class ClusterState:
             self.nodes.agents.note_news([new.uid])
         problem, request = new.share.problem, new.share.request
         if request is not None and new.stage is Stage.WAITING:
-            problem = self.lacks(pod, request) or self._beyond_us(pod)
+            problem = self.lacks(pod, request) or self._beyond_us(pod) or self.groups.unmounted(pod)
         own, changed = self.groups.put(pod, new.share, problem)
         if old is None and new.stage is Stage.WAITING and new.unscheduled is not None:
             about = About(own.uid, 0, alike=self.groups.records[own.owner].alike)

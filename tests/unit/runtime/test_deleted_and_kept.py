@@ -12,8 +12,16 @@ from tests.unit.runtime.informers.test_custom_resources import (
 from tests.unit.runtime.jobs.test_reconcile import KEY, Case
 from tests.unit.runtime.status.test_states import Row, status_of
 from tests.unit.runtime.virtual_loop import virtual
-from tests.unit.state.builders import gpujob_body, half, make_gpujob, make_job, make_pod
+from tests.unit.state.builders import (
+    gpujob_body,
+    half,
+    make_assignment,
+    make_gpujob,
+    make_job,
+    make_pod,
+)
 
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
@@ -105,6 +113,24 @@ def test_pods_of_a_job_that_is_deleted_and_kept_are_deleted_once(deleting: bool)
         assert not case.state.ledger.charges
 
     ended()
+
+
+@virtual
+async def test_pods_without_a_place_are_left_for_they_are_not_ours_to_delete() -> None:
+    case = Going(deleting=False)
+    case.state.pod_gone(PodUID("uid-job-0"))
+    for number in range(3):
+        placed = {"node": "a", "grants": half(), "phase": "Running"} if number == 1 else {}
+        case.state.pod_changed(make_pod(f"job-{number}", index=number, **placed))
+    case.state.decisions.assume(make_assignment("job-2", half("1")))
+    case.state.job_changed(make_job(version=2, deleting=True))
+    case.keep_job(*FOREIGN)
+    await case.handle()
+    assert [path for method, path in case.sent if method == "DELETE"] == [POD[:-1] + "1"]
+    case.state.pod_changed(make_pod("job-2", version=2, node="a", grants=half(), index=2))
+    assert await case.keys_within(5) != [], "one whose placement was under way is looked for"
+    await case.handle()
+    assert ("DELETE", POD[:-1] + "2") in case.sent
 
 
 @virtual

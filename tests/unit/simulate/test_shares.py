@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.simulate.test_what_if import What, as_json, cluster, gpujob, nodes, project, running
 from tests.unit.state.builders import half
+from tests.unit.state.pods.test_pod_groups import member
 from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.api.names import ASK_TYPE, ASKED, GANG_SIZE, LABEL_GANG, LABEL_PATH
@@ -72,6 +73,52 @@ def test_what_the_operator_said_of_one_that_is_not_as_it_must_be_still_holds(wha
     elsewhere = {**lacks, "message": "Invalid: metadata.namespace: belongs to no project"}
     report = what(cluster(share(conditions=(elsewhere,))))
     assert len(report.starts) == 1, "now it does"
+
+
+def test_one_whose_claim_is_missing_holds_nothing_and_reads_so(what: What) -> None:
+    told = "spec.volumes: there is no PersistentVolumeClaim data of namespace team-a; …"
+    waits = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "VolumeNotMounted",
+        "message": f"VolumeNotMounted: {told}",
+    }
+    job = {**gpujob("train", gpu=1), "status": {"reason": "VolumeNotMounted", "message": told}}
+    job["metadata"] |= {"uid": "uid-train", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    report = what(cluster(share(conditions=(waits,)), job))
+    assert report.starts == []
+    assert [(w["reason"], w["message"]) for w in report.waits] == [("VolumeNotMounted", told)] * 2
+
+
+def podgroup(least: int) -> dict[str, Any]:
+    return {
+        "kind": "PodGroup",
+        "metadata": {"namespace": "team-a", "name": "ring"},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
+    }
+
+
+def test_a_podgroup_says_with_how_many_they_start(what: What) -> None:
+    members = [as_json(member(name, WHOLE, cpu="0", memory="0")) for name in "xyz"]
+    pods = [{"kind": "Pod", **each} for each in members]
+    report = what(cluster(*pods))
+    assert report.starts == [] and "no PodGroup ring is known" in report.waits[0]["message"]
+    assert len(what(cluster(podgroup(3), *pods)).starts) == 3
+    assert what(cluster(podgroup(3), *four()[:2], *pods)).starts == []
+    assert len(what(cluster(podgroup(2), *four()[:2], *pods)).starts) == 2
+
+
+def test_what_a_dra_driver_gives_is_looked_for_on_no_node(what: What) -> None:
+    asks = {"requests": {"example.com/nic": "1"}, "limits": {"example.com/nic": "1"}}
+    pod = {"containers": [{"name": "main", "image": "x", "resources": asks}]}
+    job = gpujob("train", gpu=1, template={"spec": pod})
+    del job["spec"]["image"]
+    nic: dict[str, Any] = {"kind": "DeviceClass", "metadata": {"name": "nic"}}
+    served = {**nic, "spec": {"extendedResourceName": "example.com/nic"}}
+    waits = what(cluster(), job).waits
+    assert [wait["reason"] for wait in waits] == ["Unsatisfiable"]
+    assert len(what(cluster(served), job).starts) == 1
+    assert len(what(cluster(nic | {"spec": {}}), job).starts) == 0
 
 
 def test_what_gives_way_is_made_again_by_its_controller_and_else_is_gone(what: What) -> None:

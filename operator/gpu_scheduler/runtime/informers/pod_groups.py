@@ -1,7 +1,7 @@
 """Kubernetes' PodGroups, watched from the first pod on that names one, and never before.
 
 Most clusters have none, and until their API is on no API server serves it: in another version at
-that (``VERSIONS``), so it is asked which. The fields that are read are the same in all.
+that (``POD_GROUPS``), so it is asked which. The fields that are read are the same in all.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import PodGroup
-from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.kube.paths import POD_GROUPS
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.state.cluster_state import ClusterState
 
 log = logging.getLogger(__name__)
 
 GROUP, PLURAL = "scheduling.k8s.io", "podgroups"
-VERSIONS = ("v1", "v1beta1", "v1alpha3", "v1alpha2")
+VERSIONS = tuple(POD_GROUPS)
 _BACKOFF = Backoff(1.0, 60.0)
 
 
@@ -36,7 +36,7 @@ class PodGroups:
     async def run(self) -> NoReturn:
         """Watch them from the first question on."""
         await self._wanted.wait()
-        path = of_group(GROUP, await self._version(), PLURAL)
+        path = POD_GROUPS[await self._version()]
         await Reflector(self._client, path, PodGroup, self).run()
         raise AssertionError("a reflector does not end by itself")
 

@@ -45,6 +45,7 @@ class JobParts:
         work = partial(self.common.queue.work, self.reconciler.handle)
         others = (
             self.claims.run,
+            self.claims.run_first,
             self.looking.run,
             self.missing.run,
             self.narrowing.run,

@@ -27,6 +27,8 @@ from gpu_scheduler.state.pods.pod import Stage
 
 log = logging.getLogger(__name__)
 
+_UNDER_WAY_SECONDS = 1.0  # until a pod is looked for again whose placement was under way
+
 
 class _Found(msgspec.Struct, frozen=True):
     items: tuple[Named, ...] = ()
@@ -79,8 +81,14 @@ class Removal:
                 await self._delete(job_path(own.namespace, own.name), own.uid)
 
     async def _end_pods(self, own: JobRecord) -> None:
-        """Delete the pods of a Job that is being deleted: its controller makes no others."""
+        """Delete the pods of a Job that is being deleted: its controller makes no others.
+
+        Those without a place hold nothing, and are not ours to delete.
+        """
         pods = [pod for pod in self._state.pods.of_job(own.uid) if not pod.deleting]
+        if any(pod.uid in self._state.decisions.assumed for pod in pods):
+            self._again(own.owner, _UNDER_WAY_SECONDS)
+        pods = [pod for pod in pods if pod.allocation is not None]
         self._deleted &= self._state.pods.known.keys()
         pods = [p for p in pods if p.stage is not Stage.ENDED and p.uid not in self._deleted]
         if not pods:

@@ -117,7 +117,7 @@ class PodConditions(PodStatuses):
         if job is None:
             return (Reason.INVALID, _nobodys(pod)) if self._is_nobodys(pod) else ("", "")
         if job.complaint:
-            return Reason.INVALID, job.complaint
+            return (job.problem_as if job.problem else Reason.INVALID), job.complaint
         if self._state.projects.owner(pod.namespace) is None:
             return Reason.INVALID, no_project(job.namespace)
         wait, doubt = self._waits().get(job.key), self._state.waiting.doubts.of(job.key)

@@ -1,9 +1,11 @@
-"""What kube-scheduler says of claims without which it binds no pod, in words for who made the pod.
+"""Claims without which kube-scheduler binds no pod: which a pod mounts, and what is said of them.
 
-Its own sentence names no namespace, says "not found" twice and sounds as if another node would do.
+Kube-scheduler's own sentence names no namespace, says "not found" twice and sounds as if another
+node would do.
 """
 
 import re
+from itertools import islice
 
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.kube.objects import Condition, Pod
@@ -21,6 +23,16 @@ _MEND = {
         "is bound to a PersistentVolume that is gone: whoever made the pod has to make it anew"
     ),
 }
+
+VOLUMES = "spec.volumes: "  # how every sentence begins about a pod that is not planned for one
+MOST_CLAIMS = 16  # that one pod names; what is beyond is left to kube-scheduler
+
+
+def mounted(pod: Pod) -> tuple[str, ...]:
+    """Names of the claims that a pod mounts, in order, each once."""
+    found = ((volume.persistent_volume_claim or {}).get("claimName") for volume in pod.spec.volumes)
+    names = dict.fromkeys(name for name in found if name and isinstance(name, str))
+    return tuple(islice(names, MOST_CLAIMS))
 
 
 def trouble(pod: Pod, unscheduled: Condition) -> Trouble | None:

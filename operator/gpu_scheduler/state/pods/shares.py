@@ -7,7 +7,7 @@ never what it holds.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,11 +20,13 @@ from gpu_scheduler.api.gpujob import GPUJobSpec, JobType
 from gpu_scheduler.api.share_keys import GANGS, LIMITS_NOT_READ, NOT_READ, OF_CONTAINER
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import read
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey, PodUID
 from gpu_scheduler.core.model.wording import clip
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.limits.bounded import digest
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.pods.claims import VOLUMES
 from gpu_scheduler.state.pods.containers import line
 from gpu_scheduler.state.pods.pod_groups import FIELD, PodGroupStore
 
@@ -191,6 +193,8 @@ class _Group:
         """A gang waits while one of its pods has a problem; True when that changed."""
         before = self.record.problem
         self.record.problem = next(filter(None, self.problems.values()), "")
+        mounts = self.record.problem.startswith(VOLUMES)
+        self.record.problem_as = Reason.VOLUME_NOT_MOUNTED if mounts else Reason.INVALID
         return self.record.problem != before
 
 
@@ -200,6 +204,8 @@ class ShareGroups:
     def __init__(self) -> None:
         """There are none yet."""
         self.pod_groups = PodGroupStore()
+        self.unmounted: Callable[[Pod], str] = lambda pod: ""
+        """Why a pod that waits cannot mount a claim; told by ``tell`` when that changes."""
         self._groups: dict[str, _Group] = {}
         self._records: dict[JobKey, GPUJobRecord] = {}
         self.records: Mapping[JobKey, GPUJobRecord] = self._records
@@ -223,7 +229,8 @@ class ShareGroups:
             return known.own, known.judge()
         record, own = _group(pod.metadata, share, uid, problem)
         own = _resized(record, own, share, size)
-        self._groups[uid] = _Group(record, own, {member: problem}, share)
+        self._groups[uid] = group = _Group(record, own, {member: problem}, share)
+        group.judge()
         self._records[record.key] = record
         if (name := group_name(pod, share)) != record.key:
             self._names[record.key] = name

@@ -1,18 +1,23 @@
-"""A GPUJob whose claim is not there, or not bound, holds nothing, and goes on when it is."""
+"""Work whose claim is not there, or not bound, holds nothing, and goes on when it is.
+
+GPUJobs, and pods that ask by themselves.
+"""
 
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
-from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.fake_client import AWAY, FakeClient, Sent
 from tests.unit.runtime.job_writing import NO_LIBRARY, job_writes
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import make_gpujob, make_job, make_project
+from tests.unit.state.builders import half, make_gpujob, make_job, make_node, make_project
+from tests.unit.state.pods.test_shares import WEB, asking
 
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.objects import StatusDetails
+from gpu_scheduler.kube.objects import Pod, StatusDetails, Volume
 from gpu_scheduler.runtime.common.queue import WorkQueue
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.accepting import Accepting
@@ -167,3 +172,153 @@ async def test_a_job_that_has_its_job_is_not_stopped_by_a_claim_that_is_being_de
     case.there["data"] = BOUND | {"metadata": {"name": "data", "deletionTimestamp": "now"}}
     await case.reconciler.handle(KEY)
     assert case.state.gpujobs[KEY].problem == ""
+
+
+def mounting(name: str = "web-1", *claims: str, **pod: Any) -> Pod:
+    """A pod that asks by itself and mounts claims; ``data`` where none is named."""
+    made = asking(name, path="gate", **pod)
+    volumes = tuple(
+        Volume(name=each, persistent_volume_claim={"claimName": each})
+        for each in claims or ("data",)
+    )
+    return msgspec.structs.replace(made, spec=msgspec.structs.replace(made.spec, volumes=volumes))
+
+
+class PodCase(Case):
+    """A cluster in which pods ask by themselves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state.gpujob_gone(KEY)
+        self.state.nodes.changed(make_node())
+
+    @property
+    def running(self) -> Running:
+        return Running(self.claims.run(), self.claims.run_first())
+
+    @property
+    def problem(self) -> str:
+        return self.state.groups.records[WEB].problem
+
+
+@virtual
+async def test_a_pod_that_asks_by_itself_is_not_planned_before_its_claim_was_looked_at() -> None:
+    case = PodCase()
+    case.there["data"] = BOUND
+    case.state.pod_changed(mounting())
+    assert not case.waits and "have not been looked at yet" in case.problem
+    async with case.running:
+        await asyncio.sleep(0.01)
+        assert case.waits and case.problem == ""
+        case.state.pod_changed(mounting(version=2))
+        assert case.waits
+        await asyncio.sleep(600)
+        assert case.looks == 1
+
+
+@virtual
+async def test_a_pod_whose_claim_is_missing_holds_nothing_and_goes_on_by_itself() -> None:
+    case = PodCase()
+    case.state.pod_changed(mounting())
+    async with case.running:
+        await asyncio.sleep(20)
+        case.state.pod_changed(mounting(version=2))  # what it is told is an event as well
+        assert not case.waits
+        record = case.state.groups.records[WEB]
+        assert record.problem_as is Reason.VOLUME_NOT_MOUNTED
+        assert record.problem == (
+            "spec.volumes: there is no PersistentVolumeClaim data of namespace team-a; the pod "
+            "mounts it: make it, or make the pod anew with another. Nothing is held for the pod "
+            "until then, and it goes on by itself"
+        )
+        assert WEB not in case.state.waiting.doubts
+        case.there["data"] = BOUND
+        await asyncio.sleep(2)
+        assert case.waits and record.problem_as is Reason.INVALID
+
+
+@virtual
+@pytest.mark.parametrize(("mode", "waits"), [(AT_ONCE, False), (LATER, True)])
+async def test_a_pods_claim_that_waits_for_its_first_consumer_is_as_it_should_be(
+    mode: Any, waits: bool
+) -> None:
+    case = PodCase()
+    case.there |= {"data": PENDING, "s": mode}
+    case.state.pod_changed(mounting())
+    async with case.running:
+        await asyncio.sleep(5)
+        assert case.waits is waits
+
+
+@virtual
+async def test_each_claim_of_a_pod_counts() -> None:
+    case = PodCase()
+    case.there["data"] = BOUND
+    case.state.pod_changed(mounting("web-1", "data", "more"))
+    async with case.running:
+        await asyncio.sleep(5)
+        assert "no PersistentVolumeClaim more" in case.problem
+        case.there["more"] = BOUND
+        await asyncio.sleep(2)
+        assert case.waits
+
+
+@virtual
+async def test_pods_of_one_claim_are_one_look() -> None:
+    case = PodCase()
+    case.there["data"] = BOUND
+    for number in range(200):
+        case.state.pod_changed(mounting(f"web-{number}"))
+    async with case.running:
+        await asyncio.sleep(1)
+        assert len(case.state.waiting_jobs()) == 200 and case.looks == 1
+
+
+@virtual
+async def test_a_claim_is_looked_at_as_long_as_a_pod_waits_for_it() -> None:
+    case = PodCase()
+    case.state.pod_changed(mounting())
+    async with case.running:
+        await asyncio.sleep(10)
+        assert case.looks > 5
+        case.state.pod_gone(PodUID("uid-web-1"))
+        await asyncio.sleep(5)
+        looks = case.looks
+        await asyncio.sleep(600)
+        assert case.looks == looks
+
+
+@virtual
+async def test_where_no_project_is_nothing_is_looked_at_until_one_comes() -> None:
+    case = PodCase()
+    case.there["data"] = BOUND
+    case.state.project_gone(ProjectName("team-a"))
+    case.state.pod_changed(mounting())
+    async with case.running:
+        await asyncio.sleep(60)
+        assert case.looks == 0
+        case.state.project_changed(make_project())
+        await asyncio.sleep(2)
+        assert case.waits and case.looks == 1
+
+
+@virtual
+async def test_an_api_server_that_is_away_is_asked_again() -> None:
+    case = PodCase()
+    case.there["data"] = AWAY
+    case.state.pod_changed(mounting())
+    async with case.running:
+        await asyncio.sleep(5)
+        assert not case.waits and case.problem
+        case.there["data"] = BOUND
+        await asyncio.sleep(2)
+        assert case.waits
+
+
+@virtual
+async def test_a_pod_that_has_its_place_keeps_it() -> None:
+    case = PodCase()
+    case.state.pod_changed(mounting(node="a", grants=half(), phase="Running"))
+    async with case.running:
+        await asyncio.sleep(60)
+    assert case.looks == 0 and case.problem == ""

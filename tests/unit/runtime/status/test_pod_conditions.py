@@ -18,6 +18,7 @@ from gpu_scheduler.runtime.status.pod_conditions import (
 )
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.doubts import FailedStart
+from gpu_scheduler.state.pods.claims import VOLUMES
 
 UID = "uid-web-1"
 
@@ -88,6 +89,17 @@ def test_one_that_waits_is_told_once_after_a_while() -> None:
     assert written == condition(**said) | {"lastTransitionTime": "now"}
     case.conditions.written(UID, before, after)
     assert case.said.events == [("Pod", "Normal", "WaitingForGPU", "nothing is free")]
+
+
+def test_one_whose_claim_is_missing_reads_so_and_no_autoscaler_is_called() -> None:
+    case = Case()
+    case.state.groups.unmounted = lambda pod: f"{VOLUMES}there is no claim data"
+    case.state.pod_changed(asking())
+    said = {"reason": "VolumeNotMounted"}
+    said["message"] = "VolumeNotMounted: spec.volumes: there is no claim data"
+    assert case.conditions.status(UID) == ({}, said)
+    case.conditions.written(UID, {}, said)
+    assert [each[1:3] for each in case.said.events] == [("Warning", "VolumeNotMounted")]
 
 
 def test_autoscalers_are_called_only_where_another_node_helps() -> None:
