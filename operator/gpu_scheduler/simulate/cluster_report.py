@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.simulate.cluster_cycles import SettledCluster
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.simulated_cluster import DeviceNumbers, SimulatedCluster, device_numbers
-from gpu_scheduler.state.jobs.job import job_key
+from gpu_scheduler.state.jobs.job import job_key, namespace_of
 from gpu_scheduler.state.pods.pod import PodRecord
 
 _STOPPED = (Reason.INVALID, Reason.VOLUME_NOT_MOUNTED, Reason.SUSPENDED)  # no plan looks at them
@@ -179,7 +179,7 @@ def wait_row(called: SimulatedCluster | Cluster, wait: Wait, project: str) -> di
 
 
 def _project(simulated: SimulatedCluster, job: JobKey) -> str:
-    return str(simulated.state.projects.owner(job.partition("/")[0]) or "")
+    return str(simulated.state.projects.owner(namespace_of(job)) or "")
 
 
 def _rank(simulated: SimulatedCluster, job: JobKey, reason: Reason) -> tuple[bool, str]:

@@ -25,6 +25,7 @@ from gpu_scheduler.simulate import what_if
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
 from gpu_scheduler.simulate.operator_rules import OPERATOR_NAMESPACE
 from gpu_scheduler.simulate.simulated_cluster import scene_of
+from gpu_scheduler.state.jobs.job import namespace_of
 
 MOST_ROWS, MOST_NODES, MOST_GPUS, MOST_JOBS = 50, 64, 1_000_000, 10
 STARTS = "starts now"
@@ -186,7 +187,7 @@ def _difference(task: WhatIfTask, given: PlanInput, changed: PlanInput) -> WhatI
         if now == before.starts[key]:
             continue
         jobs += now > before.starts[key]
-        if not task.visible.sees(key.partition("/")[0]):
+        if not task.visible.sees(namespace_of(key)):
             others += 1
             continue
         reason, message = after.waits.get(key, ("waits", ""))

@@ -15,6 +15,7 @@ from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.failures import MOST_REFUSED_SECONDS, REFUSED_SECONDS
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.turns import Turns
+from gpu_scheduler.state.jobs.job import namespace_of
 
 K = TypeVar("K", bound=str)
 
@@ -60,7 +61,7 @@ class WorkQueue(Generic[K]):
         elif key not in self._queued:
             self._queued.add(key)
             self._idle.clear()
-            self._ready.add(_namespace(key), key)
+            self._ready.add(namespace_of(key), key)
             self._wake.set()
 
     def ask(self, key: K) -> None:
@@ -156,7 +157,3 @@ class WorkQueue(Generic[K]):
             self.ask(key)
         else:
             self.add(key)
-
-
-def _namespace(key: str) -> str:
-    return key.partition("/")[0]

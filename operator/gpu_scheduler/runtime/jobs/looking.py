@@ -22,7 +22,7 @@ from gpu_scheduler.runtime.jobs import doubting, prerequisites
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
 from gpu_scheduler.runtime.jobs.refused.refusals import MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, namespace_of
 
 SEEN_SECONDS = 30.0  # as long as what was seen counts
 _AGAIN = Backoff(2.0, MOST_SECONDS)
@@ -70,7 +70,7 @@ class Looking:
         self._times = {k: v for k, v in self._times.items() if there(k) is not None}
         turns: Turns[str, JobKey] = Turns()
         for key in self._wanted:
-            turns.add(key.partition("/")[0], key)
+            turns.add(namespace_of(key), key)
         taken = [key for _, key in filter(None, (turns.take() for _ in range(_AT_ONCE)))]
         for key in taken:
             del self._wanted[key]

@@ -30,7 +30,7 @@ from gpu_scheduler.runtime.jobs.doubting import doubt
 from gpu_scheduler.runtime.jobs.refused.refusals import FIRST_SECONDS, MOST_SECONDS, Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.doubts import FailedStart, elsewhere_first
-from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, namespace_of
 from gpu_scheduler.state.pods.counting import parallelism_of
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
@@ -120,7 +120,7 @@ class MissingPods:
         due: Turns[str, JobKey] = Turns()
         for key, at in self._ask_at.items():
             if at <= now:
-                due.add(key.partition("/")[0], key)
+                due.add(namespace_of(key), key)
         for _ in range(_ASKED_AT_ONCE):
             taken = due.take()
             if taken is None:
@@ -167,9 +167,7 @@ class MissingPods:
 
     def _doubt(self, namespace: str, *keys: JobKey) -> None:
         """Judge these jobs anew, and all of their namespace that have no pod either."""
-        beside = (
-            k for k in self._state.decisions.nominated.keys() if k.partition("/")[0] == namespace
-        )
+        beside = (k for k in self._state.decisions.nominated.keys() if namespace_of(k) == namespace)
         for key in dict.fromkeys((*keys, *beside)):
             job = self._state.gpujobs.get(key)
             if job is not None and not any(self._state.workloads.pods(key)):

@@ -31,7 +31,7 @@ from gpu_scheduler.runtime.jobs.doubting import cannot_be_made
 from gpu_scheduler.runtime.jobs.refused.refusals import Refusals
 from gpu_scheduler.runtime.jobs.removal import Removal
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, namespace_of
 from gpu_scheduler.state.jobs.projects import no_project
 
 log = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class Reconciler:
 
     async def _reconcile(self, key: JobKey) -> None:
         job = self._state.gpujobs.get(key)
-        leaving = key.partition("/")[0] in self._state.namespaces.terminating
+        leaving = namespace_of(key) in self._state.namespaces.terminating
         if leaving or job is None or job.deleting or job.spec is None:
             self._refusals.forget(key)
         if leaving:

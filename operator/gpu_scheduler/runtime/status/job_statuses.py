@@ -21,7 +21,7 @@ from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.states import JobContext
 from gpu_scheduler.runtime.status.status_writer import merged
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, namespace_of
 
 # On the way to a running pod: each lasts for some milliseconds, unless something is wrong, or the
 # Job controller has much to do.
@@ -101,7 +101,7 @@ class JobStatuses:
 
     def namespace(self, key: str) -> str:
         """See ``Statuses``."""
-        return key.partition("/")[0]
+        return namespace_of(key)
 
     def is_dear(self, key: str) -> bool:
         """See ``Statuses``."""

@@ -29,6 +29,11 @@ def job_key(namespace: str, name: str) -> JobKey:
     return JobKey(f"{namespace}/{name}")
 
 
+def namespace_of(key: str) -> str:
+    """The namespace of a GPUJob, or of a group of pods without one."""
+    return key.partition("/")[0]
+
+
 def epoch_seconds(timestamp: str) -> float:
     """Seconds since the epoch of an RFC 3339 time; 0 when there is none that can be read.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.model.wording import clip
+from gpu_scheduler.state.jobs.job import namespace_of
 
 _MOST_CHARS = 300
 _TOLD = 30.0  # seconds, in which somebody looks again where that matters
@@ -69,7 +70,7 @@ class Looked:
 
     def forget_namespace(self, namespace: str) -> list[JobKey]:
         """What was seen in a namespace counts no more; of which jobs."""
-        return self._over(k for k in self._of if k.partition("/")[0] == namespace)
+        return self._over(k for k in self._of if namespace_of(k) == namespace)
 
     def expire(self, now: float) -> list[JobKey]:
         """What was seen long ago counts no more, and later is told no more; of which jobs."""

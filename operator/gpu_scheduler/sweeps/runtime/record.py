@@ -16,7 +16,7 @@ from gpu_scheduler.api.segments import Segment
 from gpu_scheduler.api.sweep import EarlyStoppingSpec, StoppingType, SweepSpec
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord, namespace_of
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.stopping import Asha, Median, Stopping
@@ -134,7 +134,7 @@ class Sweep:
     @property
     def namespace(self) -> str:
         """Of the GPUJob."""
-        return self.key.partition("/")[0]
+        return namespace_of(self.key)
 
     @property
     def name(self) -> str:

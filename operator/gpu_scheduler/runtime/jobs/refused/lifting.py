@@ -18,8 +18,9 @@ from typing import NoReturn
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
-from gpu_scheduler.runtime.jobs.refused.refusals import Refusals, namespace_of
+from gpu_scheduler.runtime.jobs.refused.refusals import Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs.job import namespace_of
 
 log = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.state.jobs.job import namespace_of
 
 FIRST_SECONDS = 30.0
 MOST_SECONDS = 600.0
@@ -126,8 +127,3 @@ class Refusals:
             del self._of[namespace]
             self._line.pop(namespace, None)
         return True
-
-
-def namespace_of(key: JobKey) -> str:
-    """The namespace of a GPUJob."""
-    return key.partition("/")[0]
