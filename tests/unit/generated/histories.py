@@ -26,7 +26,15 @@ from tests.unit.generated.ours import (
 )
 from tests.unit.generated.pods import hostile_pods, pod
 from tests.unit.generated.server import FAULTS, path_of
-from tests.unit.generated.shares import GANG_SIZE, hostile_shares, ring, template
+from tests.unit.generated.shares import (
+    GANG_SIZE,
+    hostile_pod_groups,
+    hostile_shares,
+    member,
+    pod_group,
+    ring,
+    template,
+)
 from tests.unit.generated.stage import ROOT, Stage
 from tests.unit.generated.values import Obj, Place, spoiled
 from tests.unit.generated.worst import lacks_a_claim, worst_gpujobs, worst_pods
@@ -34,6 +42,7 @@ from tests.unit.generated.worst import lacks_a_claim, worst_gpujobs, worst_pods
 from gpu_scheduler.api.gpujob import FINISHED
 from gpu_scheduler.api.names import ALLOCATION, COMPONENT_AGENT, LABEL_COMPONENT, LABEL_SHARE
 from gpu_scheduler.api.states import STATES
+from gpu_scheduler.kube.paths import POD_GROUPS
 
 TEAM = "team-a"
 HEALTHY_NODES = ("good-0", "good-1")
@@ -42,7 +51,7 @@ _WATCHED = ("jobs", "pods", "nodes")
 _SETTLING_SECONDS = 40  # a late write is 14 s late, and its node is avoided for 10 s
 _OWN = {"key": "team-a-only", "operator": "Exists", "effect": "NoSchedule"}
 _MOST_REPLICAS = 3
-_GPUS = 5  # of each of two nodes: a whole one for each pod of the healthy part
+_GPUS = 6  # of each of two nodes: a whole one for each pod of the healthy part
 _JOB_UIDS = tuple(f"uid-team-bad-{name}" for name in GPUJOB_NAMES)
 
 _COLLECTIONS = {
@@ -56,6 +65,7 @@ _COLLECTIONS = {
     "gpuclass": f"{ROOT}/gpuclasses",
     "gpunode": f"{ROOT}/gpunodes",
     "share": "/api/v1/pods",
+    "podgroup": POD_GROUPS["v1"],
     "worst gpujob": f"{ROOT}/gpujobs",
     "worst pod": "/api/v1/pods",
 }
@@ -67,7 +77,8 @@ class Step:
 
     Attributes:
         what: put, remove, again (old news once more), early (one of that name was deleted, unseen),
-            submit, finish, restart, or time; scale, ring or bare: of the healthy part's shares;
+            submit, finish, restart, or time; scale, ring, group or bare: of the healthy part's
+            shares, of a group with its PodGroup, which comes first (1) or last (2);
             clock: somebody sets the wall clock of who leads;
         forge: somebody writes the status of a healthy job, usurp: while no leader leads.
         possible: an API server could hand it out; else its types are wrong, or its format.
@@ -116,6 +127,7 @@ _objects: dict[str, st.SearchStrategy[Obj]] = {
     "gpuclass": hostile_gpuclasses(),
     "gpunode": hostile_gpunodes(),
     "share": hostile_shares(),
+    "podgroup": hostile_pod_groups,
 }
 _worst: dict[str, st.SearchStrategy[Obj]] = {
     "worst gpujob": worst_gpujobs(),
@@ -178,6 +190,7 @@ _others = st.one_of(
     st.builds(Step, st.just("clock"), number=st.sampled_from([3600, -3600, 10**9, -(10**9)])),
     st.builds(Step, st.just("scale"), number=st.integers(0, _MOST_REPLICAS)),
     st.builds(Step, st.sampled_from(["ring", "bare"]), number=st.integers(0, 1)),
+    st.builds(Step, st.just("group"), number=st.integers(0, 2)),
 )
 
 
@@ -288,6 +301,21 @@ async def _forge(stage: Stage, step: Step) -> None:
         await stage.lead(Random(step.number))
 
 
+async def _group(stage: Stage, number: int) -> None:
+    """A gang that is Kubernetes' own comes or goes; see ``Step``."""
+    path = path_of((POD_GROUPS["v1"], TEAM, "own"))
+    body = pod_group("own", TEAM, {"gang": {"minCount": GANG_SIZE}})
+    if number == 1:
+        stage.server.put(path, body)
+    made = member("0.5", controlled=True, group="own", tolerations=(_OWN,))
+    stage.scale(TEAM, "group", GANG_SIZE * bool(number), made)
+    if number == 2:
+        await stage.passes(1)
+        stage.server.put(path, body)
+    if not number:
+        stage.server.remove(path)
+
+
 def _phases(stage: Stage) -> dict[str, str]:
     """Of the healthy jobs, as their statuses say."""
     jobs = (job for job in stage.server.of(f"{ROOT}/gpujobs"))
@@ -328,6 +356,8 @@ async def _take(stage: Stage, history: History, step: Step) -> None:
     elif step.what == "ring":
         made = ring("1", controlled=True, tolerations=(_OWN,))
         stage.scale(TEAM, "ring", step.number * GANG_SIZE, made)
+    elif step.what == "group":
+        await _group(stage, step.number)
     elif step.what == "bare":
         path = f"/api/v1/namespaces/{TEAM}/pods/bare"
         server.remove(path)

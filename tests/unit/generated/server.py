@@ -25,12 +25,14 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Heard
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.errors import from_answer
+from gpu_scheduler.kube.paths import POD_GROUPS
 
 _PLACE = re.compile(
     r"(/api(?:s/[^/]+)?/[^/]+)(?:/namespaces/([^/]+))?/([^/]+)(?:/([^/]+)(?:/(\w+))?)?"
 )
 ENDED = ("Succeeded", "Failed")
 REPLICA_SETS = "/apis/apps/v1/replicasets"
+_SCHEDULING = POD_GROUPS["v1"].rpartition("/")[0]  # asked whether it serves PodGroups
 
 # What may become of a write, beside being taken.
 FAULTS = ("conflict", "absent", "busy", "broken", "lost", "late")
@@ -210,6 +212,8 @@ class Server(Client):
     ) -> bytes:
         await asyncio.sleep(0)
         self.heard = Heard(self.date(), asyncio.get_running_loop().time())
+        if path == _SCHEDULING:
+            return orjson.dumps({"resources": [{"name": "podgroups"}]})
         place = place_of(path)
         if method == "GET":
             return self._read(place, params or {})

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
+from tests.unit.generated.ours import metadata
 from tests.unit.generated.values import Obj
 
 from gpu_scheduler.api import names
@@ -39,6 +40,32 @@ def ring(gpu: str, *, controlled: bool, **more: Any) -> Obj:
     """A member of a gang that is complete with ``GANG_SIZE`` pods."""
     more["labels"] = {**more.get("labels", {}), names.LABEL_GANG: "ring"}
     return template(gpu, controlled=controlled, gang_size=str(GANG_SIZE), **more)
+
+
+def member(gpu: str, *, controlled: bool, group: str = "ring", **more: Any) -> Obj:
+    """A member of a gang that is Kubernetes' own: its PodGroup says how many start together."""
+    made = template(gpu, controlled=controlled, **more)
+    return {**made, "spec": {**made["spec"], "schedulingGroup": {"podGroupName": group}}}
+
+
+def pod_group(name: str, namespace: str, policy: Any) -> Obj:
+    """A PodGroup as the API server hands it out; ``policy``: {} for pods that start one by one."""
+    meta = metadata(name, namespace)
+    return {"metadata": meta, "spec": {"schedulingPolicy": policy}, "status": {}}
+
+
+hostile_pod_groups = st.builds(
+    pod_group,
+    st.sampled_from(["ring", "none"]),
+    st.just("team-bad"),
+    st.one_of(
+        st.sampled_from([{}, {"basic": {}}, {"gang": {}}]),
+        st.builds(
+            lambda least: {"gang": {"minCount": least}},
+            st.sampled_from([0, 1, 2, 3, 1000, 1001, 2**31 - 1, -1]),
+        ),
+    ),
+)
 
 
 def _no_variable(pod: Obj) -> None:
@@ -114,7 +141,7 @@ def hostile_shares(draw: st.DrawFn) -> Obj:
     notes = draw(
         st.sampled_from([{}, {}, {"type": "training"}, {"priority": "100"}, {"time_limit": "1"}])
     )
-    make = draw(st.sampled_from([template, template, ring]))
+    make = draw(st.sampled_from([template, template, ring, member]))
     made = make(gpu, controlled=controlled, **notes)
     part = draw(st.sampled_from([*PARTS, "", ""]))
     if part:

@@ -17,7 +17,16 @@ from tests.unit.generated.deadly import Deadly
 from tests.unit.generated.nodes import node
 from tests.unit.generated.ours import gpujob, gpuproject
 from tests.unit.generated.server import ENDED, path_of, place_of
-from tests.unit.generated.shares import GANG_SIZE, LACKS, PARTS, ring, template, without
+from tests.unit.generated.shares import (
+    GANG_SIZE,
+    LACKS,
+    PARTS,
+    member,
+    pod_group,
+    ring,
+    template,
+    without,
+)
 from tests.unit.generated.stage import ROOT, SETTINGS, Stage
 from tests.unit.generated.values import Obj
 from tests.unit.runtime.virtual_loop import clock
@@ -33,6 +42,7 @@ from gpu_scheduler.api.names import (
 )
 from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationReason
 from gpu_scheduler.core.model.units import milli_from_gpu
+from gpu_scheduler.kube.paths import POD_GROUPS
 from gpu_scheduler.runtime.operator import Operator
 
 QUOTAS, LIMITS = {"lab": 2000, "shop": 2000, "guest": 0}, {"shop": 3000}
@@ -137,7 +147,7 @@ class Judge:
     def may_go(self, pod: Obj) -> bool:
         """A pod is asked to go: for others, or since another of its gang could not be placed."""
         meta = pod["metadata"]
-        if meta["uid"] not in self._decided and LABEL_GANG not in meta["labels"]:
+        if meta["uid"] not in self._decided and not _gang(pod):
             self._blame(pod, "goes for nobody")
         if meta["namespace"] in self.refusing:
             self._first_no.setdefault(meta["uid"], clock())
@@ -242,7 +252,9 @@ class Sharing:
 
     async def _move(self) -> None:
         random, project = self.random, self.random.choice(sorted(QUOTAS))
-        what = random.choice(("scale", "scale", "scale", "ring", "bare", "job", "over", "budget"))
+        what = random.choice(
+            ("scale", "scale", "scale", "ring", "group", "bare", "job", "over", "budget")
+        )
         if random.random() < 0.3:
             self.server.armed, self.server.takes_it = True, random.random() < 0.5
         if what == "scale":
@@ -251,6 +263,8 @@ class Sharing:
         elif what == "ring":
             made = ring(random.choice(("0.5", "1")), controlled=True)
             self.stage.scale(project, "ring", random.choice((0, GANG_SIZE)), made)
+        elif what == "group":
+            self._group(project)
         elif what == "bare":
             self._bare(project)
         elif what == "job":
@@ -267,6 +281,13 @@ class Sharing:
 
     def _scale(self, each: Deployment, replicas: int) -> None:
         self.stage.scale(each.project, each.name, replicas, each.template)
+
+    def _group(self, project: str) -> None:
+        """Pods of a PodGroup, as many as start together, one more, or none."""
+        body = pod_group("own", project, {"gang": {"minCount": GANG_SIZE}})
+        self.server.put(path_of((POD_GROUPS["v1"], project, "own")), body)
+        made = member(self.random.choice(("0.5", "1")), controlled=True, group="own")
+        self.stage.scale(project, "group", self.random.choice((0, GANG_SIZE, GANG_SIZE + 1)), made)
 
     def _bare(self, project: str) -> None:
         """A pod that no controller makes; half of them lack a part of their form."""
@@ -321,8 +342,11 @@ class Sharing:
             waiting = [p for p in self.stage.pods(project, shares=True) if not _placed(p)]
             silent = [p["metadata"]["name"] for p in waiting if not _told(p)]
             assert not silent, f"{project}: {silent} wait and do not say why"
-            ring = [p for p in self.judge.pods(project) if LABEL_GANG in p["metadata"]["labels"]]
-            assert sum(map(_placed, ring)) in (0, len(ring)), f"{project}: half of a gang"
+            gangs = Counter(name for p in self.judge.pods(project) if (name := _gang(p)))
+            begun = Counter(
+                name for p in self.judge.pods(project) if _placed(p) and (name := _gang(p))
+            )
+            assert all(GANG_SIZE <= n for n in begun.values()), f"{project}: half of a gang"
             asked = [_asked(p) for p in waiting if LACKS not in p["metadata"]["labels"]]
             jobs = list(map(self._asked_by_job, self._gpujobs(project)))
             if self.judge.held(project) + sum(asked) + sum(jobs) > QUOTAS[project]:
@@ -330,7 +354,7 @@ class Sharing:
             held = self.server.held_milli()
             free = [1000 - held[name, self.gpu(n)] for name in NODES for n in range(GPUS)]
             fits = [milli for milli in asked if milli <= max(free)]
-            assert not fits or ring, f"{project}: {fits} wait beside {free}"
+            assert not fits or gangs, f"{project}: {fits} wait beside {free}"
 
     def gpu(self, index: int) -> str:
         """What a GPU of a node is called: as its labels have it."""
@@ -348,7 +372,8 @@ class Sharing:
         for project in QUOTAS:
             for path in self._gpujobs(project):
                 self.server.remove(path)
-            self.stage.scale(project, "ring", 0, {})
+            for name in ("ring", "group"):
+                self.stage.scale(project, name, 0, {})
             for name in ("bare", "lacking"):
                 self.server.remove(path_of((PODS, project, name)))
         for each in self.deployments:
@@ -365,6 +390,12 @@ class Sharing:
 
 def _placed(pod: Obj) -> bool:
     return bool(pod["spec"].get("nodeName"))
+
+
+def _gang(pod: Obj) -> str:
+    """The gang of a pod; empty: it is alone."""
+    group = pod["spec"].get("schedulingGroup") or {}
+    return str(pod["metadata"]["labels"].get(LABEL_GANG) or group.get("podGroupName") or "")
 
 
 def _asked(pod: Obj) -> int:

@@ -22,7 +22,9 @@ from tests.unit.generated.values import Obj
 from tests.unit.generated.watches import NAMESPACE, OBJECTS, REFUSED, Event, Told, told_histories
 from tests.unit.parts import in_parts
 
-from gpu_scheduler.kube.reflector import Reflector
+from gpu_scheduler.kube.objects import PodGroup
+from gpu_scheduler.kube.paths import POD_GROUPS
+from gpu_scheduler.kube.reflector import EventHandler, Reflector
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
@@ -75,6 +77,7 @@ class Leading:
         self._plans = plans
         self.operator.planning.paused = not plans
         self.tells: dict[str, Tell] = {w._path: _by_reflector(w) for w in watches}
+        self.tells[POD_GROUPS["v1"]] = _by_handler(self.operator.watches.pod_groups, PodGroup)
         for collection, told in handlers_of_kopf(self.operator).items():
             self.tells[collection] = _by_kopf(told)
         self.wrong: list[Any] = []  # what the loop was told of: callbacks that raised
@@ -118,13 +121,17 @@ class Leading:
 
 
 def _by_reflector(watch: Reflector[Any]) -> Tell:
-    handler = watch._store._handler
+    return _by_handler(watch._store._handler, watch._decoder.type)
+
+
+def _by_handler(handler: EventHandler[Any], type: type[Any]) -> Tell:
+    decoder = msgspec.json.Decoder(type)
 
     def tell(event: Event) -> None:
         _, namespace, name = event.place
         if event.gone:
             return handler.gone(namespace, name, event.obj["metadata"]["uid"])
-        return handler.changed(watch._decoder.decode(msgspec.json.encode(event.obj)))
+        return handler.changed(decoder.decode(msgspec.json.encode(event.obj)))
 
     return tell
 

@@ -25,7 +25,7 @@ from tests.unit.generated.ours import (
     metadata,
 )
 from tests.unit.generated.pods import hostile_pods, pod
-from tests.unit.generated.shares import hostile_shares
+from tests.unit.generated.shares import hostile_pod_groups, hostile_shares
 from tests.unit.generated.stage import ROOT
 from tests.unit.generated.values import Obj
 
@@ -35,6 +35,7 @@ from gpu_scheduler.kube.paths import (
     JOBS,
     NAMESPACES,
     NODES,
+    POD_GROUPS,
     PODS,
     RESOURCE_QUOTAS,
     lease,
@@ -126,6 +127,7 @@ OBJECTS: dict[str, st.SearchStrategy[Obj]] = {
     JOBS: hostile_jobs(tuple(zip(GPUJOB_NAMES, _JOB_UIDS, strict=True))),
     RESOURCE_QUOTAS: _quotas,
     DEVICE_CLASSES: _device_classes,
+    POD_GROUPS["v1"]: hostile_pod_groups,
     lease("gpu-scheduler"): hostile_leases(),
     f"{ROOT}/gpujobs": st.one_of(_plain_gpujobs(), hostile_gpujobs()),
     f"{ROOT}/gpuprojects": st.one_of(_plain_projects(), hostile_gpuprojects()),
