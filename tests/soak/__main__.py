@@ -290,7 +290,10 @@ def main() -> int:
         "--actors", nargs="+", choices=_ACTORS, default=_ACTORS, help="default: all of them"
     )
     parser.add_argument(
-        "--crds", action="store_true", help="our CRDs are deleted and restored, with all objects"
+        "--crds",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="now and then one of our CRDs is deleted and restored, with all of its objects",
     )
     options = parser.parse_args()
     with (

@@ -1,8 +1,8 @@
 """What administrators do to the cluster while others work in it: things that come and go.
 
 Policies, ResourceQuotas and accounts, without which pods or Jobs of a team cannot be made for a
-while; where it is asked for, our CRDs, with which all of their objects go. All of it is as before
-in the end, and what was refused meanwhile is to run then.
+while; more seldom one of our CRDs, with which all of its objects go. All of it is as before in the
+end, and what was refused meanwhile is to run then.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,7 @@ _ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _POLICIES = f"{_ADMISSION}/validatingadmissionpolicies"
 _BINDINGS = f"{_ADMISSION}/validatingadmissionpolicybindings"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_MAY_GO = "gpu-scheduler.io/allow-deletion"
 _KINDS = ("gpujobs", "gpuprojects", "gpunodes", "gpuclasses")
 _POLICY, _QUOTA = "soak-comes-and-goes", "soak-comes-and-goes"
 _LONGEST_SECONDS = 30.0
@@ -33,9 +34,9 @@ class Administrators:
     """One after the other."""
 
     def __init__(self, site: Site, load: Load, *, crds: bool) -> None:
-        """``crds``: whether our CRDs are deleted and restored, too."""
+        """``crds``: whether one of our CRDs is deleted and restored now and then."""
         self._site, self._load, self._dice = site, load, site.dice("administrators")
-        self._kinds: list[Callable[[], None]] = [self._policy, self._quota, self._account]
+        self._kinds: list[Callable[[], None]] = [self._policy, self._quota, self._account] * 3
         if crds:
             self._kinds.append(self._crd)
 
@@ -138,7 +139,7 @@ class Administrators:
         try:
             if name.startswith("gpujobs"):
                 self._load.all_deleted()
-            self._surely(lambda: admin.send("DELETE", f"{_CRDS}/{name}"))
+            self._surely(lambda: self._delete(name))
             self._surely(lambda: self._until_gone(name))
             self._site.rest(self._dice.uniform(0, 10))
         finally:
@@ -147,6 +148,12 @@ class Administrators:
                 self._surely(self._load.create_projects)
             self._site.rest(10)
             self._site.disturbed.end()
+
+    def _delete(self, name: str) -> None:
+        """As somebody who means it: while there are objects a policy refuses it otherwise."""
+        path = f"{_CRDS}/{name}"
+        self._site.admin.patch(path, {"metadata": {"annotations": {_MAY_GO: "true"}}})
+        self._site.must(self._site.admin.send("DELETE", path), f"deleting {name}")
 
     def _make(self, body: Json) -> None:
         answer = self._site.admin.create(_CRDS, body)

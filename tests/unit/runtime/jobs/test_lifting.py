@@ -9,6 +9,7 @@ from tests.unit.runtime.job_writing import NO_LIBRARY
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body
 
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusCause, StatusDetails
@@ -132,3 +133,37 @@ async def test_no_answer_is_no_yes() -> None:
     async with case.running():
         await asyncio.sleep(30)
     assert case.told == [] and len(case.tries()) <= 30
+
+
+@virtual
+async def test_what_is_refused_although_the_api_server_takes_it_is_told_of_once() -> None:
+    case = Case("a")
+    case.answers["jobs"] = {}
+    async with case.running():
+        await asyncio.sleep(600)
+        assert (case.told, len(case.tries())) == (["team-a"], 4), "a Job and a pod, twice"
+        case.refusals.refused(JobKey("team-a/a"), "another spec")
+        await asyncio.sleep(600)
+        assert len(case.told) == 2
+
+
+@virtual
+async def test_a_policy_that_comes_back_is_noticed_again() -> None:
+    case = Case("a")
+    async with case.running():
+        for times in (1, 2):
+            case.answers["jobs"] = {}
+            await asyncio.sleep(3)
+            assert len(case.told) == times
+            case.answers["jobs"] = DENIED
+            await asyncio.sleep(40)
+
+
+@virtual
+async def test_who_waits_for_a_claim_is_not_tried() -> None:
+    case = Case("a")
+    job = case.state.gpujobs[JobKey("team-a/a")]
+    job.problem, job.problem_as = "there is no claim", Reason.VOLUME_NOT_MOUNTED
+    async with case.running():
+        await asyncio.sleep(60)
+    assert (case.told, case.tries()) == ([], [])

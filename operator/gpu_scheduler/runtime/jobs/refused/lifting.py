@@ -5,8 +5,9 @@ depend on nobody tells us. So once a second, for the whole cluster, the API serv
 the pod of one refused GPUJob without making it, of all namespaces in turn: where it says yes,
 everything that was refused there is tried again. One object is tried once a second during its first
 minute, and then ever more seldom: a sixtieth of the time that it has waited, half a minute at most.
-What is refused for what it says itself is tried once. How a refused job comes back by itself is not
-touched by any of this (``refusals``; docs/adr/0075).
+What is refused for what it says itself is tried once. What the API server would take, and is
+refused all the same when it is tried again, is refused for something else (a Job of its name that
+goes): it is not tried here any more. How a refused job comes back by itself is not touched by any of this (``refusals``; docs/adr/0075).
 """
 
 import logging
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import NoReturn
 
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.jobs.acceptance import Acceptance
@@ -35,6 +37,7 @@ class _Known:
     since: float
     due: float
     pods: bool = False
+    allowed: bool = False  # by the last try, half a minute ago
 
 
 class Lifting:
@@ -86,13 +89,18 @@ class Lifting:
         known.due = now + min(max(PAUSE_SECONDS, (now - known.since) / _PART), MOST_SECONDS)
         if job is None or project is None or job.spec is None or job.deleting:
             return
+        if job.problem and job.problem_as is Reason.VOLUME_NOT_MOUNTED:
+            return  # its claims are looked at (``jobs.claims``)
         made = {own.role for own in job.own(self._state.workloads.jobs(key))}
         found = await self._acceptance.tried(job, ProjectName(project), made, pods_first=known.pods)
         known.pods = found.pods
         if found.final:
             known.due = inf
-        if not found.refused:
-            log.info("%s: it is refused no longer; all of its namespace are tried again", key)
+        before, known.allowed = known.allowed, not found.refused
+        if known.allowed and before:
+            known.due = inf
+        elif known.allowed:
+            log.info("%s: the API server takes it now; all of its namespace are tried again", key)
             known.due = self._clock() + MOST_SECONDS  # it is tried by itself now
             for tell in self._changed:
                 tell(job.namespace)
