@@ -7,7 +7,8 @@ everything that was refused there is tried again. One object is tried once a sec
 minute, and then ever more seldom: a sixtieth of the time that it has waited, half a minute at most.
 What is refused for what it says itself is tried once. What the API server would take, and is
 refused all the same when it is tried again, is refused for something else (a Job of its name that
-goes): it is not tried here any more. How a refused job comes back by itself is not touched by any of this (``refusals``; docs/adr/0075).
+goes): it is not tried here any more. How a refused job comes back by itself is not touched by any
+of this (``refusals``; docs/adr/0075).
 """
 
 import logging
