@@ -23,6 +23,7 @@ Delays = Callable[[int], float]
 DOUBTFUL = frozenset({Reason.PLACEMENT_REFUSED, Reason.START_TIMED_OUT})
 _AGAIN = "; it is tried again at "
 _NOBODY = "; until one of its pods has started it gets free GPUs only, and nobody gives way to it"
+_OF_ITS_NAME = "metadata.name: "  # begins what is wrong with one job, and with none like it
 _ELSEWHERE_SECONDS = 1.0
 _MOST_CHARS = 600
 KEPT_SECONDS = 3600.0  # what is known of those that are alike, after the last of them failed
@@ -180,7 +181,7 @@ class Doubts:
     def _remember(self, doubt: Doubt, now: float) -> None:
         """Know it of those that are alike; of too many the oldest of one namespace go."""
         alike = doubt.about.alike
-        if not alike:
+        if not alike or doubt.why.startswith(_OF_ITS_NAME):
             return
         of = self._alike.pop(_namespace(alike), {})
         self._alike[_namespace(alike)] = of  # the last one

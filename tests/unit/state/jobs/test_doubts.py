@@ -165,6 +165,17 @@ def test_once_one_has_started_none_that_has_not_failed_itself_is_in_doubt() -> N
     assert not doubts.any_of("team-a") and doubts.drop(OTHER) == []
 
 
+def test_what_is_wrong_with_a_name_is_wrong_with_no_other() -> None:
+    doubts = Doubts(lambda: 0.0)
+    why = "metadata.name: a Job named job exists in namespace team-a already"
+    doubts.note(KEY, LIKE, FailedStart(0.0, why))
+    assert KEY in doubts and not doubts.inherit(OTHER, replace(LIKE, uid="other"), 0.0)
+    later = Doubts(lambda: 0.0)  # of a new leader, which reads it
+    later.restore(KEY, replace(LIKE, alike=""), Reason.PLACEMENT_REFUSED, why)
+    later.complete(KEY, LIKE, 0.0)
+    assert KEY in later and not later.inherit(OTHER, replace(LIKE, uid="other"), 0.0)
+
+
 def test_what_is_known_of_those_that_are_alike_has_an_end() -> None:
     doubts = Doubts(lambda: 0.0)
     failed(doubts)
