@@ -107,7 +107,9 @@ class _Screen:
 
     def _places(self, places: Sequence[Json]) -> Iterator[Line]:
         for each in places[:_MOST_PLACES]:
-            devices = f" of {', '.join(each['devices'])}" if each["devices"] else " GPU"
+            several = "s" * (len(each["devices"]) > 1)
+            of = f" of device{several} {', '.join(each['devices'])}"
+            devices = of if each["devices"] else " GPU"
             memory = f" ({each['memoryMiB']} MiB)" if each["memoryMiB"] else ""
             held = f": {each['gpu']}{devices}{memory}" if each["gpu"] != "0" else ""
             yield from self._sentence(f"{each['pod']} on {each['node']}{held}")

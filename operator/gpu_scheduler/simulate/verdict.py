@@ -10,7 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.api import allocation, states
-from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, LABEL_SHARE, SCHEDULER_NAME
+from gpu_scheduler.api.names import (
+    ALLOCATION,
+    GATE,
+    GROUP,
+    LABEL_JOB,
+    LABEL_SHARE,
+    SCHEDULER_NAME,
+)
 from gpu_scheduler.api.states import Group
 from gpu_scheduler.api.unstructured import Body, name_of, part, text
 from gpu_scheduler.core.model.decision import Reason
@@ -23,6 +30,9 @@ _PLANNED = (Group.WAITS, Group.MAKING, Group.GAVE_BACK)
 _UNTOLD = (
     "nothing has been said of it yet: it is new, or no operator runs; kubectl gpu check tells which"
 )
+# What is said of a pod that holds a share, where no GPUJob says it: ``api.condition``, whose import
+# would cost more than all the rest.
+_WARNINGS = ("Owned", "Protected", "DevicesHealthy")
 _TOLD = 128 + signal.SIGTERM  # the exit code of who ends when told to
 _NOT_OURS = "it asks for no share of a GPU, and is not placed by the GPU scheduler"
 
@@ -157,6 +167,7 @@ def of_pod(pod: Body, job: Body | None = None) -> Json:
         note = "" if reason else _UNTOLD
     if not is_ours(pod):
         note = _NOT_OURS
+    note = note or _warnings([pod])
     places = _places([pod]) if node_of(pod) and phase not in ENDED else []
     return Headline(
         phase,
@@ -183,7 +194,7 @@ def of_all(pods: Sequence[Body]) -> Json:
         since=min(starts),
         holds=_sum(places),
         places=places,
-        note="" if any(map(is_ours, live)) else _NOT_OURS,
+        note=_warnings(live) if any(map(is_ours, live)) else _NOT_OURS,
     ).to_json()
 
 
@@ -263,6 +274,18 @@ def _end(status: Body) -> tuple[str, str]:
     )
     said = f"container {container.get('name')} ended with exit code {ended['exitCode']}"
     return str(ended.get("reason") or ""), said
+
+
+def _warnings(pods: Iterable[Body]) -> str:
+    """What stands on pods that run or start, each sentence once."""
+    found = (
+        _condition(pod, f"{GROUP}/{kind}")
+        for pod in pods
+        if not _is_over(pod)
+        for kind in _WARNINGS
+    )
+    said = (text(each, "message") for each in found if each.get("status") == "False")
+    return ". ".join(dict.fromkeys(filter(None, said)))
 
 
 def _helps(phase: str, reason: str, name: str) -> str:

@@ -18,8 +18,10 @@ from tests.unit.simulate.scenes import (
 )
 from tests.unit.simulate.test_what_if import project
 
+from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.states import STATES
 from gpu_scheduler.kube import errors
+from gpu_scheduler.simulate import verdict
 from gpu_scheduler.simulate.cluster_objects import Objects, Ref
 from gpu_scheduler.simulate.explanation import explain
 from gpu_scheduler.simulate.explanation_text import lines
@@ -314,6 +316,20 @@ def test_a_deployment_that_runs_says_so() -> None:
     asked = subject(cluster(*share_pods("web", "a", "b")), "deployment", "web")
     found = explain(asked, never_read, NOW)
     assert found["verdict"]["phase"] == "Running" and found["verdict"]["holdsGPU"] == "1"
+
+
+def test_what_stands_on_a_pod_that_holds_a_share_is_told() -> None:
+    said = "no GPUJob owns this pod any more: it runs on and holds 0.5 GPUs of a"
+    assert {*verdict._WARNINGS} <= {*ConditionType}
+    pods = share_pods("web", "a", "b")
+    for kind, status in (("Owned", "False"), ("Protected", "True"), ("Advice", "False")):
+        told = {"type": f"gpu-scheduler.io/{kind}", "status": status, "message": said + kind}
+        pods[0]["status"].setdefault("conditions", []).append(told)
+    for kind, name in (("pod", "web-5d4f-0"), ("deployment", "web")):
+        found = explain(subject(cluster(*pods), kind, name), never_read, NOW)
+        assert found["verdict"]["note"] == f"{said}Owned"
+        assert f"  {said}Owned" in screen(found)
+        assert "web-5d4f-0 on a: 0.5 of device 0 (20480 MiB)" in screen(found)
 
 
 def test_a_pod_without_a_share_is_said_to_be_none_of_ours() -> None:
