@@ -31,13 +31,14 @@ from gpu_scheduler.runtime.leading.draining import drain
 from gpu_scheduler.runtime.leading.leader_label import follow
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
+from gpu_scheduler.web.admin import AdminPort
 from gpu_scheduler.web.admin import app as admin_app
-from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
 from gpu_scheduler.web.dashboard.serving import Dashboard
 from gpu_scheduler.web.dump_socket import DumpSocket
 from gpu_scheduler.web.gc_pauses import GcPauses
 from gpu_scheduler.web.metrics import OperatorMetrics
+from gpu_scheduler.web.own_thread import asking
 from gpu_scheduler.web.reports import app as reports_app
 from gpu_scheduler.web.stalls import StallWatch
 
@@ -45,7 +46,7 @@ log = logging.getLogger(__name__)
 
 _READS_IN_FLIGHT = 20  # beside the placing writes
 _DRAIN_SECONDS = 5.0
-_Server = Listener | StallWatch | DumpSocket | GcPauses | Dashboard
+_Server = AdminPort | Listener | StallWatch | DumpSocket | GcPauses | Dashboard
 
 
 async def run(settings: OperatorSettings, connection: Connection) -> int:
@@ -123,8 +124,11 @@ async def _serve(
             state=state,
             token=partial(_token, settings.scrape_token_file),
             look=metrics.look,
+            ask=asking(asyncio.get_running_loop()),
         )
-        servers.append(await serve(application, settings.admin_host, settings.admin_port))
+        admin = AdminPort(application)
+        await admin.start(settings.admin_host, settings.admin_port)
+        servers.append(admin)
     if settings.report_port:
         listener = Listener(reports_app(leading))
         await listener.start(settings.report_host, settings.report_port)

@@ -1,6 +1,8 @@
 """The admin port, over HTTP."""
 
 import asyncio
+import threading
+import urllib.request
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,8 +11,10 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client import CollectorRegistry, Gauge
 
-from gpu_scheduler.web.admin import LIMITS, app
+from gpu_scheduler.web import exposition
+from gpu_scheduler.web.admin import LIMITS, AdminPort, app
 from gpu_scheduler.web.bounded import Listener
+from gpu_scheduler.web.own_thread import asking
 
 HttpClient = TestClient[web.Request, web.Application]
 
@@ -102,3 +106,61 @@ async def test_metrics_come_whole_however_many_there_are() -> None:
         async with session.get("/healthz") as answer:
             assert answer.status == 200, "the connection goes on"
     await listener.cleanup()
+
+
+def _threads() -> int:
+    return [thread.name for thread in threading.enumerate()].count("admin")
+
+
+def _get(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+@asynccontextmanager
+async def admin_port(asked: list[int]) -> AsyncIterator[str]:
+    """Its address; ``asked`` gets the threads that were asked for the state."""
+
+    def state() -> str:
+        asked.append(threading.get_ident())
+        return "leader"
+
+    registry = CollectorRegistry()
+    Gauge("gpusched_answer", "Of everything.", registry=registry).set(42)
+    ask = asking(asyncio.get_running_loop())
+    port = AdminPort(app(registry, ready=lambda: "", state=state, ask=ask))
+    number = await port.start("127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{number}"
+    finally:
+        await port.cleanup()
+    assert _threads() == 0
+
+
+async def test_metrics_that_were_made_come_while_the_main_loop_plans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exposition, "KEPT_SECONDS", float("inf"))
+    async with admin_port([]) as url:
+        made = await asyncio.to_thread(_get, f"{url}/metrics")
+        found: list[str] = []
+        scraping = threading.Thread(target=lambda: found.append(_get(f"{url}/metrics")))
+        scraping.start()
+        scraping.join()  # the main loop stands still until it has its answer
+        assert found == [made] and "gpusched_answer 42.0\n" in made
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_health_is_that_of_the_main_loop(path: str) -> None:
+    asked: list[int] = []
+    async with admin_port(asked) as url:
+        assert await asyncio.to_thread(_get, url + path) == "ok leader\n"
+    assert asked == [threading.get_ident()]
+
+
+async def test_a_port_that_is_taken_is_said_and_leaves_no_thread() -> None:
+    async with admin_port([]) as url:
+        taken = AdminPort(app(CollectorRegistry(), ready=lambda: "", state=lambda: ""))
+        with pytest.raises(OSError):
+            await taken.start("127.0.0.1", int(url.rpartition(":")[2]))
+        assert _threads() == 1, "that of the one who listens"

@@ -1,8 +1,11 @@
-"""However many ask, the figures are read once a second, and their text is made beside the loop."""
+"""However many ask, the figures are read once a second, and their text is made beside the loop.
+
+Whoever asks regularly finds it made.
+"""
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -10,7 +13,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.web import exposition as module
-from gpu_scheduler.web.exposition import SECONDS, Exposition
+from gpu_scheduler.web.exposition import KEPT_SECONDS, SECONDS, Exposition
 
 
 class Figures:
@@ -22,13 +25,23 @@ class Figures:
         self.broken = False
         self.registry = CollectorRegistry()
         self.registry.register(self)
-        self.exposition = Exposition(self.registry, lambda: self.now)
+        self.due: list[float] = []
+        self.read, self.expects = asyncio.Event(), asyncio.Event()
+        self.begin: Callable[[], None] = lambda: None
+        self.exposition = Exposition(self.registry, lambda: self.now, later=self._later)
+
+    def _later(self, seconds: float, do: Callable[[], None]) -> asyncio.TimerHandle:
+        self.due.append(self.now + seconds)
+        self.expects.set()
+        self.begin = do
+        return asyncio.get_running_loop().call_later(3600.0, do)
 
     def describe(self) -> Iterable[Metric]:
         return ()
 
     def collect(self) -> Iterable[Metric]:
         self.reads += 1
+        self.read.set()
         if self.broken:
             raise RuntimeError("unheard of")
         yield GaugeMetricFamily("reads", "So far.", value=self.reads)
@@ -96,3 +109,63 @@ async def test_what_takes_long_is_looked_at_before_the_figures_are_read() -> Non
     exposition = Exposition(figures.registry, lambda: figures.now, look=look)
     assert b"reads 1.0\n" in await exposition.text()
     assert order == [0]
+
+
+async def test_who_asks_regularly_finds_a_text_that_was_made_shortly_before() -> None:
+    figures = Figures()
+    exposition = figures.exposition
+    for _ in range(2):
+        assert exposition.kept("prometheus") is None
+        await exposition.made("prometheus")
+        figures.now += 30
+    expected = figures.now
+    assert figures.reads == 2 and expected - KEPT_SECONDS < figures.due[-1] < expected
+    figures.now = figures.due[-1]
+    figures.read.clear()
+    figures.begin()
+    await figures.read.wait()
+    text = await exposition.text()
+    assert figures.reads == 3 and b"reads 3.0\n" in text
+    figures.expects.clear()
+    assert exposition.kept("prometheus") is text
+    await figures.expects.wait()  # it has been noted, and is expected again
+    assert figures.due[-1] > expected
+
+
+async def test_a_text_that_is_kept_is_young() -> None:
+    figures = Figures()
+    text = await figures.exposition.made("a")
+    figures.now += KEPT_SECONDS * 0.99
+    assert figures.exposition.kept("a") == text
+    figures.now += KEPT_SECONDS * 0.01
+    assert figures.exposition.kept("a") is None
+
+
+async def test_a_text_that_could_not_be_made_before_is_made_by_who_asks() -> None:
+    figures = Figures()
+    for _ in range(2):
+        await figures.exposition.made("prometheus")
+        figures.now += 30
+    figures.broken = True
+    figures.read.clear()
+    figures.begin()
+    await figures.read.wait()
+    figures.broken = False
+    assert figures.exposition.kept("prometheus") is None
+    assert b"reads 4.0\n" in await figures.exposition.made("prometheus")
+
+
+async def test_many_families_are_read_in_several_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TURN_SECONDS", 0.0)
+
+    class Many(Figures):
+        def collect(self) -> Iterable[Metric]:
+            for number in range(5):
+                yield GaugeMetricFamily(f"family_{number}", "One.", value=number)
+
+    making = asyncio.create_task(Many().exposition.text())
+    turns = 0
+    while not making.done():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > 5 and (await making).count(b"# TYPE family_") == 5
