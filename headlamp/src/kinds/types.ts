@@ -159,6 +159,20 @@ export interface GPUJobStatusAdvice {
   readonly command?: string;
 }
 
+/** Sums over the pods of one role. */
+export interface GPUJobStatusUsageRole {
+  /** Of the role. */
+  readonly name: string;
+  /** GPUs × seconds that its pods held. */
+  readonly gpuSeconds: number;
+  /** Of these used; absent: the driver cannot tell. */
+  readonly usedGPUSeconds?: number;
+  /** Share of time with a kernel of it. */
+  readonly meanPercent?: number;
+  /** Most memory that one container held on one GPU, MiB. */
+  readonly peakMiB?: number;
+}
+
 /** What it did with its GPUs; once it has ended, and where agents say so. */
 export interface GPUJobStatusUsage {
   /** Shares × seconds in which its pods held GPUs. */
@@ -182,6 +196,8 @@ export interface GPUJobStatusUsage {
   readonly peakMiB?: number;
   /** What that container might hold, MiB. */
   readonly capMiB?: number;
+  /** The same by role, in the order of their names; absent: it has none. */
+  readonly roles?: readonly GPUJobStatusUsageRole[];
 }
 
 /** One aspect of an object's state. */
@@ -476,6 +492,20 @@ export interface GPUUsageStatusWorkloadCurve {
   readonly memoryMiB: readonly number[];
 }
 
+/** Sums over the pods of one role. */
+export interface GPUUsageStatusWorkloadRole {
+  /** Of the role. */
+  readonly name: string;
+  /** GPUs × seconds that its pods held. */
+  readonly gpuSeconds: number;
+  /** Of these used; absent: the driver cannot tell. */
+  readonly usedGPUSeconds?: number;
+  /** Share of time with a kernel of it. */
+  readonly meanPercent?: number;
+  /** Most memory that one container held on one GPU, MiB. */
+  readonly peakMiB?: number;
+}
+
 /** A GPUJob, or who owns pods that ask for a share by themselves. */
 export interface GPUUsageStatusWorkload {
   /** GPUJob, Deployment, StatefulSet, Pod … */
@@ -518,6 +548,8 @@ export interface GPUUsageStatusWorkload {
   readonly adviceEvents?: readonly GPUUsageStatusWorkloadAdviceEvent[];
   /** Use over its life. */
   readonly curve?: GPUUsageStatusWorkloadCurve;
+  /** Its sums by role, in the order of their names; absent: it has none. */
+  readonly roles?: readonly GPUUsageStatusWorkloadRole[];
 }
 
 /** What was seen. */

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gpu_scheduler.api.advice import MOST, MOST_RULES, Advice, AdviceEvent, Time
+from gpu_scheduler.api.job_usage import MOST_ROLES, RoleUsage
 from gpu_scheduler.api.model import ApiModel
 
 NAME = "current"
@@ -98,6 +99,11 @@ class Workload(ApiModel):
         None, max_length=MOST_RULES, description="Events of the last day, one a rule."
     )
     curve: Curve | None = Field(None, description="Use over its life.")
+    roles: list[RoleUsage] | None = Field(
+        None,
+        max_length=MOST_ROLES,
+        description="Its sums by role, in the order of their names; absent: it has none.",
+    )
 
 
 class GPUUsageStatus(ApiModel):

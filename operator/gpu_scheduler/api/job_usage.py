@@ -5,6 +5,23 @@ from pydantic import Field
 from gpu_scheduler.api.model import ApiModel
 
 TENTHS = 10
+MOST_ROLES, MOST_ROLE_CHARS = 16, 63
+
+
+class RoleUsage(ApiModel):
+    """Sums over the pods of one role."""
+
+    name: str = Field(max_length=MOST_ROLE_CHARS, description="Of the role.")
+    gpu_seconds: int = Field(ge=0, description="GPUs × seconds that its pods held.")
+    used_gpu_seconds: int | None = Field(
+        None, ge=0, description="Of these used; absent: the driver cannot tell."
+    )
+    mean_percent: int | None = Field(
+        None, ge=0, le=100, description="Share of time with a kernel of it."
+    )
+    peak_mib: int | None = Field(
+        None, ge=0, description="Most memory that one container held on one GPU, MiB."
+    )
 
 
 class JobUsage(ApiModel):
@@ -37,3 +54,8 @@ class JobUsage(ApiModel):
         None, ge=0, description="Most memory that one container held on one GPU, MiB."
     )
     cap_mib: int | None = Field(None, ge=0, description="What that container might hold, MiB.")
+    roles: list[RoleUsage] | None = Field(
+        None,
+        max_length=MOST_ROLES,
+        description="The same by role, in the order of their names; absent: it has none.",
+    )

@@ -50,7 +50,8 @@ class OrderedPod(_Struct, frozen=True):
         project: That is charged.
         kill: Its project kills what is above a cap.
         ephemeral: Names of its ephemeral containers by the runtime's id; none has GPUs or a cap.
-        work: By which its use is summed up: the UID of its GPUJob, or namespace/kind name.
+        work: By which its use is summed up: the UID of its GPUJob, with #role where it has roles,
+            or namespace/kind name.
     """
 
     uid: str

@@ -50,6 +50,11 @@ class Workloads:
             found.append(uid if own is not None and uid == own.owner_uid else None)
         return found
 
+    def role_of(self, pod: PodRecord) -> str:
+        """The role of a GPUJob that a pod has; empty: it has none, or nobody knows."""
+        job = self._jobs.believed.get(pod.job_uid)
+        return job.role if job is not None else ""
+
     def gpujob_of(self, pod: PodRecord) -> GPUJobRecord | None:
         """The GPUJob of a pod; None where that is not known, or there is none."""
         return self.of(pod) if pod.share is None else None

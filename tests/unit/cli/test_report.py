@@ -9,6 +9,10 @@ from tests.unit.cli.objects_server import Objects
 from tests.unit.cli.use_cluster import Call, only_one_namespace
 from tests.unit.cli.use_objects import GPUUSAGES, ago, busy_job, job, oversized_job, usage
 
+from gpu_scheduler.api.job_usage import RoleUsage
+
+STATEFULSETS = "/apis/apps/v1/statefulsets"
+
 BUSY = "▇" * 50
 MEMORY = "▆" * 50
 TRAIN = f"""\
@@ -112,6 +116,23 @@ def test_a_job_that_ended_keeps_its_sums_in_its_status(call: Call, objects: Obje
     assert not any(line.startswith("Held ") for line in lines)
     sums["idleGPUSeconds"] = 0
     assert "Idle            no" in call("report", "train").output.splitlines()
+
+
+def test_each_role_has_a_line_and_the_least_busy_is_named(call: Call, objects: Objects) -> None:
+    roles = [
+        RoleUsage(name="actor", gpu_seconds=3600, used_gpu_seconds=360, mean_percent=10),
+        RoleUsage(name="learner", gpu_seconds=7200, mean_percent=90, peak_mib=2048),
+    ]
+    objects.lists[GPUUSAGES] = [usage(busy_job(roles=roles))]
+    lines = call("report", "train").output.splitlines()
+    assert "Role actor      mean 10 %, 1.00 GPU-hours, peak -, the least busy" in lines
+    assert "Role learner    mean 90 %, 2.00 GPU-hours, peak 2.0 GiB" in lines
+    ended = job("train", "Succeeded")
+    ended["status"]["usage"] = {"gpuSeconds": 9, "roles": [roles[1].to_json()]}
+    objects.lists[GPUJOBS], objects.lists[PODS], objects.lists[GPUUSAGES] = [ended], [], []
+    assert lines[lines.index("Idle            no") - 4] in call("report", "train").output
+    told = json.loads(call("report", "train", "-o", "json").output)["use"]["roles"]
+    assert [(each["name"], each["meanPercent"]) for each in told] == [("learner", 90)]
 
 
 def test_the_queue_time_of_one_whose_pods_are_gone_is_that_to_its_first_gpu(

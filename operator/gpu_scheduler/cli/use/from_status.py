@@ -8,6 +8,7 @@ from gpu_scheduler.cli.use.workload import (
     MemoryFigures,
     UsedWorkload,
     percent,
+    roles,
     whole,
 )
 
@@ -32,6 +33,7 @@ def of_job(job: Body) -> UsedWorkload | None:
             mean=mean, p50=percent(usage.get("p50Percent")), p95=percent(usage.get("p95Percent"))
         ),
         memory=MemoryFigures(peak=whole(usage.get("peakMiB")), cap=whole(usage.get("capMiB"))),
+        roles=roles(usage),
     )
 
 
@@ -50,6 +52,7 @@ def together(recorded: UsedWorkload | None, of_status: UsedWorkload | None) -> U
         gpu_seconds=_first(of_status.gpu_seconds, recorded.gpu_seconds),
         used_gpu_seconds=_first(of_status.used_gpu_seconds, recorded.used_gpu_seconds),
         idle_gpu_seconds=of_status.idle_gpu_seconds,
+        roles=of_status.roles or recorded.roles,
         busy=replace(
             recorded.busy,
             mean=_first(sums.mean, recorded.busy.mean),

@@ -98,11 +98,23 @@ def _of_use(report: RunReport) -> Iterator[tuple[str, str]]:
         "Busy",
         f"{now}mean {percent(busy.mean)}, p50 {percent(busy.p50)}, p95 {percent(busy.p95)}",
     )
+    yield from _roles(use)
     yield "Peak memory", f"{gib(memory.peak)} of {gib(report.cap_mib)}{_part(report)}"
     cpu = (cores(host.cpu_milli), cores(host.cpu_limit_milli), cores(asked.cpu_milli))
     yield "CPU cores", _host(*cpu)
     yield "RAM", _host(gib(host.ram_mib), gib(host.ram_limit_mib), gib(asked.ram_mib))
     yield "Idle", _idle(report)
+
+
+def _roles(use: UsedWorkload) -> Iterator[tuple[str, str]]:
+    """A line a role, with which of them is the least busy."""
+    means = [each.mean for each in use.roles if each.mean is not None]
+    least = min(means) if len(means) > 1 and min(means) < max(means) else None
+    for each in use.roles:
+        held = None if each.gpu_seconds is None else each.gpu_seconds / 3600
+        said = f"mean {percent(each.mean)}, {hours(held)} GPU-hours, peak {gib(each.peak)}"
+        marked = ", the least busy" if least is not None and each.mean == least else ""
+        yield f"Role {each.name}", said + marked
 
 
 def _of_pods(report: RunReport) -> Iterator[tuple[str, str]]:

@@ -34,6 +34,16 @@ def use_json(use: UsedWorkload) -> dict[str, Any]:
         },
         "idleSince": rfc3339(use.idle_since),
         "idleGPUSeconds": use.idle_gpu_seconds,
+        "roles": [
+            {
+                "name": each.name,
+                "gpuSeconds": each.gpu_seconds,
+                "usedGPUSeconds": each.used_gpu_seconds,
+                "meanPercent": each.mean,
+                "peakMiB": each.peak,
+            }
+            for each in use.roles
+        ],
         "advice": [advice_json(use, each) for each in use.advice],
     }
 

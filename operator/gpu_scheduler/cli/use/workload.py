@@ -43,6 +43,17 @@ class HostFigures:
     ram_limit_mib: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleFigures:
+    """Sums of one role; None: not known."""
+
+    name: str
+    gpu_seconds: int | None = None
+    used_gpu_seconds: int | None = None
+    mean: int | None = None
+    peak: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class AdviceFigures:
     """One thing to change: which rule says so, since when, in words, and the line that does it."""
@@ -76,6 +87,7 @@ class UsedWorkload:
         idle_since: no kernel of it was seen since then; None: it is not idle, or nobody knows.
         idle_gpu_seconds: of those that it held, without any kernel; None: it has not ended, or
             nobody knows.
+        roles: its sums by role; empty: it has none.
         observed_at: of which moment the figures are.
     """
 
@@ -98,6 +110,7 @@ class UsedWorkload:
     idle_gpu_seconds: int | None = None
     advice: tuple[AdviceFigures, ...] = ()
     curve: CurveFigures | None = None
+    roles: tuple[RoleFigures, ...] = ()
     observed_at: datetime | None = None
 
     @property
@@ -162,7 +175,23 @@ def _workload(namespace: str, body: Body, observed: datetime | None) -> UsedWork
         idle_since=moment(body.get("idleSince")),
         advice=tuple(_advice(each) for each in listed(body, "advice") if text(each, "rule")),
         curve=_curve(part(body, "curve")),
+        roles=roles(body),
         observed_at=observed,
+    )
+
+
+def roles(body: Body) -> tuple[RoleFigures, ...]:
+    """Those of a workload, or of a status' usage."""
+    return tuple(
+        RoleFigures(
+            name=text(each, "name"),
+            gpu_seconds=whole(each.get("gpuSeconds")),
+            used_gpu_seconds=whole(each.get("usedGPUSeconds")),
+            mean=percent(each.get("meanPercent")),
+            peak=whole(each.get("peakMiB")),
+        )
+        for each in listed(body, "roles")
+        if text(each, "name")
     )
 
 

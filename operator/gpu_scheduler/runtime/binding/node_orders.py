@@ -27,7 +27,7 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.agent_pods import is_agent
-from gpu_scheduler.runtime.common.work_name import work_of
+from gpu_scheduler.runtime.common.work_name import of_role, work_of
 from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.gpu_containers import (
@@ -234,11 +234,14 @@ class NodeOrders:
             name=record.name,
             containers=known.containers,
             job=known.job,
-            work=work[0].key if work is not None else "",
+            work=of_role(work[0].key, self._role(record)) if work is not None else "",
             project=project or "",
             kill=policy == OverCapPolicy.KILL,
             ephemeral=dict(known.ephemeral),
         )
+
+    def _role(self, record: PodRecord) -> str:
+        return self._state.workloads.role_of(record) if record.share is None else ""
 
     def _agent(self, pod: Pod, record: PodRecord) -> None:
         ids = container_ids(pod)

@@ -45,6 +45,20 @@ class WorkName:
         return cls(text, kind, name)
 
 
+_ROLE = "#"  # in no name of Kubernetes, and in no UID
+
+
+def of_role(key: str, role: str) -> str:
+    """By what the use of one role of a workload is summed up; without roles: of all of it."""
+    return f"{key}{_ROLE}{role}" if role else key
+
+
+def key_and_role(work: str) -> tuple[str, str]:
+    """Of what ``of_role`` made, as an agent tells it."""
+    key, _, role = work.partition(_ROLE)
+    return key, role
+
+
 def work_of(state: ClusterState, pod: PodRecord) -> tuple[WorkName, GPUJobRecord] | None:
     """Whose a pod is; None: nobody's as far as known."""
     job = state.workloads.of(pod)

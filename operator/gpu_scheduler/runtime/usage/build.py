@@ -45,7 +45,7 @@ class UsageParts:
 
     def of_job(self, uid: str) -> JobUsage | None:
         """What a GPUJob did with its GPUs; None: no agent has said."""
-        return job_usage(*self.seen.totals(uid))
+        return job_usage(*self.seen.totals(uid), self.seen.by_role(uid))
 
     @property
     def loops(self) -> Sequence[Loop]:

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 from gpu_scheduler.api.advice import MOST_RULES, Advice, AdviceEvent
 from gpu_scheduler.api.gpuusage import Busy, HostUse, Memory, Workload
+from gpu_scheduler.api.job_usage import MOST_ROLES
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve
-from gpu_scheduler.runtime.usage.sums import mean, p50, percent, used_gpu_seconds
+from gpu_scheduler.runtime.usage.sums import mean, p50, percent, role_usages, used_gpu_seconds
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.usage.advice.oversized import p95_of
@@ -126,6 +127,17 @@ class KeptWork:
                 **(advised.shown() if advised is not None else {}),
             }
         )
+
+    def by_role(self, totals: Mapping[str, Totals]) -> None:
+        """The same by role; less than was said, of which an agent is not heard, is left out."""
+        known = {each.name: each for each in self.shown.roles or ()}
+        for each in role_usages(totals) or ():
+            before = known.get(each.name)
+            if before is None or each.gpu_seconds >= before.gpu_seconds:
+                known[each.name] = each
+        if known:
+            roles = sorted(known.values(), key=lambda each: each.name)
+            self.shown = self.shown.model_copy(update={"roles": roles[:MOST_ROLES]})
 
     def rest(self) -> None:
         """It holds none at present, and may get some again."""

@@ -95,7 +95,7 @@ class Minute:
                 headlines[key] = found[0].rule
             return Advised(found, self._adviser.since(key), self.told.events(key, now))
 
-        over = await self.objects.update(works, self._seen.sums, told)
+        over = await self.objects.update(works, self._seen, told)
         self.headlines = headlines
         self._tell_statuses(over)
         self._adviser.keep(works)

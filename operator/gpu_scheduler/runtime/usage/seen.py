@@ -5,13 +5,16 @@ A node speaks for its own pods alone: what it says of others is left out.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.runtime.common.work_name import key_and_role
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, ShareUse, Totals
 
+T = TypeVar("T")
 _NOTHING = Totals()
 _Place = tuple[str, str]  # container and device
 STALE_SECONDS = 45.0  # after which what was said is no figure of this moment
@@ -52,6 +55,7 @@ class SeenUse:
         self._pods = pods
         self._nodes: dict[str, _NodeUse] = {}
         self._where: dict[str, set[str]] = {}  # nodes that know a work
+        self._roles: dict[str, set[str]] = {}  # of a work, as agents tell them
 
     def look(self, node: str) -> int:
         """The look of the last answer of a node; 0: there is none."""
@@ -117,6 +121,17 @@ class SeenUse:
 
     def sums(self, work: str) -> Totals:
         """Of all its shares, those that run and those that have ended."""
+        found = self._sums(work)
+        for each in self._roles.get(work, ()):
+            found += self._sums(each)
+        return found
+
+    def by_role(self, work: str) -> dict[str, Totals]:
+        """The same by role, where it has some; in the order of their names."""
+        roles = sorted(self._roles.get(work, ()))
+        return {key_and_role(each)[1]: self._sums(each) for each in roles}
+
+    def _sums(self, work: str) -> Totals:
         found = Totals()
         for name in self._where.get(work, ()):
             node = self._nodes[name]
@@ -125,21 +140,29 @@ class SeenUse:
 
     def totals(self, work: str) -> tuple[Totals, int]:
         """The same, and the most memory that one of them might hold, MiB."""
-        caps = (node.caps_mib.get(work, 0) for node in self._nodes.values())
+        works = (work, *self._roles.get(work, ()))
+        caps = (node.caps_mib.get(each, 0) for node in self._nodes.values() for each in works)
         return self.sums(work), max(caps, default=0)
 
     def keep_ended(self, works: Collection[str]) -> None:
         """Forget the sums of all work but this."""
         for node in self._nodes.values():
-            node.ended = {work: sums for work, sums in node.ended.items() if work in works}
-            node.caps_mib = {work: cap for work, cap in node.caps_mib.items() if work in works}
-        self._where = {}
+            node.ended = _of(works, node.ended)
+            node.caps_mib = _of(works, node.caps_mib)
+        self._where, self._roles = {}, {}
         for name, node in self._nodes.items():
             self._index(name, node)
 
     def _index(self, name: str, node: _NodeUse) -> None:
         for work in (*node.running, *node.ended):
             self._where.setdefault(work, set()).add(name)
+            key, role = key_and_role(work)
+            if role:
+                self._roles.setdefault(key, set()).add(work)
+
+
+def _of(works: Collection[str], each: Mapping[str, T]) -> dict[str, T]:
+    return {work: value for work, value in each.items() if key_and_role(work)[0] in works}
 
 
 def _by_work(pods: Mapping[PodUID, Mapping[_Place, ShareUse]]) -> dict[str, Totals]:

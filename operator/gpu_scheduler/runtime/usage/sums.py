@@ -1,6 +1,9 @@
 """What sums say: means and percentiles of use, and a job's whole use. Pure; ratios are 0 to 1."""
 
-from gpu_scheduler.api.job_usage import JobUsage
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from gpu_scheduler.api.job_usage import MOST_ROLE_CHARS, MOST_ROLES, JobUsage, RoleUsage
 from gpu_scheduler.usage.advice.oversized import p95_of
 from gpu_scheduler.usage.answer import Totals, percentile_of
 
@@ -25,12 +28,34 @@ def percent(ratio: float) -> int:
     return round(100 * min(ratio, 1.0))
 
 
-def job_usage(totals: Totals, cap_mib: int) -> JobUsage | None:
+def role_usages(by_role: Mapping[str, Totals]) -> list[RoleUsage] | None:
+    """Of each; None: there are none. Agents name them: what is no name of a role is left out."""
+    named = [each for each in by_role.items() if len(each[0]) <= MOST_ROLE_CHARS]
+    return [_role_usage(*each) for each in named[:MOST_ROLES]] or None
+
+
+def _role_usage(name: str, totals: Totals) -> RoleUsage:
+    known = mean(totals)
+    return RoleUsage.model_validate(
+        {
+            "name": name,
+            "gpu_seconds": round(totals.held_gpu_seconds),
+            "used_gpu_seconds": used_gpu_seconds(totals),
+            "mean_percent": None if known is None else percent(known),
+            "peak_mib": totals.peak_mib if totals.containers else None,
+        }
+    )
+
+
+def job_usage(
+    totals: Totals, cap_mib: int, by_role: Mapping[str, Totals] = MappingProxyType({})
+) -> JobUsage | None:
     """For a job's status.
 
     Args:
         totals: of all its shares.
         cap_mib: the most that one of them might hold; 0: not known.
+        by_role: totals of each role, where it has some.
     """
     if not totals.containers:
         return None
@@ -51,5 +76,6 @@ def job_usage(totals: Totals, cap_mib: int) -> JobUsage | None:
             "gpu_seconds": round(totals.held_gpu_seconds),
             "peak_mib": totals.peak_mib,
             "cap_mib": cap_mib or None,
+            "roles": role_usages(by_role),
         }
     )

@@ -7,7 +7,7 @@ objects themselves say what ended and how the curves went on; sums come from the
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from pydantic import ValidationError
@@ -40,6 +40,17 @@ _WRITTEN_SECONDS = 600.0  # after which the sums of what ended stand in its obje
 _AT_ONCE = 8
 _TRY_AGAIN_SECONDS = 30.0
 _SAID_EVERY = 120  # tries, an hour of them: a kind that is missing is missing for long
+
+
+class Sums(Protocol):
+    """Of a work since it began, by key."""
+
+    def sums(self, work: str) -> Totals:
+        """Of all its shares."""
+
+    def by_role(self, work: str) -> Mapping[str, Totals]:
+        """The same by role, where it has some."""
+
 
 Told = Callable[[LiveWork, float], Advised | None]
 
@@ -117,14 +128,12 @@ class UsageObjects:
         for there in self._kept.values():
             yield from ((key, kept.shown) for key, kept in there.items() if kept.shown.pods)
 
-    async def update(
-        self, works: Mapping[str, LiveWork], totals: Callable[[str], Totals], told: Told
-    ) -> list[str]:
+    async def update(self, works: Mapping[str, LiveWork], sums: Sums, told: Told) -> list[str]:
         """Take over a minute; what has ended in it.
 
         Args:
             works: what holds GPUs now, by key.
-            totals: sums of all shares of a work since it began, those that have ended too.
+            sums: of all shares of a work since it began, those that have ended too.
             told: what to change about work.
         """
         now = self._clock.now()
@@ -134,13 +143,15 @@ class UsageObjects:
             kept = there.get(key)
             if kept is None:
                 kept = there[key] = KeptWork.begin(work, now)
-            kept.update(work, totals(key), told(work, now), now)
+            kept.update(work, sums.sums(key), told(work, now), now)
+            kept.by_role(sums.by_role(key))
         async for namespace, there in in_pieces(self._kept.items()):
             for key, kept in tuple(there.items()):
                 if key in works:
                     continue
                 if not kept.ended and self._over(kept, namespace):
-                    kept.end(totals(key), now)
+                    kept.end(sums.sums(key), now)
+                    kept.by_role(sums.by_role(key))
                     over.append(key)
                 elif not kept.ended:
                     kept.rest()

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, FakeClient, Sent
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import half, make_node, make_pod
+from tests.unit.state.builders import half, make_job, make_node, make_pod
 from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.api.orders import GPUNodeAt, Orders, parse
@@ -16,6 +16,7 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.binding.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.informers.changed_nodes import ChangedNodes
+from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.projects import ProjectRecord
 
@@ -129,6 +130,24 @@ async def test_a_pod_that_asks_by_itself_goes_by_who_made_it() -> None:
         await asyncio.sleep(4)
     (told,) = stage.told("a")
     assert [(pod.name, pod.job) for pod in told.pods] == [("web-1", "replicaset web")]
+
+
+@virtual
+async def test_a_pods_use_is_summed_up_by_its_gpujob_and_of_one_with_roles_by_role_too() -> None:
+    roles = [{"name": name, "replicas": 1, "gpu": 0.5} for name in ("actor", "learner")]
+    for job, asked, work in (
+        ("job", {"gpu": 0.5}, "gpujob-uid"),
+        ("job-actor", {"roles": roles}, "gpujob-uid#actor"),
+    ):
+        stage = Stage()
+        meta = {"name": "job", "namespace": "team-a", "uid": "gpujob-uid", "resourceVersion": "1"}
+        resources = CustomResources(stage.state, changed=lambda key: None)
+        resources.gpujob({"metadata": meta, "spec": {"image": "i", **asked}})
+        stage.state.job_changed(make_job(job, owner="job"))
+        async with Running(stage.orders.run()):
+            stage.see(agent(), ours())
+            await asyncio.sleep(4)
+        assert [pod.work for pod in stage.told()[0].pods] == [work]
 
 
 @virtual

@@ -85,3 +85,21 @@ def test_a_history_that_began_anew_replaces_what_was_said() -> None:
     stage.seen.take("a", AgentUsage(look=9, ended=(EndedUse(work="w", totals=SUMS),)), 0.0)
     stage.seen.take("a", AgentUsage(look=2), 10.0)
     assert stage.seen.sums("w") == Totals()
+
+
+def test_roles_are_told_apart_and_are_forgotten_with_their_work() -> None:
+    stage = Stage()
+    mine = stage.pod()
+    answer = AgentUsage(
+        look=1,
+        shares=(share(mine, work="w#learner", cap_mib=7),),
+        ended=(EndedUse(work="w#actor", totals=SUMS), EndedUse(work="w", totals=SUMS)),
+    )
+    stage.seen.take("a", answer, 0.0)
+    assert stage.seen.by_role("w") == {"actor": SUMS, "learner": SUMS}
+    assert stage.seen.totals("w") == (SUMS + SUMS + SUMS, 7)
+    stage.seen.keep_ended({"w"})
+    assert stage.seen.sums("w") == SUMS + SUMS + SUMS
+    stage.seen.take("a", AgentUsage(look=2), 10.0)
+    stage.seen.keep_ended({"other"})
+    assert stage.seen.by_role("w") == {} and stage.seen.sums("w") == Totals()

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.unit.runtime.usage.stage import UsageStage
+from msgspec.structs import replace
+from tests.unit.runtime.usage.stage import UsageStage, follow
 from tests.unit.state.builders import USABLE_MIB
 
 from gpu_scheduler.api.job_usage import JobUsage
@@ -16,7 +17,7 @@ KEY = JobKey("team-a/job")
 
 
 def usage_of(stage: UsageStage) -> JobUsage | None:
-    return job_usage(*stage.seen.totals("gpujob-uid"))
+    return job_usage(*stage.seen.totals("gpujob-uid"), stage.seen.by_role("gpujob-uid"))
 
 
 def test_it_is_the_sum_of_all_pods_and_exact() -> None:
@@ -34,6 +35,60 @@ def test_it_is_the_sum_of_all_pods_and_exact() -> None:
     assert found.cap_mib == USABLE_MIB // 2
     assert found.seconds_by_tenth == [200, *[0] * 8, 600]
     assert (found.p50_percent, found.p95_percent) == (100, 100)
+
+
+def of_roles(stage: UsageStage) -> None:
+    """A learner that works for ten minutes, an actor that does for two."""
+    for name, seconds, busy in (("learner", 600, 1.0), ("actor", 120, 0.2)):
+        pod = stage.runs(f"job-{name}")
+        stage.shares[pod.uid] = replace(stage.shares[pod.uid], work=f"gpujob-uid#{name}")
+        stage.works(pod, seconds, busy=busy, mib=round(10 * seconds))
+
+
+ROLES = [
+    {"name": "actor", "gpuSeconds": 60, "usedGPUSeconds": 24, "meanPercent": 20, "peakMiB": 1200},
+    {
+        "name": "learner",
+        "gpuSeconds": 300,
+        "usedGPUSeconds": 300,
+        "meanPercent": 100,
+        "peakMiB": 6000,
+    },
+]
+
+
+def test_of_a_job_with_roles_each_has_its_sums_beside_those_of_all() -> None:
+    stage = UsageStage()
+    stage.job()
+    of_roles(stage)
+    stage.answers()
+    found = usage_of(stage)
+    assert found is not None
+    assert (found.gpu_seconds, found.cap_mib) == (360, USABLE_MIB // 2)
+    assert found.to_json()["roles"] == ROLES
+
+
+def test_what_an_agent_makes_up_is_no_role() -> None:
+    more = {f"role-{number:02}": Totals(containers=1) for number in range(40)}
+    found = job_usage(Totals(containers=1), 0, {"x" * 600: Totals(), **more})
+    assert found is not None and found.roles is not None
+    assert [each.name for each in found.roles] == [f"role-{number:02}" for number in range(16)]
+
+
+async def test_the_object_tells_roles_while_they_run_and_another_leader_keeps_them() -> None:
+    stage = UsageStage()
+    stage.job()
+    of_roles(stage)
+    stage.answers()
+    await stage.minute.look()
+    assert stage.workload()["roles"] == ROLES
+    after = await follow(stage)
+    await after.minute.look()
+    after.look = 0  # its agent tells it from the beginning
+    after.answers()
+    await after.minute.look()
+    kept = after.minute.objects.kept("team-a", "gpujob-uid")
+    assert kept is not None and kept.to_json()["roles"] == ROLES
 
 
 def test_nothing_is_said_where_no_agent_has_said_anything() -> None:
