@@ -1,5 +1,6 @@
 """What a GPUJob's status keeps of its use after its end."""
 
+from collections.abc import Collection
 from typing import Any
 
 from msgspec.structs import replace
@@ -89,6 +90,33 @@ async def test_the_object_tells_roles_while_they_run_and_another_leader_keeps_th
     await after.minute.look()
     kept = after.minute.objects.kept("team-a", "gpujob-uid")
     assert kept is not None and kept.to_json()["roles"] == ROLES
+
+
+async def used_by_the_end(kills: Collection[int]) -> JobUsage | None:
+    """Of a job of two pods and ten minutes; in these its leader is killed before it has looked."""
+    stage = UsageStage()
+    stage.job()
+    first, second = stage.runs(), stage.runs("job-1")
+    for minute in range(10):
+        if minute == 4:
+            stage.ends(first)
+        else:
+            stage.works(second if minute > 4 else first, 60, busy=minute / 10, mib=minute * 500)
+        if minute not in kills:
+            stage.answers()
+            await stage.minute.look()
+        else:
+            stage.seconds += 60
+            stage = await follow(stage)
+    stage.ends(second)
+    stage.answers()
+    return usage_of(stage)
+
+
+async def test_a_leader_that_is_killed_three_times_changes_no_sum() -> None:
+    undisturbed, killed = await used_by_the_end(()), await used_by_the_end((1, 4, 8))
+    assert undisturbed is not None and undisturbed.gpu_seconds == 9 * 60 / 2
+    assert killed == undisturbed
 
 
 def test_nothing_is_said_where_no_agent_has_said_anything() -> None:
