@@ -23,6 +23,9 @@ team-a/train      vision    1.00   88/85 %          31.2/39.1Gi       6.4/8     
 team-a/notebook   vision    0.50   0/4 %            2.0/19.5Gi        0.1/-             \
 3.0/16.0Gi        4h30m   GPU_IDLE
 """
+LEGEND_OF_TENANT = (
+    "█ used  ▒ held, not used  ▓ held, use not known  ? free or of others, not shown\n"
+)
 LEGEND = "█ used  ▒ held, not used  ▓ held, use not known  ░ free\n"
 SUM = "2.5 of 4 GPUs are allocated, 1.21 are busy. One whole GPU is free.\n"
 BLIND = (
@@ -76,10 +79,10 @@ def test_a_tenant_sees_one_namespace_and_is_told_so(call: Call, objects: Objects
     assert call("top", "gpus").output == (
         "a/GPU-bbbb  █████████▒ 1.00  train 1.00  util 88 %\n"
         "b/GPU-aaaa  ███▒▒▒▒▒▒▒ 1.00  finetune 1.00  util 33 %\n"
-        f"a/0         ▒▒▒▒▒????? 0.50  notebook 0.50  util 0 %\n{LEGEND}{BLIND}"
+        f"a/0         ▒▒▒▒▒????? 0.50  notebook 0.50  util 0 %\n{LEGEND_OF_TENANT}{BLIND}"
     )
     assert call("top", "nodes").output == (
-        f"a  ████▒▒▒▒?? 1.50 of ?\nb  ███▒▒▒▒▒▒▒ 1.00 of ?\n{LEGEND}{BLIND}"
+        f"a  ████▒▒▒▒?? 1.50 of ?\nb  ███▒▒▒▒▒▒▒ 1.00 of ?\n{LEGEND_OF_TENANT}{BLIND}"
     )
     hidden = (
         "Use of other namespaces than team-a is not shown: you may not list their "

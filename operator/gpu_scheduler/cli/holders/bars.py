@@ -80,10 +80,11 @@ def use_bar(
     return [piece for piece in pieces if piece.text]
 
 
-def legend() -> str:
-    """What the glyphs of ``use_bar`` mean."""
+def legend(*, partial: bool = False) -> str:
+    """What the glyphs of ``use_bar`` mean; ``partial`` as there."""
     (used, unknown, unused), free = _alphabet()
-    return f"{used} used  {unused} held, not used  {unknown} held, use not known  {free} free"
+    rest = "? free or of others, not shown" if partial else f"{free} free"
+    return f"{used} used  {unused} held, not used  {unknown} held, use not known  {rest}"
 
 
 def curve_glyphs() -> str:

@@ -57,7 +57,7 @@ def show(what: str, view: HoldersView, output: str, now: datetime) -> None:
     if is_used(view.devices) and (
         what in ("gpus", "nodes") or (what == "projects" and view.projects)
     ):
-        print_text(legend())
+        print_text(legend(partial=partial and what != "projects"))
     for text in footer(what, view):
         print_text(text)
 

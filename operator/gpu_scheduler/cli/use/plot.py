@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpu_scheduler.cli.ending import Failed
+from gpu_scheduler.cli.use.amounts import percent
 from gpu_scheduler.cli.use.run_report import RunReport
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_DASH = 5.0  # and a gap as long, in which that of another cap of the same size is seen
 _COLOURS = ("tab:blue", "tab:orange")
 
 
@@ -31,9 +33,9 @@ def draw(reports: Sequence[RunReport], path: Path) -> None:
     figure.set_layout_engine("constrained")
     figure.suptitle(" and ".join(each.name for each in reports))
     above, below = figure.subplots(2, 1, sharex=True)
-    for each, colour in zip(reports, _COLOURS, strict=False):
+    for number, (each, colour) in enumerate(zip(reports, _COLOURS, strict=False)):
         _busy(above, each, colour)
-        _memory(below, each, colour)
+        _memory(below, each, colour, _DASH * number)
     above.set(ylabel="busy, %", ylim=(0, 105))
     below.set(ylabel="memory of one GPU, GiB", xlabel="hours since it began")
     below.set_ylim(bottom=0)
@@ -47,17 +49,20 @@ def _busy(axes: "Axes", report: RunReport, colour: str) -> None:
     assert report.use is not None and report.use.curve is not None
     curve, mean = report.use.curve, report.use.busy.mean
     axes.plot(*_line(curve.step_seconds, curve.busy_percent), color=colour, label=report.name)
+    for each in report.use.roles:
+        axes.plot([], [], " ", label=f"role {each.name}: {percent(each.mean)}")
     if mean is not None:
         axes.axhline(mean, color=colour, linestyle=":", label=f"mean {mean} %")
 
 
-def _memory(axes: "Axes", report: RunReport, colour: str) -> None:
+def _memory(axes: "Axes", report: RunReport, colour: str, offset: float) -> None:
     assert report.use is not None and report.use.curve is not None
     curve, cap = report.use.curve, report.cap_mib
     gib = [None if mib is None else mib / 1024 for mib in curve.memory_mib]
     axes.plot(*_line(curve.step_seconds, gib), color=colour, label=report.name)
     if cap:
-        axes.axhline(cap / 1024, color=colour, linestyle="--", label=f"cap {cap / 1024:.1f} GiB")
+        dashes = (offset, (_DASH, _DASH))
+        axes.axhline(cap / 1024, color=colour, linestyle=dashes, label=f"cap {cap / 1024:.1f} GiB")
 
 
 def _line(step: int, values: Sequence[float | None]) -> tuple[list[float], list[float]]:
