@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="64 GPUs, short phases: to try it")
     parser.add_argument("--part", type=float, default=1.0, help="of the size, such as 0.25")
     parser.add_argument("--seconds", type=float, help="of a phase")
-    parser.add_argument("--order", help="of phases, such as ABABC")
+    parser.add_argument("--order", help="of phases, such as ABCCBA")
     parser.add_argument("--turns", type=float, help="jobs that end and come in a second")
     parser.add_argument("--name", default="bench-signals", help="of the cluster")
     options = parser.parse_args(arguments)

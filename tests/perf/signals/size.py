@@ -22,7 +22,8 @@ class Size:
         usage_seconds: of the operator's setting; 0: as the chart has it.
         turns: jobs that end, and that come, in a second.
         order: of phases; A: without signals, B: with them, C: with them while half of the agents
-            are silent, slow or talk nonsense.
+            are silent, slow or talk nonsense. There and back: a cluster that grows older makes
+            plans slower by as much as is looked for.
     """
 
     gpus: int = 1000
@@ -34,7 +35,7 @@ class Size:
     scrapes: int = 30
     usage_seconds: float = 0.0
     turns: float = 2.0
-    order: str = "ABABC"
+    order: str = "ABCCBA"
 
     @property
     def nodes(self) -> int:
