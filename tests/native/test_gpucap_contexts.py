@@ -145,6 +145,130 @@ def test_what_the_agent_measured_of_one_process_is_charged_for_another(box: Cont
             assert second.new_context_answer() == OUT_OF_MEMORY
 
 
+@pytest.mark.alone
+def test_where_nobody_measured_the_first_context_is(box: Container) -> None:
+    """Each was charged an eighth of the cap, so that eight of 300 MiB fitted 1000."""
+    box.cap_mib, box.context_mib = 1000, None
+    assert box.call(f"{__name__}:contexts_until_refused") == 3
+    assert box.gpu.peak_mib() <= 1000
+
+
+@pytest.mark.alone
+def test_where_nobody_measured_the_first_context_says_what_a_small_cap_holds(
+    box: Container,
+) -> None:
+    box.cap_mib, box.context_mib = 500, None
+    assert box.call(f"{__name__}:contexts_until_refused") == 1
+    assert box.log() == [
+        "contexts: one takes some 300 MiB of this device: a cap of 500 MiB holds 1 of them, in all "
+        "its processes together"
+    ]
+
+
+@pytest.mark.alone
+def test_a_context_that_turns_out_larger_than_the_cap_is_undone(box: Container) -> None:
+    box.cap_mib, box.context_mib = 250, None
+    assert box.call(f"{__name__}:contexts_until_refused") == 0
+    assert box.call(f"{__name__}:retained_until_refused") == 0
+    assert box.gpu.used_mib() == 0
+    assert box.ledger().held_mib() == 0
+
+
+def retained_until_refused() -> int:
+    cuda = Cuda(context=False)
+    cuda.ok("cuInit", 0)
+    return int(cuda.cuDevicePrimaryCtxRetain(Number(), 0) == 0)
+
+
+@pytest.mark.alone
+def test_where_nobody_measured_processes_are_charged_what_the_first_one_took(
+    box: Container,
+) -> None:
+    box.cap_mib, box.context_mib = 1000, None
+    with Partner(box) as first, Partner(box), Partner(box):
+        assert box.ledger().held_mib() == 900
+        assert first.new_context_answer() == OUT_OF_MEMORY
+
+
+@pytest.mark.alone
+def test_twenty_that_begin_at_once_keep_what_fits(box: Container) -> None:
+    box.cap_mib, box.context_mib = 1000, None
+    box.gpu.configure(context_delay_us=100_000)
+    done = box.run([box.programs / "crowd", "20", "2"])
+    assert done.stdout.split()[0] == "3"
+    assert box.gpu.peak_mib() <= 1000
+
+
+def made_by_threads(count: int) -> list[int]:
+    """Contexts that so many threads begin at once: the answers to all."""
+    cuda, answers = Cuda(context=False), list[int]()
+    cuda.ok("cuInit", 0)
+    start = threading.Barrier(count)
+
+    def make() -> None:
+        start.wait()
+        answers.append(cuda.cuCtxCreate_v2(Number(), 0, 0))
+
+    threads = [threading.Thread(target=make) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(answers)
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("count", [3, 8])
+def test_threads_that_begin_at_once_get_as_many_as_fit(box: Container, count: int) -> None:
+    box.cap_mib, box.context_mib = 1000, None
+    box.gpu.configure(context_delay_us=100_000)
+    found = box.call(f"{__name__}:made_by_threads", count)
+    assert found == [SUCCESS] * 3 + [OUT_OF_MEMORY] * (count - 3)
+    assert box.gpu.peak_mib() <= 1000
+
+
+@pytest.mark.alone
+def test_a_process_after_another_is_not_charged_what_a_neighbour_took_meanwhile(
+    container: Callable[..., Container], box: Container
+) -> None:
+    beside = container(cap_mib=4000)
+    box.cap_mib, box.context_mib = 400, None
+    with Partner(beside) as neighbour:
+        neighbour.allocate(500)
+        with Partner(box) as first:
+            box.write_context_mib(first.pid, 300)
+        neighbour.allocate(400)
+        with Partner(box) as second:
+            assert second.allocate_answer(350) == SUCCESS
+
+
+@pytest.mark.alone
+def test_beside_a_neighbour_the_second_context_tells_what_one_takes(
+    container: Callable[..., Container], box: Container
+) -> None:
+    """What others hold is not this container's: its first context is charged as before."""
+    beside = container(cap_mib=4000)
+    box.cap_mib, box.context_mib = 1000, None
+    with beside.hold("alloc", 500), Partner(box) as first:
+        assert box.ledger().held_mib() == 125
+        with Partner(box):
+            assert box.ledger().held_mib() == 425
+        assert first.new_context_answer() == SUCCESS
+        assert box.ledger().held_mib() == 600
+        assert first.new_context_answer() == SUCCESS
+        assert first.new_context_answer() == OUT_OF_MEMORY
+
+
+@pytest.mark.alone
+def test_what_a_neighbour_holds_is_charged_to_no_first_context(
+    container: Callable[..., Container], box: Container
+) -> None:
+    beside = container(cap_mib=4000)
+    box.cap_mib, box.context_mib = 400, None
+    with beside.hold("alloc", 500), Partner(box) as first:
+        assert first.allocate_answer(350) == SUCCESS
+
+
 @pytest.mark.parametrize("told", [None, "", "4000", "0", "-1", "much", "3 0 4"])
 def test_without_a_figure_that_can_be_true_the_usual_one_is_charged(
     box: Container, told: str | None

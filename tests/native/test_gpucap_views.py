@@ -74,6 +74,7 @@ def test_another_process_sees_what_is_held(box: Container) -> None:
     assert box.probe("linked", "alloc", 512, "context").free_mib == 1024
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("cap", "reserve"), [(1024, 128), (32768, 512)])
 def test_a_context_is_charged_a_reserve(box: Container, cap: int, reserve: int) -> None:
     box.cap_mib, box.context_mib = cap, None

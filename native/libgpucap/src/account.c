@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define CHECK_MILLISECONDS 100u
+#define MIB_SHIFT          20
+#define TURN_MILLISECONDS  5000
 
 static_assert(ACCOUNT_DEVICES == LEDGER_DEVICES, "one table");
 
@@ -270,6 +272,80 @@ uint64_t account_context(int device, uint64_t contexts) {
     leave(footing);
     lock_free(&state.lock);
     return least;
+}
+
+static bool turn(int device, bool take) {
+    lock_take(&state.lock);
+    enum footing footing = enter();
+    bool done = true;
+    if (footing == SHARED && state.index[device] >= 0)
+        done = slots_turn(&state.self, (unsigned)state.index[device], take);
+    leave(footing);
+    lock_free(&state.lock);
+    return done;
+}
+
+bool account_turn(int device) {
+    static const struct timespec pause = {.tv_nsec = 1000000};
+    if (device == ACCOUNT_BEYOND)
+        return true;
+    for (int i = 0; i < TURN_MILLISECONDS; i++, nanosleep(&pause, NULL))
+        if (turn(device, true))
+            return true;
+    return false;
+}
+
+void account_turn_over(int device) {
+    if (device != ACCOUNT_BEYOND)
+        turn(device, false);
+}
+
+/* What a new context takes beyond what it was charged. */
+static uint64_t context_beyond(const struct ledger_device *device, bool first, uint64_t others,
+                               uint64_t most) {
+    if (first)
+        return others <= most ? others : 0;
+    uint64_t before = (uint64_t)device->others_mib << MIB_SHIFT;
+    uint64_t more = others > before ? others - before : 0;
+    return more < most ? more : most;
+}
+
+/* Charges the process's other contexts in any case, and this one if there is room. */
+static bool measured(unsigned index, int device, uint64_t contexts, uint64_t in_use, uint64_t most,
+                     uint64_t *each) {
+    struct ledger_header *header = &state.ledger.file->header;
+    slots_reap(state.ledger.file, &state.self);
+    uint64_t held = slots_sum(state.ledger.file, index);
+    uint64_t others = in_use > held ? in_use - held : 0, guess = *each;
+    uint64_t charged = state.slot->device[index].context_bytes;
+    bool first = header->total[index].context_bytes <= guess;
+    uint64_t beyond = context_beyond(&header->device[index], first, others, most);
+    *each += beyond;
+    uint64_t before = beyond ? *each * (contexts - 1) : 0;
+    uint64_t least = charged > guess ? charged - guess : 0; /* the agent may have written there */
+    before = before > least ? before : least;
+    bool fit =
+        before + *each <= charged || fits(SHARED, device, before + *each - charged, limit_bytes());
+    uint64_t all = before + (fit ? *each : guess), more = all > charged ? all - charged : 0;
+    note(SHARED, device, ACCOUNT_CONTEXT, more, 0);
+    mark_peak(SHARED, device);
+    if (fit)
+        header->device[index].others_mib =
+            (uint32_t)((others > more ? others - more : 0) >> MIB_SHIFT);
+    return fit;
+}
+
+bool account_measured(int device, uint64_t contexts, uint64_t in_use, uint64_t most,
+                      uint64_t *each) {
+    if (device == ACCOUNT_BEYOND)
+        return true;
+    lock_take(&state.lock);
+    enum footing footing = enter();
+    bool fit = footing != SHARED || state.index[device] < 0 ||
+               measured((unsigned)state.index[device], device, contexts, in_use, most, each);
+    leave(footing);
+    lock_free(&state.lock);
+    return fit;
 }
 
 static unsigned own_slot(void) {

@@ -40,6 +40,19 @@ void account_settle(int device, uint64_t more, uint64_t less);
  * this one has so many; 0: none has any. */
 uint64_t account_context(int device, uint64_t contexts);
 
+/* The turn to make a context on the device while nobody knows what one takes: one process of the
+ * container at a time. false: others have had it for too long. */
+bool account_turn(int device);
+void account_turn_over(int device);
+
+/* Whose turn it is has made one, was charged a guess, `each`, and reads what all have `in_use` of
+ * the device: *each becomes what that has grown by since the container's last context, beyond what
+ * the container is charged. Before its first one nobody has looked, so there up to `most` more than
+ * the guess is believed, and what is more is others'. The `contexts` of this process are charged
+ * that much each. false: this one does not fit and has to go. */
+bool account_measured(int device, uint64_t contexts, uint64_t in_use, uint64_t most,
+                      uint64_t *each);
+
 /* All that the container holds of the device, contexts included. */
 uint64_t account_held(int device);
 

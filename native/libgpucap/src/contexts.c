@@ -18,6 +18,8 @@
 struct reserve {
     struct place place; /* device -1: nothing was taken, and the driver alone answers */
     uint64_t bytes;
+    uint64_t most; /* that it may turn out to take beyond that, and it is our turn; 0: known */
+    bool primary;
     uint64_t libraries; /* what those that are loaded already take of it */
 };
 
@@ -25,6 +27,7 @@ static const struct reserve nothing = {.place = {.device = -1}};
 
 static struct {
     struct lock lock;
+    struct lock turn;            /* of the threads to make a context that nobody has measured */
     int making[ACCOUNT_NUMBERS]; /* reserves of contexts that are not in the table yet */
 } state;
 
@@ -40,8 +43,29 @@ static bool take(int device, uint64_t bytes) {
     return taken;
 }
 
-/* Gives back what was taken, unless it is in the table now. */
-static void made(int device, uint64_t bytes) {
+/* How many contexts of this process are charged, with those that are being made; under the lock. */
+static uint64_t count(int device) {
+    return owned_count(OWNED_CONTEXT, device) + (uint64_t)state.making[device];
+}
+
+static uint64_t count_now(int device) {
+    lock_take(&state.lock);
+    uint64_t contexts = count(device);
+    lock_free(&state.lock);
+    return contexts;
+}
+
+/* It is in the table from now on; true: in the place of *old. */
+static bool noted(uint64_t key, struct owned entry, struct owned *old) {
+    lock_take(&state.lock);
+    bool replaced = owned_replace(OWNED_CONTEXT, key, entry, old);
+    state.making[entry.device]--;
+    lock_free(&state.lock);
+    return replaced;
+}
+
+/* There is none. */
+static void gave_up(int device, uint64_t bytes) {
     lock_take(&state.lock);
     state.making[device]--;
     account_give(device, ACCOUNT_CONTEXT, bytes);
@@ -56,23 +80,59 @@ static void give(int device, uint64_t bytes) {
     lock_free(&state.lock);
 }
 
+static void look_up(struct reserve *reserve) {
+    int device = reserve->place.device;
+    lock_take(&state.lock);
+    uint64_t seen = account_context(device, count(device));
+    lock_free(&state.lock);
+    reserve->bytes = limit_context_bytes(seen, &reserve->most);
+}
+
+static void turn_over(struct reserve *reserve) {
+    if (!reserve->most)
+        return;
+    reserve->most = 0;
+    account_turn_over(reserve->place.device);
+    lock_free(&state.turn);
+}
+
+/* Where nobody has measured a context on this device, one is made at a time: the next one is
+ * charged what this one takes. Who waits in vain is charged the most that one may take. */
+static void wait_for_turn(struct reserve *reserve) {
+    look_up(reserve);
+    if (!reserve->most)
+        return;
+    lock_take(&state.turn);
+    bool ours = account_turn(reserve->place.device);
+    look_up(reserve);
+    if (!ours) {
+        reserve->bytes += reserve->most;
+        reserve->most = 0;
+        lock_free(&state.turn);
+    } else if (!reserve->most) {
+        account_turn_over(reserve->place.device);
+        lock_free(&state.turn);
+    }
+}
+
 /* Takes the reserve; false: the container cannot hold one more context. */
 static bool begin(CUdevice ordinal, struct reserve *reserve) {
     *reserve = nothing;
     struct place place;
     if (!charge_ordinal(ordinal, &place))
         return true;
-    uint64_t contexts = owned_count(OWNED_CONTEXT, place.device);
-    *reserve = (struct reserve){
-        .place = place, .bytes = limit_context_bytes(account_context(place.device, contexts))};
-    if (!take(place.device, reserve->bytes)) {
+    *reserve = (struct reserve){.place = place};
+    wait_for_turn(reserve);
+    bool taken = take(place.device, reserve->bytes);
+    if (taken) {
+        reserve->libraries = modules_pending();
+        if (!reserve->libraries || charge_reserve(&place, reserve->libraries))
+            return true;
+        gave_up(place.device, reserve->bytes);
+    } else {
         account_refused(place.device);
-        return false;
     }
-    reserve->libraries = modules_pending();
-    if (!reserve->libraries || charge_reserve(&place, reserve->libraries))
-        return true;
-    made(place.device, reserve->bytes);
+    turn_over(reserve);
     return false;
 }
 
@@ -90,19 +150,50 @@ static void gone(uint64_t context, const struct owned *entry, uint64_t serial) {
     give(entry->device, entry->bytes);
 }
 
+/* Where nobody has measured a context on this device, what it took is asked now that one is there:
+ * before, the driver tells nothing. *bytes: what it is charged. false: there is no room for it. */
+static bool has_room(const struct reserve *reserve, CUcontext context, uint64_t *bytes) {
+    CUcontext popped;
+    size_t left = 0, total = 0;
+    if (!reserve->most || CALL_DRIVER(cuCtxPushCurrent_v2, context) != CUDA_SUCCESS)
+        return true;
+    CUresult answer = CALL_DRIVER(cuMemGetInfo_v2, &left, &total);
+    CALL_DRIVER(cuCtxPopCurrent_v2, &popped);
+    if (answer != CUDA_SUCCESS || left > total)
+        return true;
+    int device = reserve->place.device;
+    bool room = account_measured(device, count_now(device), total - left, reserve->most, bytes);
+    limit_say_context(*bytes);
+    return room;
+}
+
+static CUresult undo(const struct reserve *reserve, CUcontext *context) {
+    if (reserve->primary)
+        CALL_DRIVER(cuDevicePrimaryCtxRelease_v2, reserve->place.ordinal);
+    else
+        CALL_DRIVER(cuCtxDestroy_v2, *context);
+    *context = NULL;
+    account_refused(reserve->place.device);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 /* A context that costs nothing is noted as well: what is allocated in it goes with it. */
-static CUresult end(CUresult answer, const struct reserve *reserve, CUcontext *context) {
+static CUresult end(CUresult answer, struct reserve *reserve, CUcontext *context) {
     int device = reserve->place.device;
     if (device < 0)
         return answer;
     struct owned old;
     struct owned entry = {.bytes = reserve->bytes, .device = device, .serial = owned_serial()};
+    if (answer == CUDA_SUCCESS && !has_room(reserve, *context, &entry.bytes))
+        answer = undo(reserve, context);
     uint64_t key = (uint64_t)(uintptr_t)*context;
-    if (answer == CUDA_SUCCESS && owned_replace(OWNED_CONTEXT, key, entry, &old))
+    if (answer != CUDA_SUCCESS)
+        gave_up(device, reserve->bytes);
+    else if (noted(key, entry, &old))
         gone(key, &old, entry.serial);
-    made(device, answer == CUDA_SUCCESS ? 0 : reserve->bytes);
     uint64_t libraries = answer == CUDA_SUCCESS ? modules_adopted(key, device) : 0;
     account_settle(device, libraries, reserve->libraries);
+    turn_over(reserve);
     return answer;
 }
 
@@ -185,13 +276,15 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     struct reserve reserve = nothing;
     if (!active && context && !begin(device, &reserve))
         return CUDA_ERROR_OUT_OF_MEMORY;
+    reserve.primary = true;
     CUresult answer = CALL_DRIVER(cuDevicePrimaryCtxRetain, context, device);
     struct owned known;
     if (reserve.place.device >= 0 && answer == CUDA_SUCCESS &&
         owned_look_up(OWNED_CONTEXT, (uint64_t)(uintptr_t)*context, &known) &&
         known.serial > serial) {
-        made(reserve.place.device, reserve.bytes);
+        gave_up(reserve.place.device, reserve.bytes);
         charge_return(reserve.place.device, reserve.libraries);
+        turn_over(&reserve);
         reserve = nothing; /* another thread was first */
     }
     return end(answer, &reserve, context);

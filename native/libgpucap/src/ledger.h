@@ -36,8 +36,10 @@
 struct ledger_device {
     uint8_t
         uuid[16]; /*  0: the 16 bytes of cuDeviceGetUuid_v2; "GPU-…" in hexadecimal is the same */
-    uint32_t in_use;   /* 16: 1 = the entry names a device; entries are taken from 0 up */
-    uint32_t spare[3]; /* 20 */
+    uint32_t in_use;     /* 16: 1 = the entry names a device; entries are taken from 0 up */
+    uint32_t others_mib; /* 20: what of the device was in use beyond what the container was charged,
+                          *     after its last context was made while nobody knew what one takes */
+    uint32_t spare[2];   /* 24 */
 };
 
 /* What one process holds of one device. 16 bytes. */

@@ -162,27 +162,36 @@ static uint64_t measured(void) {
     return limit_parse(text, &bytes) && bytes < MOST_OF_CONTEXT ? bytes : 0;
 }
 
-uint64_t limit_context_bytes(uint64_t seen) {
+void limit_say_context(uint64_t bytes) {
+    uint64_t cap = limit_bytes();
+    if (bytes && cap != LIMIT_NONE && bytes > cap / 2)
+        log_once(
+            "contexts: one takes some %u MiB of this device: a cap of %u MiB holds %u of them, "
+            "in all its processes together",
+            (unsigned)(bytes / MIB), (unsigned)(cap / MIB), (unsigned)(cap / bytes));
+}
+
+uint64_t limit_context_bytes(uint64_t seen, uint64_t *most) {
     /* 512 MiB is what a context with its first modules takes on the data-centre GPUs of today (some
      * 400 to 550 MiB), so a program that fills what it sees as free stays within the cap as NVML
-     * counts it; an eighth keeps a small cap usable as long as nobody knows better. The agent
-     * replaces the figure within seconds, and tells later containers what it saw. What was measured
-     * is charged, whatever the cap: it holds as many contexts as fit.
+     * counts it; an eighth keeps a small cap usable as long as nobody knows better: what such a
+     * context took is measured once it is there. The agent replaces the figure within seconds, and
+     * tells later containers what it saw. What was measured is charged, whatever the cap: it holds
+     * as many contexts as fit.
      */
     const char *text = settings_override("GPUCAP_CONTEXT_MIB");
     uint64_t bytes, cap = limit_bytes();
+    *most = 0;
     if (text && text[0] == '0' && !text[1])
         return 0;
     if (text && limit_parse(text, &bytes))
         return bytes;
     seen = seen < MOST_OF_CONTEXT ? seen : MOST_OF_CONTEXT;
     bytes = measured();
-    if (bytes && cap != LIMIT_NONE && bytes > cap / 2)
-        log_once(
-            "contexts: one takes some %u MiB of this device: a cap of %u MiB holds %u of them, "
-            "in all its processes together",
-            (unsigned)(bytes / MIB), (unsigned)(cap / MIB), (unsigned)(cap / bytes));
-    if (!bytes)
+    limit_say_context(bytes);
+    if (!bytes) {
         bytes = cap == LIMIT_NONE || cap / 8 > MOST_OF_CONTEXT ? MOST_OF_CONTEXT : cap / 8;
+        *most = cap != LIMIT_NONE && (!seen || seen == bytes) ? MOST_OF_CONTEXT - bytes : 0;
+    }
     return bytes > seen ? bytes : seen;
 }

@@ -23,8 +23,12 @@ bool limit_parse(const char *text, uint64_t *bytes);
 /* This process is a forked child: another thread of its parent may have had the lock. */
 void limit_forget(void);
 
-/* What a context is taken to need until the agent has measured it; `seen`: what it has measured of
- * others in this container, 0 where it has not. */
-uint64_t limit_context_bytes(uint64_t seen);
+/* What a context is taken to need until the agent has measured it; `seen`: what was measured of
+ * others in this container, 0 where nothing was. *most: what it may turn out to take, for who made
+ * one; 0: that is known. */
+uint64_t limit_context_bytes(uint64_t seen, uint64_t *most);
+
+/* A context was measured: says once how many the cap holds, where that is one or none. */
+void limit_say_context(uint64_t bytes);
 
 #endif

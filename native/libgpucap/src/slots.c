@@ -229,6 +229,15 @@ void slots_lock(struct ledger_file *file, struct ledger_slot *slot,
     fcntl(self->file, F_SETLK, &lock); /* where a file system has no locks, the pid must do */
 }
 
+bool slots_turn(const struct process_key *self, unsigned device, bool take) {
+    struct flock lock = byte_lock(LEDGER_SLOTS + device);
+    lock.l_type = take ? F_WRLCK : F_UNLCK;
+    int kept_errno = errno;
+    bool done = fcntl(self->file, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+    errno = kept_errno;
+    return done; /* where a file system has no locks, nobody waits */
+}
+
 static uint64_t plus(uint64_t a, uint64_t b) {
     return a + b < a ? UINT64_MAX : a + b;
 }

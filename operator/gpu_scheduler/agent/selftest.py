@@ -128,7 +128,8 @@ def interposer(run: Run, *, library: Path = LIBRARY, preload: Path = PRELOAD) ->
     if not installed and not library.is_file():
         return Layer("interposer", "untested", f"{library} does not exist")
     with tempfile.TemporaryDirectory(prefix="gpu-self-test-") as state:
-        env = {"GPU_MEMORY_LIMIT_MIB": str(LIMIT_MIB)}
+        # The cap is less than a context of many GPUs, and what one takes is not what is tried.
+        env = {"GPU_MEMORY_LIMIT_MIB": str(LIMIT_MIB), "GPUCAP_CONTEXT_MIB": "0"}
         if not installed:
             env |= {
                 "LD_PRELOAD": str(library),

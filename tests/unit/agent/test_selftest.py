@@ -83,7 +83,7 @@ def test_an_installed_library_is_tried_as_it_is(tmp_path: Path) -> None:
     preload.write_text("/opt/gpu-scheduler/lib/libgpucap.so\n")
     runs = Runs()
     assert interposer(runs, library=tmp_path / "none", preload=preload).result == "passed"
-    assert runs.env == {"GPU_MEMORY_LIMIT_MIB": str(LIMIT_MIB)}
+    assert runs.env == {"GPU_MEMORY_LIMIT_MIB": str(LIMIT_MIB), "GPUCAP_CONTEXT_MIB": "0"}
 
 
 def test_what_is_not_there_is_not_tested(tmp_path: Path) -> None:
