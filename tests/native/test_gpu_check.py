@@ -16,6 +16,7 @@ from gpu_check.boxes import Box, BoxMaker
 from gpu_check.building import Programs, require_compiler
 from gpu_check.costs import Turns, judge
 from gpu_check.findings import CannotRunError, Verdict
+from gpu_check.foreign import OPENED, UNSLOTTED_AT, UNSLOTTED_UNTIL_AT
 from gpu_check.frameworks import FRAMEWORKS, FrameworkCheck
 from gpu_check.frameworks import judge as judge_framework
 from gpu_check.libraries import find_driver
@@ -24,9 +25,17 @@ from gpu_check.plan import DEFAULT_CAP_MIB
 from gpu_check.probes import RESOLUTIONS, ProbeError, ProbeStarter
 from gpu_check.report import all_held
 from gpu_check.rows import ROWS, RowCheck
+from gpu_scheduler.agent import ledger
 
 TOOLS = Path(__file__).parents[2] / "tools"
 TOGETHER = {"sum", "sum by NVML", "sigkill", "live limit"}
+FOREIGN = {
+    ("reopened driver", "closed, opened again"): 1000,
+    **{("opened driver", way): 1000 for way in OPENED},
+    ("no library", "told by the agent"): 1000 - 300 - 256,
+    ("contexts", "1 process"): 900,
+    ("contexts", "4 processes"): 900,
+}
 COSTS = {
     ("cost of alloc", "alloc and free"),
     ("cost of async", "alloc and free"),
@@ -75,7 +84,7 @@ def test_everything_that_ran_held(
     rest = {
         (found["check"], found["how"]) for found in report["findings"] if found["verdict"] == "held"
     } - expected
-    assert {check for check, _ in rest} == TOGETHER | {"release"}
+    assert {check for check, _ in rest - set(FOREIGN)} == TOGETHER | {"release"}
     assert len(expected) == 37 * 4
 
 
@@ -102,6 +111,19 @@ def test_processes_together_stay_under_the_cap_as_nvml_sees_it(
     assert inside["got_mib"] == inside["cap_mib"] == 1000 + 4 * 300
     assert outside["got_mib"] == outside["cap_mib"]
     assert outside["figures"]["outside_by"] == "process"
+
+
+@pytest.mark.parametrize(("check", "how"), FOREIGN)
+def test_what_once_got_past_the_cap(
+    findings: Mapping[tuple[str, str], dict[str, Any]], check: str, how: str
+) -> None:
+    found = findings[check, how]
+    assert found["verdict"] == "held", found["note"]
+    assert found["got_mib"] == FOREIGN[check, how]
+
+
+def test_the_agents_part_is_written_where_the_agent_writes() -> None:
+    assert (UNSLOTTED_AT, UNSLOTTED_UNTIL_AT) == (ledger.UNSLOTTED_AT, ledger.UNSLOTTED_UNTIL_AT)
 
 
 def test_sudden_death_loses_nothing(
@@ -174,7 +196,9 @@ def test_without_the_library_the_check_fails_and_says_why(
     assert done.returncode == 1, done.stdout + done.stderr
     assert not report["all_held"]
     failed = {f["check"] for f in report["findings"] if f["verdict"] == "failed"}
-    assert failed == {row.name for row in ROWS} | TOGETHER | {"release"}
+    assert failed == {row.name for row in ROWS} | TOGETHER | {"release"} | {
+        check for check, _ in FOREIGN
+    }
     (alloc,) = [f for f in report["findings"] if (f["check"], f["how"]) == ("alloc", "ctypes")]
     assert alloc["got_mib"] == DEFAULT_CAP_MIB + 256  # stopped two pieces beyond the cap
     assert "256 MiB more than the cap" in alloc["note"]

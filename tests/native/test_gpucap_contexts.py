@@ -275,3 +275,12 @@ def test_without_a_figure_that_can_be_true_the_usual_one_is_charged(
 ) -> None:
     got, *_ = crowd(box, told)
     assert got == 19, "512 MiB each, and pages"
+
+
+@pytest.mark.alone
+def test_what_another_process_has_in_two_contexts_is_not_taken_for_one(box: Container) -> None:
+    box.cap_mib, box.context_mib = 1000, None
+    with Partner(box) as first:
+        first.new_context()
+        with Partner(box):
+            assert box.ledger().held_mib() == 900

@@ -30,11 +30,13 @@ class Programs:
         library: libgpucap.so.
         probe: the program.
         probe_library: the same as a library, for ctypes.
+        finds: a library that finds the driver by itself.
     """
 
     library: Path
     probe: Path
     probe_library: Path
+    finds: Path = Path()
 
 
 def require_compiler(root: Path = ROOT) -> None:
@@ -70,7 +72,9 @@ def build(folder: Path, driver: Path) -> Programs:
     linked = ["-Wl,--no-as-needed,--allow-shlib-undefined", str(driver), "-ldl"]
     run(["gcc", *common, "-o", str(probe), str(SOURCES / "main.c"), *shared, *linked])
     run(["gcc", *common, "-fPIC", "-shared", "-o", str(probe_library), *shared, "-ldl"])
-    return Programs(library, probe, probe_library)
+    finds = folder / "libfinds.so"
+    run(["gcc", *FLAGS, "-fPIC", "-shared", "-o", str(finds), str(ROWS / "finds.c"), "-ldl"])
+    return Programs(library, probe, probe_library, finds)
 
 
 def make(part: str, *targets: str) -> None:

@@ -7,6 +7,7 @@ from gpu_check.boxes import MakeBox
 from gpu_check.contexts import ContextCheck, measure_context
 from gpu_check.costs import CostCheck
 from gpu_check.findings import CannotRunError, Finding, failed
+from gpu_check.foreign import ForeignCheck
 from gpu_check.frameworks import FrameworkCheck
 from gpu_check.machine import Machine
 from gpu_check.nvml import Nvml
@@ -37,6 +38,7 @@ class Plan:
         """Everything, as it comes."""
         yield from RowCheck(self.start, self.make_box, self.nvml, self.cap_mib).findings()
         yield from self._together()
+        yield from ForeignCheck(self.start, self.make_box, self.nvml, self.cap_mib).findings()
         yield from ContextCheck(self.start, self.make_box, self.nvml, self.cap_mib).findings()
         pretended = self.machine.pretended
         why_none = "the pretended driver runs no kernels" if pretended else ""

@@ -40,6 +40,7 @@ static struct {
     uint8_t uuid[ACCOUNT_DEVICES][16];
     int index[ACCOUNT_DEVICES]; /* in the ledger's table; -1: not there */
     struct ledger_held mine[ACCOUNT_DEVICES];
+    uint16_t contexts[ACCOUNT_DEVICES];
 } state;
 
 static uint64_t *mine(int device, enum account what) {
@@ -90,6 +91,7 @@ static void list_devices(struct ledger_file *file) {
         if (state.index[i] >= 0 || (state.index[i] = slots_device(file, state.uuid[i])) < 0)
             continue;
         state.slot->device[state.index[i]] = state.mine[i];
+        state.slot->contexts[state.index[i]] = state.contexts[i];
         slots_now_slotted(file, (unsigned)state.index[i], &state.mine[i]);
         file->header.unsummed = 1;
     }
@@ -155,11 +157,22 @@ static void take_over(int device, enum account what, uint64_t *word) {
         *word = held->used_bytes;
 }
 
+static bool is_listed(enum footing footing, int device) {
+    return footing != ALONE && state.ledger.file && has_slot() && state.index[device] >= 0;
+}
+
+static void count_context(enum footing footing, int device, int by) {
+    uint16_t *count = &state.contexts[device];
+    *count = (uint16_t)(*count || by > 0 ? *count + by : 0);
+    if (is_listed(footing, device))
+        state.slot->contexts[state.index[device]] = *count;
+}
+
 /* Notes the change in the slot, if there is one, and in what repeats it. */
 static void note(enum footing footing, int device, enum account what, uint64_t more,
                  uint64_t less) {
     uint64_t *word = mine(device, what);
-    bool listed = footing != ALONE && state.ledger.file && has_slot() && state.index[device] >= 0;
+    bool listed = is_listed(footing, device);
     if (listed && footing == SHARED)
         take_over(device, what, word);
     uint64_t sum = *word + more;
@@ -219,6 +232,8 @@ bool account_take(int device, enum account what, uint64_t bytes) {
     }
     if (fit) {
         note(footing, device, what, bytes, 0);
+        if (what == ACCOUNT_CONTEXT)
+            count_context(footing, device, 1);
         mark_peak(footing, device);
     }
     leave(footing);
@@ -240,12 +255,14 @@ void account_refused(int device) {
 }
 
 static void change(int device, enum account what, uint64_t more, uint64_t less) {
-    if (more == less || device == ACCOUNT_BEYOND)
+    if ((more == less && what == ACCOUNT_MEMORY) || device == ACCOUNT_BEYOND)
         return;
     lock_take(&state.lock);
     FAULT(give);
     enum footing footing = enter();
     note(footing, device, what, more, less);
+    if (what == ACCOUNT_CONTEXT)
+        count_context(footing, device, -1);
     if (more > less)
         mark_peak(footing, device);
     leave(footing);
@@ -260,15 +277,14 @@ void account_settle(int device, uint64_t more, uint64_t less) {
     change(device, ACCOUNT_MEMORY, more, less);
 }
 
-uint64_t account_context(int device, uint64_t contexts) {
+uint64_t account_context(int device) {
     if (device == ACCOUNT_BEYOND)
         return 0;
     lock_take(&state.lock);
     enum footing footing = enter();
     uint64_t least = 0;
     if (footing == SHARED && state.index[device] >= 0)
-        least = slots_least_context(state.ledger.file, (unsigned)state.index[device], state.slot,
-                                    contexts ? contexts : 1);
+        least = slots_least_context(state.ledger.file, (unsigned)state.index[device]);
     leave(footing);
     lock_free(&state.lock);
     return least;
@@ -311,8 +327,7 @@ static uint64_t context_beyond(const struct ledger_device *device, bool first, u
 }
 
 /* Charges the process's other contexts in any case, and this one if there is room. */
-static bool measured(unsigned index, int device, uint64_t contexts, uint64_t in_use, uint64_t most,
-                     uint64_t *each) {
+static bool measured(unsigned index, int device, uint64_t in_use, uint64_t most, uint64_t *each) {
     struct ledger_header *header = &state.ledger.file->header;
     slots_reap(state.ledger.file, &state.self);
     uint64_t held = slots_sum(state.ledger.file, index);
@@ -321,7 +336,7 @@ static bool measured(unsigned index, int device, uint64_t contexts, uint64_t in_
     bool first = header->total[index].context_bytes <= guess;
     uint64_t beyond = context_beyond(&header->device[index], first, others, most);
     *each += beyond;
-    uint64_t before = beyond ? *each * (contexts - 1) : 0;
+    uint64_t before = beyond && state.contexts[device] ? *each * (state.contexts[device] - 1u) : 0;
     uint64_t least = charged > guess ? charged - guess : 0; /* the agent may have written there */
     before = before > least ? before : least;
     bool fit =
@@ -335,14 +350,13 @@ static bool measured(unsigned index, int device, uint64_t contexts, uint64_t in_
     return fit;
 }
 
-bool account_measured(int device, uint64_t contexts, uint64_t in_use, uint64_t most,
-                      uint64_t *each) {
+bool account_measured(int device, uint64_t in_use, uint64_t most, uint64_t *each) {
     if (device == ACCOUNT_BEYOND)
         return true;
     lock_take(&state.lock);
     enum footing footing = enter();
     bool fit = footing != SHARED || state.index[device] < 0 ||
-               measured((unsigned)state.index[device], device, contexts, in_use, most, each);
+               measured((unsigned)state.index[device], device, in_use, most, each);
     leave(footing);
     lock_free(&state.lock);
     return fit;

@@ -24,7 +24,8 @@ enum account {
 /* The number of the device with this UUID, or ACCOUNT_BEYOND. */
 int account_device(const uint8_t uuid[16]);
 
-/* Takes bytes of the device if the container stays within its cap; false: it would not. */
+/* Takes bytes of the device if the container stays within its cap; false: it would not. Of contexts
+ * for one, and so they are given back. */
 bool account_take(int device, enum account what, uint64_t bytes);
 
 /* The program is told that there is not enough memory: for who asks how often that was. */
@@ -36,9 +37,9 @@ void account_give(int device, enum account what, uint64_t bytes);
 /* Takes `more` and gives back `less` at once, whatever the cap: what the driver did is a fact. */
 void account_settle(int device, uint64_t more, uint64_t less);
 
-/* The least that a process of the container is charged for its contexts on the device, of which
- * this one has so many; 0: none has any. */
-uint64_t account_context(int device, uint64_t contexts);
+/* The least that a process of the container is charged for each of its contexts on the device; 0:
+ * none has any. */
+uint64_t account_context(int device);
 
 /* The turn to make a context on the device while nobody knows what one takes: one process of the
  * container at a time. false: others have had it for too long. */
@@ -48,10 +49,9 @@ void account_turn_over(int device);
 /* Whose turn it is has made one, was charged a guess, `each`, and reads what all have `in_use` of
  * the device: *each becomes what that has grown by since the container's last context, beyond what
  * the container is charged. Before its first one nobody has looked, so there up to `most` more than
- * the guess is believed, and what is more is others'. The `contexts` of this process are charged
- * that much each. false: this one does not fit and has to go. */
-bool account_measured(int device, uint64_t contexts, uint64_t in_use, uint64_t most,
-                      uint64_t *each);
+ * the guess is believed, and what is more is others'. All contexts of this process are charged that
+ * much. false: this one does not fit and has to go. */
+bool account_measured(int device, uint64_t in_use, uint64_t most, uint64_t *each);
 
 /* All that the container holds of the device, contexts included. */
 uint64_t account_held(int device);

@@ -43,18 +43,6 @@ static bool take(int device, uint64_t bytes) {
     return taken;
 }
 
-/* How many contexts of this process are charged, with those that are being made; under the lock. */
-static uint64_t count(int device) {
-    return owned_count(OWNED_CONTEXT, device) + (uint64_t)state.making[device];
-}
-
-static uint64_t count_now(int device) {
-    lock_take(&state.lock);
-    uint64_t contexts = count(device);
-    lock_free(&state.lock);
-    return contexts;
-}
-
 /* It is in the table from now on; true: in the place of *old. */
 static bool noted(uint64_t key, struct owned entry, struct owned *old) {
     lock_take(&state.lock);
@@ -82,10 +70,7 @@ static void give(int device, uint64_t bytes) {
 
 static void look_up(struct reserve *reserve) {
     int device = reserve->place.device;
-    lock_take(&state.lock);
-    uint64_t seen = account_context(device, count(device));
-    lock_free(&state.lock);
-    reserve->bytes = limit_context_bytes(seen, &reserve->most);
+    reserve->bytes = limit_context_bytes(account_context(device), &reserve->most);
 }
 
 static void turn_over(struct reserve *reserve) {
@@ -162,7 +147,7 @@ static bool has_room(const struct reserve *reserve, CUcontext context, uint64_t 
     if (answer != CUDA_SUCCESS || left > total)
         return true;
     int device = reserve->place.device;
-    bool room = account_measured(device, count_now(device), total - left, reserve->most, bytes);
+    bool room = account_measured(device, total - left, reserve->most, bytes);
     limit_say_context(*bytes);
     return room;
 }

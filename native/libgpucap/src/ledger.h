@@ -82,7 +82,8 @@ struct ledger_slot {
         pid_namespace; /* 16: inode of /proc/<pid>/ns/pid: the number is one of this namespace */
     uint64_t spare1;   /* 24 */
     struct ledger_held device[LEDGER_DEVICES]; /* 32: 16 × 16 bytes, by index of the device table */
-    uint64_t spare2[4];                        /* 288 */
+    uint16_t contexts[LEDGER_DEVICES]; /* 288: that context_bytes is for, with those that are being
+                                        *     made; 0: not said */
 };
 
 /* The file begins with this; slot i is at header_bytes + i * slot_bytes. 4,096 bytes. */
@@ -129,6 +130,7 @@ static_assert(sizeof(struct ledger_slot) == 320, "ledger layout");
 static_assert(offsetof(struct ledger_slot, start_time) == 8, "ledger layout");
 static_assert(offsetof(struct ledger_slot, pid_namespace) == 16, "ledger layout");
 static_assert(offsetof(struct ledger_slot, device) == 32, "ledger layout");
+static_assert(offsetof(struct ledger_slot, contexts) == 288, "ledger layout");
 static_assert(sizeof(struct ledger_header) == 4096, "ledger layout");
 static_assert(offsetof(struct ledger_header, slots_seen) == 32, "ledger layout");
 static_assert(offsetof(struct ledger_header, mutex) == 64, "ledger layout");

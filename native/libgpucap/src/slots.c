@@ -213,6 +213,7 @@ struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_k
     for (unsigned i = 0; i < LEDGER_DEVICES; i++) {
         store(&slot->device[i].used_bytes, 0);
         store(&slot->device[i].context_bytes, 0);
+        slot->contexts[i] = 0;
     }
     slot->start_time = self->start_time;
     slot->pid_namespace = self->pid_namespace;
@@ -270,14 +271,12 @@ uint64_t slots_sum_unlocked(const struct ledger_file *file, unsigned device) {
     return sum;
 }
 
-uint64_t slots_least_context(const struct ledger_file *file, unsigned device,
-                             const struct ledger_slot *ours, uint64_t contexts) {
+uint64_t slots_least_context(const struct ledger_file *file, unsigned device) {
     uint64_t least = 0;
     for (unsigned i = 0; i < seen(file); i++) {
         const struct ledger_slot *slot = &file->slot[i];
         uint64_t bytes = slot->pid ? load(&slot->device[device].context_bytes) : 0;
-        if (slot == ours)
-            bytes /= contexts;
+        bytes /= slot->contexts[device] ? slot->contexts[device] : 1;
         if (bytes && (!least || bytes < least))
             least = bytes;
     }

@@ -48,9 +48,8 @@ uint64_t slots_sum(struct ledger_file *file, unsigned device);
 /* The same without the lock, and without the sums that it guards. */
 uint64_t slots_sum_unlocked(const struct ledger_file *file, unsigned device);
 
-/* The least of the slots' context_bytes that are not 0; a slot of ours counts by the context. */
-uint64_t slots_least_context(const struct ledger_file *file, unsigned device,
-                             const struct ledger_slot *ours, uint64_t contexts);
+/* The least that a slot is charged for each of its contexts; 0: none has any. */
+uint64_t slots_least_context(const struct ledger_file *file, unsigned device);
 
 /* A process says in its slot what it held before it had that: the agent may have counted it. */
 void slots_now_slotted(struct ledger_file *file, unsigned device, const struct ledger_held *held);
