@@ -78,7 +78,7 @@ class PodWatch(Watch):
             count += 1
             allocation = parse(pod["metadata"]["annotations"][ALLOCATION])
             for grant in allocation.grants:
-                milli[allocation.node, grant.device] += grant.milli
+                milli[allocation.node, grant.device] += grant.fraction_milli
                 mib[allocation.node, grant.device] += grant.mib
         self.peak.milli |= milli
         self.peak.mib |= mib

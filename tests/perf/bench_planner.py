@@ -93,6 +93,23 @@ def mixed(nodes: int) -> Scene:
     return Scene(cluster(nodes), jobs)
 
 
+def without_mib(scene: Scene) -> Scene:
+    """The same with an eighth of a GPU for who asks in MiB."""
+    return each_pod_shape(scene, lambda _, kind: pod_shape(125) if kind.devices[0].mib else kind)
+
+
+def in_mib(scene: Scene) -> Scene:
+    """The same with MiB for every second of the jobs with one fraction."""
+    sizes = (2_000, 5_000, 9_999, 24_576, 40_000)
+
+    def change(i: int, kind: PodShape) -> PodShape:
+        first, *others = kind.devices
+        lone = not others and first.count == 1 and first.milli < 1000
+        return pod_shape(mib=sizes[i % 5]) if lone and i // 10 % 2 else kind
+
+    return each_pod_shape(scene, change)
+
+
 def used(nodes: int) -> Scene:
     """The same jobs on nodes of which no two are in the same state."""
     scene = mixed(nodes)
@@ -190,6 +207,9 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "the same, other states, sizes and labels": lambda: labelled(sized(used(10_000))),
     "the same, and CPU is scarce": lambda: with_cpu(labelled(sized(used(10_000)))),
     "other sizes, all free, and CPU is scarce": lambda: with_cpu(sized(mixed(10_000))),
+    "10,000 pods, 9 shapes without MiB, 1,000 nodes": lambda: without_mib(mixed(1_000)),
+    "10,000 pods, half of the fractions in MiB, 1,000 nodes": lambda: in_mib(mixed(1_000)),
+    "the same, every node in another state, 10,000 nodes": lambda: in_mib(used(10_000)),
     "saturated: 5,000 pods, 500 jobs, 1,000 nodes": lambda: saturated(1_000),
     "saturated: 5,000 pods, 500 jobs, 10,000 nodes": lambda: saturated(10_000),
     "one pod ended, one waits, 10,000 nodes": lambda: one_ended(10_000),

@@ -190,8 +190,7 @@ class LongQueue:
         c.free_cpu_milli[node] += sign * pod.cpu_milli
         for grant in pod.grants:
             d = self._devices[grant.device]
-            c.free_milli[d] += sign * grant.milli
-            c.free_mib[d] += sign * grant.mib
+            c.free_device(d, sign * grant.fraction_milli, sign * grant.mib)
             key = pod.project, c.dev_model[d]
             c.held_by_model[key] = c.held_by_model.get(key, 0) - sign * grant.milli
         held = c.allocated_milli.get(pod.project, 0)

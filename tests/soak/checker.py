@@ -122,10 +122,10 @@ class Checker:
         found = json.loads(text)
         holds: dict[Card, tuple[int, int]] = {}
         for devices in found["c"].values():
-            for device, (milli, mib) in devices.items():
+            for device, (milli, mib, *by_memory) in devices.items():
                 card = self._cards(found["n"], device)
                 before = holds.get(card, (0, 0))
-                holds[card] = (before[0] + milli, before[1] + mib)
+                holds[card] = (before[0] + (0 if by_memory else milli), before[1] + mib)
         return holds
 
     def _take(self, uid: str, new: Pod | None) -> None:

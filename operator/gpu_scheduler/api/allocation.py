@@ -1,9 +1,10 @@
 """The ledger: which shares of which devices a pod holds, as one annotation.
 
 Format: ``{"v":1,"n":"node-0","c":{"0":{"GPU-…":[500,20224]}}}``: the node (a gated pod has no
-nodeName yet), and per container index, per device id, milli-GPU and MiB. These annotations on pods
-that have not ended are the only durable truth; the operator rebuilds its state from them and from
-nothing else. Written by the binder, read by the state.
+nodeName yet), and per container index, per device id, milli-GPU and MiB. A third number, 1, marks a
+request in MiB: it takes these MiB of the device and none of its 1,000 milli. These annotations on
+pods that have not ended are the only durable truth; the operator rebuilds its state from them and
+from nothing else. Written by the binder, read by the state.
 """
 
 import json
@@ -39,9 +40,7 @@ def annotations(node: str, grants: Iterable[Grant]) -> dict[str, str]:
     per_container: dict[int, list[Grant]] = {}
     for grant in grants:
         per_container.setdefault(grant.container, []).append(grant)
-    ledger = {
-        str(c): {g.device: [g.milli, g.mib] for g in held} for c, held in per_container.items()
-    }
+    ledger = {str(c): {g.device: _share(g) for g in held} for c, held in per_container.items()}
     result = {ALLOCATION: json.dumps({"v": 1, "n": node, "c": ledger}, separators=(",", ":"))}
     for container, held in per_container.items():
         cap = min(g.mib for g in held)
@@ -78,7 +77,7 @@ def parse(text: str) -> Allocation:
             raise BadAllocationError(f"allocation of version {ledger['v']}, expected 1")
         node = str(ledger["n"])
         grants = tuple(
-            Grant(int(container), str(device), int(share[0]), int(share[1]))
+            Grant(int(container), str(device), int(share[0]), int(share[1]), _by_memory(share))
             for container, devices in ledger["c"].items()
             for device, share in devices.items()
         )
@@ -87,9 +86,18 @@ def parse(text: str) -> Allocation:
         *(OverflowError, RecursionError),
     ) as error:
         raise BadAllocationError(f"allocation annotation cannot be read: {error}") from error
-    if any(not 0 < g.milli <= DEVICE_MILLI or g.mib < 0 for g in grants):
+    if any(not 0 < g.milli <= DEVICE_MILLI or g.mib < g.by_memory for g in grants):
         raise BadAllocationError("allocation has a share outside 1 to 1000 milli-GPU")
     return Allocation(node, grants)
+
+
+def _share(grant: Grant) -> list[int]:
+    return [grant.milli, grant.mib, *([1] if grant.by_memory else ())]
+
+
+def _by_memory(share: list[object]) -> bool:
+    """Whether it is marked so; shares of older operators never are."""
+    return len(share) > 2 and share[2] == 1
 
 
 def of_pod(pod: Body) -> Allocation | None:

@@ -134,6 +134,11 @@ class Thinner:
             self._lay_out(cluster)
         thin, c = self._thin, cluster
         thin.free_milli = [c.free_milli[d] for d in self._devices]
+        thin.fractions = (
+            {at: c.fractions[d] for at, d in enumerate(self._devices) if d in c.fractions}
+            if c.fractions
+            else {}
+        )
         thin.free_mib = [c.free_mib[d] for d in self._devices]
         thin.free_cpu_milli = [c.free_cpu_milli[n] for n in self._nodes]
         thin.free_memory_bytes = [c.free_memory_bytes[n] for n in self._nodes]

@@ -49,7 +49,7 @@ def overbooked(cluster: Cluster, holders: Iterable[PodDevices]) -> tuple[Overboo
     for holder in holders:
         for grant in holder.grants:
             key = (holder.node, grant.device)
-            shares.setdefault(key, []).append((holder, grant.milli, grant.mib))
+            shares.setdefault(key, []).append((holder, grant.fraction_milli, grant.mib))
     usable_mib: Mapping[Device, int] | None = None
     gone: set[PodUID] = set()
     found = []

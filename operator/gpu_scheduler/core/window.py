@@ -27,9 +27,18 @@ def could_run(
         if models and not any(means(model, product) for model in models):
             continue
         each = sum(r.count * _milli(r, usable_mib) for r in devices)
-        fitting += count * DEVICE_MILLI // max(each, 1)
+        fitting += _most(devices, usable_mib, count)
         least_milli = min(each, least_milli or each)
     return min(fitting, ceiling_milli // max(least_milli, 1))
+
+
+def _most(devices: Sequence[DeviceRequest], usable_mib: int, count: int) -> int:
+    """Pods that so many GPUs hold, by fractions alone and by MiB alone."""
+    milli, mib = sum(r.count * r.milli for r in devices), sum(r.count * r.mib for r in devices)
+    most = count * DEVICE_MILLI // max(milli, 1)
+    if mib and len(devices) == 1:
+        return count * (usable_mib // devices[0].mib) // devices[0].count
+    return min(most, count * usable_mib // mib) if mib else most
 
 
 def _milli(asked: DeviceRequest, usable_mib: int) -> int:

@@ -45,6 +45,7 @@ class Dump:
     placed_pods: SeatedPods | None  # None: there are none
     held_by_model: tuple[tuple[ProjectName, Word, int], ...]
     dev_trouble: tuple[tuple[int, str], ...]
+    fractions: tuple[tuple[int, int], ...]
     given: PlanInput
 
     def to_input(self) -> PlanInput:
@@ -52,6 +53,7 @@ class Dump:
         cluster = self.given.cluster.copy()
         cluster.held_by_model = {(name, model): milli for name, model, milli in self.held_by_model}
         cluster.dev_trouble = dict(self.dev_trouble)
+        cluster.fractions = dict(self.fractions)
         if self.placed_pods is not None:
             cluster.placed_pods = PlacedPodStore.of_seated(self.placed_pods)
         return replace(self.given, cluster=cluster, running_pods=Roll(self.running_pods))
@@ -72,10 +74,20 @@ def dump_of(given: PlanInput, workload: TargetWorkload) -> Dump:
     trouble = sorted(cluster.dev_trouble.items())
     cluster.placed_pods = NOBODY_NEAR
     cluster.held_by_model = {}
-    cluster.dev_trouble = {}
+    fractions = sorted(cluster.fractions.items())
+    cluster.dev_trouble, cluster.fractions = {}, {}
     cluster.catalogue = Catalogue(cluster.catalogue.types)
     rest = replace(frozen, running_pods=NOBODY, workload=given.workload or workload)
-    return Dump(VERSION, __version__, pods.all(), seated, tuple(held), tuple(trouble), rest)
+    return Dump(
+        VERSION,
+        __version__,
+        pods.all(),
+        seated,
+        tuple(held),
+        tuple(trouble),
+        tuple(fractions),
+        rest,
+    )
 
 
 def written(dump: Dump) -> Iterator[bytes]:

@@ -128,10 +128,12 @@ def _unsuited(demand: PodRequest, node: int, snapshot: Snapshot) -> str | None:
 def _gaps(demand: PodRequest, node: int, snapshot: Snapshot) -> Iterator[tuple[int, int, int, int]]:
     """Of each device that could serve a lone request: milli and MiB missing, rest, the device."""
     cluster = snapshot.cluster
-    for offset, milli, mib, _ in demand.chooser.seats(snapshot.node_shape[node]):
+    for offset, cost, milli, mib, _ in demand.chooser.seats(snapshot.node_shape[node]):
         device = cluster.first[node] + offset
-        short = max(0, milli - cluster.free_milli[device])
         short_mib = max(0, mib - cluster.free_mib[device])
+        short = max(0, milli - cluster.free_milli[device])
+        if not milli and short_mib:
+            short = max(1, cost - cluster.free_milli[device])
         yield short, short_mib, cluster.free_milli[device], device
 
 

@@ -21,7 +21,7 @@ from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey, ProjectName
-from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli, milli_for_mib
+from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.imagined import first_indexes, pod_of
 from gpu_scheduler.simulate.operator_rules import DEFAULT, OPERATOR_NAMESPACE, OperatorRules
@@ -140,12 +140,11 @@ def _most(cluster: Cluster, requests: Sequence[DeviceRequest]) -> int:
     """No more than so many pods find free devices and pod slots."""
     request = requests[0]
     found = 0
-    for milli, mib, usable in zip(
-        cluster.free_milli, cluster.free_mib, cluster.dev_usable_mib, strict=True
-    ):
-        share = request.milli or milli_for_mib(request.mib, usable)
-        if 0 < share <= DEVICE_MILLI and mib > 0:
-            found += max(0, milli) // share
+    for milli, mib in zip(cluster.free_milli, cluster.free_mib, strict=True):
+        if request.mib:
+            found += max(0, mib) // request.mib
+        elif mib > 0:
+            found += max(0, milli) // request.milli
     slots = sum(max(0, free) for free in cluster.free_pods)
     return min(slots, found // max(1, request.count))
 

@@ -389,3 +389,14 @@ def test_watching_looks_again_until_it_is_interrupted(
     looks = result.output.split("\n\n")
     assert ["0.8 of 4" in look for look in looks] == [True, False]
     assert "None of 4 GPUs is allocated." in looks[1]
+
+
+def test_what_many_small_requests_in_mib_cost_is_no_more_than_a_gpu(
+    top: Any, objects: Objects
+) -> None:
+    objects.lists[PODS] = [
+        pod(f"small-{n}", "r7525-0", ("0", 2), job=f"small-{n // 300}") for n in range(815)
+    ]
+    said = json.loads(top("gpus", "-o", "json").output)
+    assert [each["allocatedMilliGPU"] for each in said["devices"]] == [1000, 0, 0, 0]
+    assert "1 of 4 GPUs" in top("gpus").output

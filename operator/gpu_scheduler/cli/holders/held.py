@@ -89,8 +89,8 @@ class HeldDevice:
 
     @property
     def milli(self) -> int:
-        """Held by pods that can be seen."""
-        return sum(share.milli for share in self.shares)
+        """Held by pods that can be seen; what MiB cost is rounded up, and may add up to more."""
+        return min(WHOLE_MILLI, sum(share.milli for share in self.shares))
 
     @property
     def is_free(self) -> bool:

@@ -67,9 +67,12 @@ def _parts(devices: Iterable[HeldDevice]) -> Mapping[GpuState, float]:
     """Where the GPUs are, as far as objects tell it: not for how long some of it was idle."""
     milli: Counter[GpuState] = Counter()
     for device in devices:
+        left = WHOLE_MILLI
         for share in device.shares:
-            milli.update(dict(held_parts(share.milli, share.used, idle=False)))
-        milli[GpuState.FREE] += max(WHOLE_MILLI - device.milli, 0)
+            taken = min(share.milli, left)
+            left -= taken
+            milli.update(dict(held_parts(taken, share.used, idle=False)))
+        milli[GpuState.FREE] += left
     return {state: part / WHOLE_MILLI for state, part in milli.items()}
 
 

@@ -81,7 +81,9 @@ class CarriedReservations:
             picks = self._snapshot.picks_of(node, reservation.grants)
             if len(picks) < sum(request.count for request in member[0].pod_shape.devices):
                 return
-            placement.append((member, node, Choice(picks, 0, 0)))
+            placement.append(
+                (member, node, Choice(picks, 0, 0, sum(map(self._snapshot.charge_milli, picks))))
+            )
         self._keep(carried, placement)
 
     def _resolve(self, carried: _CarriedGroup, budget: Budget, later_milli: int) -> bool:

@@ -204,7 +204,8 @@ class Solver:
         if constraints.barred is not None and constraints.barred[node]:
             return False
         free = self._snapshot.node_free_milli[node] + self.releasing.coming_milli(node)
-        if free + sum(victims.milli_of(victim) for _, victim in ranked) < member[1].least_milli:
+        free += sum(victims.milli_of(victim) for _, victim in ranked)
+        if member[1].exact and free < member[1].least_milli:  # in MiB, milli say nothing
             return False
         return self.placer.may_go(member, node)
 

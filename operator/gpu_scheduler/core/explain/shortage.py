@@ -91,7 +91,7 @@ def _stock(pod_request: PodRequest, node: int, snapshot: Snapshot) -> Stock:
     ]
     fitting = 0
     if len(requests) == 1 and amounts and (requests[0].mib or max(amounts) >= requests[0].milli):
-        for offset, milli, mib, _ in pod_request.chooser.seats(snapshot.node_shape[node]):
+        for offset, _, milli, mib, _ in pod_request.chooser.seats(snapshot.node_shape[node]):
             device = base + offset
             fitting += milli <= cluster.free_milli[device] and mib <= cluster.free_mib[device]
     return Stock(fitting, max(amounts, default=0), sum(amounts), -node)

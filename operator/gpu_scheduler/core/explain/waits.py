@@ -31,9 +31,9 @@ class WaitMessages:
         self._queues = queues
         self._explainer = explainer
         self._deadlines = deadlines
-        self._decided: dict[ProjectName, list[WaitingJob]] = {}
+        self._decided: dict[ProjectName, dict[JobKey, WaitingJob]] = {}
         for group in decided:
-            self._decided.setdefault(group.project.name, []).append(group.job)
+            self._decided.setdefault(group.project.name, {})[group.job.key] = group.job
 
     def waits(self, queues: Iterable[Queue], orphans: Iterable[WaitingJob]) -> Waits:
         """Of all jobs; ``orphans``: those whose project does not exist, in order."""
@@ -77,8 +77,8 @@ class WaitMessages:
 
     def _alone(self, queue: Queue) -> Alone:
         """Jobs that are not told what others are told: their numbers in the queue."""
-        decided = self._decided.get(queue.project.name, ())
-        alone = {queue.place_of(job): self._first_of(job) for job in decided}
+        decided = self._decided.get(queue.project.name, {})
+        alone = {queue.place_of(job): self._first_of(job) for job in decided.values()}
         waiting = 0
         for at, batch in enumerate(queue.heads):
             if waiting == MOST_TOLD:

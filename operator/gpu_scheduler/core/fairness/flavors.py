@@ -97,8 +97,8 @@ class FlavorUsage:
             self._held[project, flavor] += sign * part
 
     def costs(self, picks: Picks) -> Counter[Flavor]:
-        """What devices cost, by model."""
+        """What a project is charged for devices, by model."""
         costs: Counter[Flavor] = Counter()
-        for _, device, milli, _ in picks:
-            costs[self.of_device(device)] += milli
+        for pick in picks:
+            costs[self.of_device(pick[1])] += self._snapshot.charge_milli(pick)
         return costs

@@ -94,7 +94,8 @@ class GroupDomains:
             inside = inside & ~barred
         of_node = division.of_node[inside]
         free = np.bincount(of_node, weights=self._free_milli()[inside], minlength=size)
-        fits = free >= (group.needs.least_milli if hopeful else 0)
+        suffices = hopeful and group.needs.exact  # of requests in MiB, milli say nothing
+        fits = free >= (group.needs.least_milli if suffices else 0)
         for pod_request in group.needs.counts if hopeful else ():
             open_nodes = self._session.table.open(pod_request)[inside]
             fits &= np.bincount(of_node[open_nodes], minlength=size) > 0

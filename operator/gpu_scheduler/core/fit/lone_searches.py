@@ -49,6 +49,7 @@ def state_of(
     free = (
         *cluster.free_milli[first:last],
         *cluster.free_mib[first:last],
+        *(map(cluster.unheld_milli, range(first, last)) if cluster.fractions else ()),
         cluster.free_cpu_milli[node],
         cluster.free_memory_bytes[node],
         cluster.free_ephemeral_bytes[node],

@@ -204,11 +204,14 @@ def _most_pods(pod_request: PodRequest, shape: int, distinct: bool) -> int:
     requests = pod_request.pod_shape.devices
     if distinct:
         return devices // max(request.count for request in requests)
-    if len(requests) > 1:
-        least = max(1, pod_request.chooser.least_milli(shape))
-        return devices * DEVICE_MILLI // least
-    shares = [share(requests[0], seat_mib)[0] for seat_mib in _sizes(pod_request, shape)]
-    return sum(DEVICE_MILLI // milli for milli in shares if milli) // requests[0].count
+    sizes = _sizes(pod_request, shape)
+    if len(requests) > 1 and sizes:
+        least = max(1, pod_request.pod_shape.nominal_milli)
+        mib = sum(r.count * min(share(r, usable)[1] for usable in sizes) for r in requests)
+        return min(devices * DEVICE_MILLI // least, sum(sizes) // max(1, mib))
+    request = requests[0]
+    most = (u // request.mib if request.mib else DEVICE_MILLI // request.milli for u in sizes)
+    return sum(most) // request.count
 
 
 def _sizes(pod_request: PodRequest, shape: int) -> list[int]:

@@ -28,7 +28,7 @@ class SearchBudget:
 
 
 class Slot(NamedTuple):
-    """What is free on one device."""
+    """What is free on one device; ``free_milli``: as many as may fit in fractions."""
 
     free_milli: int
     free_mib: int
@@ -36,17 +36,21 @@ class Slot(NamedTuple):
 
 
 def share(request: DeviceRequest, usable_mib: int) -> tuple[int, int]:
-    """Milli-GPU and MiB that a request takes on a device with ``usable_mib``.
+    """Milli-GPU and MiB that a request takes on a device with ``usable_mib``; in MiB: no milli.
 
     The milli are above 1,000, more than any device has, when a request in MiB is larger than the
     device, and when the device is so small that the share would be of no memory at all.
     """
-    if not request.mib:
-        mib = cap_mib(request.milli, usable_mib)
-        return (request.milli if mib > 0 else DEVICE_MILLI + 1), mib
-    if request.mib > usable_mib:
-        return DEVICE_MILLI + 1, request.mib
-    return milli_for_mib(request.mib, usable_mib), request.mib
+    if request.mib:
+        return (0 if request.mib <= usable_mib else DEVICE_MILLI + 1), request.mib
+    mib = cap_mib(request.milli, usable_mib)
+    return (request.milli if mib > 0 else DEVICE_MILLI + 1), mib
+
+
+def charge(request: DeviceRequest, usable_mib: int) -> int:
+    """Milli-GPU that a project is charged for a request there; above 1,000 as ``share`` says it."""
+    milli, mib = share(request, usable_mib)
+    return milli or milli_for_mib(mib, usable_mib)
 
 
 def assign(

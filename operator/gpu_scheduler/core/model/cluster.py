@@ -2,8 +2,10 @@
 
 Device ``d`` of node ``n`` lives at index ``first[n] <= d < first[n + 1]`` of every ``dev_*`` and
 ``free_*`` device array. The state keeps one ``Cluster`` up to date; a snapshot is ``copy()``,
-which shares what a plan never changes and copies what it does. Invariant: free <= capacity, and a
-plan takes nothing that is not free. Free amounts below 0 are a state like others: a pod was bound
+which shares what a plan never changes and copies what it does. A fraction takes milli and MiB of a
+device, a request in MiB takes MiB alone; ``free_milli`` is the largest fraction that fits now.
+Invariant: free <= capacity, and a plan takes nothing that is not free. Free amounts below 0 are a
+state like others: a pod was bound
 by hand, or what a node has was lowered under running pods. Who asks for none of it fits all the
 same, as the kubelet says too, others do not until it is back.
 """
@@ -15,6 +17,7 @@ from gpu_scheduler.core.model.catalogue import NO_CATALOGUE, Catalogue
 from gpu_scheduler.core.model.placed_pods import NOBODY_NEAR, PlacedPods
 from gpu_scheduler.core.model.request import JobKey, PodShape, ProjectName
 from gpu_scheduler.core.model.resources import Scalars
+from gpu_scheduler.core.model.units import DEVICE_MILLI, most_milli
 from gpu_scheduler.core.vocabulary import Word
 
 
@@ -76,7 +79,9 @@ class Cluster:
     dev_usable_mib: list[int] = field(default_factory=list)
     dev_compute: list[tuple[int, int]] = field(default_factory=list)
     dev_healthy: list[bool] = field(default_factory=list)  # it takes new pods
-    free_milli: list[int] = field(default_factory=list)
+    free_milli: list[int] = field(default_factory=list)  # the largest fraction that fits
+    fractions: dict[int, int] = field(default_factory=dict)
+    """Milli that no fraction holds, of devices whose free memory allows only smaller ones."""
     free_mib: list[int] = field(default_factory=list)
     free_cpu_milli: list[int] = field(default_factory=list)
     free_memory_bytes: list[int] = field(default_factory=list)
@@ -93,6 +98,31 @@ class Cluster:
     def name_of(self, job: JobKey) -> str:
         """What a job is called in sentences; several may be called the same."""
         return self.names.get(job, job)
+
+    def unheld_milli(self, device: int) -> int:
+        """Milli of a device that no fraction holds."""
+        return self.fractions.get(device, self.free_milli[device])
+
+    def milli_together(self, device: int, requests: int) -> int:
+        """No more milli than so fit in fractions, one by one; each takes MiB rounded down."""
+        milli = self.free_milli[device]
+        if requests > 1 and device in self.fractions:
+            mib = self.free_mib[device] + requests - 1
+            milli = min(self.fractions[device], most_milli(mib, self.dev_usable_mib[device]))
+        return milli
+
+    def free_device(self, device: int, milli: int, mib: int) -> None:
+        """So much more is free on a device, or less; ``milli``: of fractions."""
+        free_milli, usable = self.free_milli, self.dev_usable_mib[device]
+        if self.fractions:
+            milli += self.fractions.pop(device, free_milli[device])
+        else:
+            milli += free_milli[device]
+        self.free_mib[device] = free_mib = self.free_mib[device] + mib
+        if milli * usable >= (free_mib + 1) * DEVICE_MILLI and usable and milli > 0:
+            self.fractions[device] = milli
+            milli = most_milli(free_mib, usable)
+        free_milli[device] = milli
 
     def add_empty(self, node: NodeInfo) -> None:
         """One more node, the last, of which all is free; its devices are the caller's."""
@@ -117,6 +147,7 @@ class Cluster:
             self.dev_compute,
             self.dev_healthy,
             self.free_milli.copy(),
+            self.fractions.copy(),
             self.free_mib.copy(),
             self.free_cpu_milli.copy(),
             self.free_memory_bytes.copy(),

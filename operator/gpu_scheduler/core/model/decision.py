@@ -73,12 +73,22 @@ class ReservationReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A share of one device for one container."""
+    """A share of one device for one container.
+
+    ``by_memory``: asked for in MiB. It takes these of the device and nothing else; ``milli`` is
+    then what a project is charged for it.
+    """
 
     container: int
     device: str  # the device's id
     milli: int
     mib: int
+    by_memory: bool = False
+
+    @property
+    def fraction_milli(self) -> int:
+        """What it takes of the 1,000 milli that a device has for fractions."""
+        return 0 if self.by_memory else self.milli
 
 
 @dataclass(frozen=True, slots=True)

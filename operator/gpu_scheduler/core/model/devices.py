@@ -8,7 +8,7 @@ is solved by taking the best ``count`` devices; several requests go to the exact
 
 from typing import NamedTuple
 
-from gpu_scheduler.core.model.assign import SearchBudget, Slot, assign, share
+from gpu_scheduler.core.model.assign import SearchBudget, Slot, assign, charge, share
 from gpu_scheduler.core.model.products import means
 from gpu_scheduler.core.model.request import DeviceRequest, PodShape
 from gpu_scheduler.core.model.snapshot import DeviceType, NodeShape, Picks, Snapshot
@@ -30,20 +30,17 @@ def qualifies(pod_shape: PodShape, device: DeviceType) -> bool:
     return not pod_shape.models or any(means(model, device.model) for model in pod_shape.models)
 
 
-Seat = tuple[int, int, int, int]  # offset on the node, milli, MiB, rank of the device
+# Offset on the node, milli that a project is charged, milli, MiB, rank of the device.
+Seat = tuple[int, int, int, int, int]
 
 
 class Choice(NamedTuple):
     """Devices for a pod on a node. ``rank`` and ``left_milli`` order it: less is better."""
 
     picks: Picks
-    left_milli: int  # free on the touched devices afterwards
+    left_milli: int  # free on the touched devices afterwards, if what it costs were taken there
     rank: int  # the sum of those of the touched devices, 0 unless the request is in MiB
-
-    @property
-    def milli(self) -> int:
-        """Milli-GPU that it costs."""
-        return sum([pick[2] for pick in self.picks])
+    milli: int  # that it costs
 
 
 class Chooser:
@@ -86,7 +83,7 @@ class Chooser:
                 for o, device in enumerate(devices)
                 if accepts(self.pod_shape, device)
                 and any(
-                    share(r, device.usable_mib)[0] <= DEVICE_MILLI for r in self.pod_shape.devices
+                    charge(r, device.usable_mib) <= DEVICE_MILLI for r in self.pod_shape.devices
                 )
             )
             self._eligible[shape] = offsets
@@ -103,7 +100,12 @@ class Chooser:
             request, devices = self.pod_shape.devices[0], self._snapshot.node_shapes[shape]
             usable = [(offset, devices[offset]) for offset in self.eligible(shape)]
             seats = self._seats[shape] = tuple(
-                (o, *share(request, device.usable_mib), device.rank if self.by_size else 0)
+                (
+                    o,
+                    charge(request, device.usable_mib),
+                    *share(request, device.usable_mib),
+                    device.rank if self.by_size else 0,
+                )
                 for o, device in usable
             )
         return seats
@@ -115,7 +117,7 @@ class Chooser:
         """
         requests = self.pod_shape.devices
         if not requests:
-            return Choice((), 0, 0)
+            return Choice((), 0, 0, 0)
         if self._snapshot.node_free_milli[node] < self._nominal_milli:
             return None
         if len(requests) > 1:
@@ -141,7 +143,7 @@ class Chooser:
         """The smallest charge, in milli-GPU, that a pod can cause on a node of a kind."""
         devices = self._snapshot.node_shapes[shape]
         largest = max((devices[o].usable_mib for o in self.eligible(shape)), default=0)
-        return sum(r.count * share(r, largest)[0] for r in self.pod_shape.devices)
+        return sum(r.count * charge(r, largest) for r in self.pod_shape.devices)
 
     def _choose_one(self, node: int, container: int) -> Choice | None:
         """One device: the first of those with the least left."""
@@ -149,22 +151,22 @@ class Chooser:
         free_milli, free_mib = cluster.free_milli, cluster.free_mib
         base = cluster.first[node]
         best, pick = DEVICE_MILLI, None
-        for offset, milli, mib, _ in self.seats(self._snapshot.node_shape[node]):
+        for offset, _, milli, mib, _ in self.seats(self._snapshot.node_shape[node]):
             left = free_milli[base + offset] - milli
             if 0 <= left < best and mib <= free_mib[base + offset]:
                 best, pick = left, (container, base + offset, milli, mib)
                 if left == 0:
                     break
-        return None if pick is None else Choice((pick,), best, 0)
+        return None if pick is None else Choice((pick,), best, 0, pick[2])
 
     def _choose_left(self, node: int, container: int, left: int) -> Choice | None:
         """The first device that has exactly so much left afterwards."""
         cluster = self._snapshot.cluster
         base = cluster.first[node]
-        for offset, milli, mib, rank in self.seats(self._snapshot.node_shape[node]):
+        for offset, cost, milli, mib, rank in self.seats(self._snapshot.node_shape[node]):
             device = base + offset
-            if cluster.free_milli[device] - milli == left and mib <= cluster.free_mib[device]:
-                return Choice(((container, device, milli, mib),), left, rank)
+            if cluster.free_milli[device] - cost == left and mib <= cluster.free_mib[device]:
+                return Choice(((container, device, milli, mib),), left, rank, cost)
         return None
 
     def _choose_alike(self, node: int, request: DeviceRequest) -> Choice | None:
@@ -173,26 +175,30 @@ class Chooser:
         free_milli, free_mib = cluster.free_milli, cluster.free_mib
         base = cluster.first[node]
         fitting = []
-        for offset, milli, mib, rank in self.seats(self._snapshot.node_shape[node]):
-            left = free_milli[base + offset] - milli
-            if left >= 0 and mib <= free_mib[base + offset]:
-                fitting.append((rank, left, base + offset, milli, mib))
+        for offset, cost, milli, mib, rank in self.seats(self._snapshot.node_shape[node]):
+            free = free_milli[base + offset]
+            if milli <= free and mib <= free_mib[base + offset]:
+                fitting.append((rank, max(0, free - cost), base + offset, milli, mib, cost))
         if len(fitting) < request.count:
             return None
         fitting.sort()
         del fitting[request.count :]
         return Choice(
-            tuple((request.container, device, milli, mib) for _, _, device, milli, mib in fitting),
-            sum(left for _, left, _, _, _ in fitting),
-            sum(rank for rank, _, _, _, _ in fitting),
+            tuple((request.container, fit[2], fit[3], fit[4]) for fit in fitting),
+            sum(fit[1] for fit in fitting),
+            sum(fit[0] for fit in fitting),
+            sum(fit[5] for fit in fitting),
         )
 
     def _choose_several(self, node: int) -> Choice | None:
         cluster = self._snapshot.cluster
         shape, base = self._snapshot.node_shape[node], cluster.first[node]
         offsets = self.eligible(shape)
+        together = len(self.pod_shape.devices)
         slots = [
-            Slot(cluster.free_milli[d], cluster.free_mib[d], cluster.dev_usable_mib[d])
+            Slot(
+                cluster.milli_together(d, together), cluster.free_mib[d], cluster.dev_usable_mib[d]
+            )
             for d in (base + o for o in offsets)
         ]
         key = tuple(slots)  # nodes in the same state share one search
@@ -203,12 +209,16 @@ class Chooser:
         if found is None:
             return None
         picks = []
+        costs = 0
         left: dict[int, int] = {}
         for number, position in found:
             request, slot = self.pod_shape.devices[number], slots[position]
             milli, mib = share(request, slot.usable_mib)
             picks.append((request.container, base + offsets[position], milli, mib))
-            left[position] = left.get(position, slot.free_milli) - milli
+            cost = charge(request, slot.usable_mib)
+            costs += cost
+            free = left.get(position, cluster.free_milli[base + offsets[position]])
+            left[position] = max(0, free - cost)
         devices = self._snapshot.node_shapes[shape]
         rank = sum(devices[offsets[p]].rank for p in left) if self.by_size else 0
-        return Choice(tuple(picks), sum(left.values()), rank)
+        return Choice(tuple(picks), sum(left.values()), rank, costs)

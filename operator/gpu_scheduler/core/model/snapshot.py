@@ -15,8 +15,10 @@ from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.model.resources import NOTHING, Footprint, NodeResources, Scalars
 from gpu_scheduler.core.model.running_pods import RunningPod
+from gpu_scheduler.core.model.units import milli_for_mib
 
-Pick = tuple[int, int, int, int]  # container, device (index in the cluster), milli, MiB
+# Container, device (index in the cluster), milli, MiB. Milli of 0: asked for in MiB.
+Pick = tuple[int, int, int, int]
 Picks = tuple[Pick, ...]
 # Told of each change: whose, what, how much it is charged (None: what it picks), and +1 or -1.
 Watcher = Callable[[ProjectName, Picks, int | None, int], None]
@@ -67,6 +69,7 @@ class Snapshot:
         for device, healthy in enumerate(cluster.dev_healthy):
             if not healthy or cluster.free_milli[device] < 0 or cluster.free_mib[device] < 0:
                 cluster.free_milli[device] = cluster.free_mib[device] = 0
+                cluster.fractions.pop(device, None)
                 self.barred.add(device)
         free, first = cluster.free_milli, cluster.first
         self.node_free_milli = [sum(free[a:b]) for a, b in zip(first, first[1:], strict=False)]
@@ -112,6 +115,10 @@ class Snapshot:
             (own.free_mib, cluster.free_mib),
         ):
             stale.update(map(self._node_of, differences(mine, theirs)))
+        if own.fractions or cluster.fractions:
+            stale.update(
+                self._node_of(d) for d, _ in own.fractions.items() ^ cluster.fractions.items()
+            )
         milli, mib, healthy = cluster.free_milli, cluster.free_mib, cluster.dev_healthy
         for device in self.barred:  # 0 is free there as before, but it may be in order by now
             if healthy[device] and milli[device] >= 0 and mib[device] >= 0:
@@ -134,20 +141,34 @@ class Snapshot:
         first, last = self.cluster.first[node], self.cluster.first[node + 1]
         at = {self.cluster.dev_id[device]: device for device in range(first, last)}
         return tuple(
-            (grant.container, at[grant.device], grant.milli, grant.mib)
+            (grant.container, at[grant.device], grant.fraction_milli, grant.mib)
             for grant in grants
             if grant.device in at
         )
 
+    def charge_milli(self, pick: Pick) -> int:
+        """What a project is charged for a pick."""
+        _, device, milli, mib = pick
+        if milli or not mib:
+            return milli
+        return milli_for_mib(mib, max(1, self.cluster.dev_usable_mib[device]))
+
     def grants_of(self, picks: Picks) -> tuple[Grant, ...]:
         """What a pod is given that gets these devices."""
         ids = self.cluster.dev_id
-        return tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in picks])
+        return tuple(
+            [
+                Grant(
+                    pick[0], ids[pick[1]], pick[2] or self.charge_milli(pick), pick[3], not pick[2]
+                )
+                for pick in picks
+            ]
+        )
 
     def free_on_devices(self, devices: Iterable[int]) -> Picks:
         """All that is free on devices."""
-        free_milli, free_mib = self.cluster.free_milli, self.cluster.free_mib
-        return tuple([(0, d, free_milli[d], free_mib[d]) for d in devices])
+        cluster = self.cluster
+        return tuple((0, d, cluster.unheld_milli(d), cluster.free_mib[d]) for d in devices)
 
     def held_by(self, pod: RunningPod) -> Picks:
         """The devices that a pod on a node holds, as far as they are known."""
@@ -167,12 +188,18 @@ class Snapshot:
         """Put a pod that was released back where it was."""
         node = self.number_of(pod.node)
         if node is not None:
-            self.take(node, pod, self.held_by(pod), pod.project)
+            self.take(node, pod, self._not_barred(self.held_by(pod)), pod.project)
 
     def fits_back(self, pod: RunningPod) -> bool:
         """Whether the place of a pod that was released is still free."""
         node = self.number_of(pod.node)
-        return node is None or (self.has_room(node, pod) and self.has_free(self.held_by(pod)))
+        if node is None:
+            return True
+        return self.has_room(node, pod) and self.has_free(self._not_barred(self.held_by(pod)))
+
+    def _not_barred(self, picks: Picks) -> Picks:
+        """Of barred devices nothing is free, whoever leaves or comes back."""
+        return tuple(p for p in picks if p[1] not in self.barred) if self.barred else picks
 
     def _node_of(self, device: int) -> int:
         return bisect_right(self.cluster.first, device) - 1
@@ -187,6 +214,9 @@ class Snapshot:
                 milli = mib = 0
                 self.barred.add(device)
             own.free_milli[device], own.free_mib[device] = milli, mib
+            own.fractions.pop(device, None)
+            if device in cluster.fractions and device not in self.barred:
+                own.fractions[device] = cluster.fractions[device]
         self.node_free_milli[node] = sum(own.free_milli[first:last])
         own.free_cpu_milli[node] = cluster.free_cpu_milli[node]
         own.free_memory_bytes[node] = cluster.free_memory_bytes[node]
@@ -246,8 +276,8 @@ class Snapshot:
 
     def has_free(self, picks: Picks) -> bool:
         """Whether so much is free on these devices; each is named once."""
-        free_milli, free_mib = self.cluster.free_milli, self.cluster.free_mib
-        return all(milli <= free_milli[d] and mib <= free_mib[d] for _, d, milli, mib in picks)
+        unheld, free_mib = self.cluster.unheld_milli, self.cluster.free_mib
+        return all(milli <= unheld(d) and mib <= free_mib[d] for _, d, milli, mib in picks)
 
     def allocated_milli(self, project: ProjectName) -> int:
         """Milli-GPU charged to a project: what it held before, and what this cycle gave it."""
@@ -274,7 +304,7 @@ class Snapshot:
         charge_milli: int | None = None,
     ) -> None:
         """Take one pod off a node that was there before; devices that are barred stay so."""
-        picks = tuple(p for p in picks if p[1] not in self.barred) if self.barred else picks
+        picks = self._not_barred(picks)
         self._add(node, pod, picks, project, 1, charge_milli)
         self._log.append((node, pod, picks, project, 1, charge_milli))
 
@@ -303,12 +333,14 @@ class Snapshot:
         charge: int | None = None,
     ) -> None:
         cluster = self.cluster
-        free = 0
-        for _, device, milli, mib in picks:
-            cluster.free_milli[device] += sign * milli
-            cluster.free_mib[device] += sign * mib
-            free += milli
-        self.node_free_milli[node] += sign * free
+        free_milli, free, cost = cluster.free_milli, 0, 0
+        for pick in picks:
+            _, device, milli, mib = pick
+            free -= free_milli[device]
+            cluster.free_device(device, sign * milli, sign * mib)
+            free += free_milli[device]
+            cost += milli or self.charge_milli(pick)
+        self.node_free_milli[node] += free
         cluster.free_pods[node] += sign
         cluster.free_cpu_milli[node] += sign * pod.cpu_milli
         cluster.free_memory_bytes[node] += sign * pod.memory_bytes
@@ -318,7 +350,7 @@ class Snapshot:
                 cluster.free_scalars[name][node] += sign * amount
         if self.watcher is not None:
             self.watcher(project, picks, charge, -sign)
-        charge = free if charge is None else charge
+        charge = cost if charge is None else charge
         cluster.allocated_milli[project] = self.allocated_milli(project) - sign * charge
         self.changed.append(node)
 

@@ -42,6 +42,11 @@ def cap_mib(milli: int, usable_mib: int) -> int:
     return milli * usable_mib // DEVICE_MILLI
 
 
+def most_milli(mib: int, usable_mib: int) -> int:
+    """The largest share of a device that takes no more than ``mib``."""
+    return max(0, ((mib + 1) * DEVICE_MILLI - 1) // usable_mib)
+
+
 def milli_for_mib(mib: int, usable_mib: int) -> int:
     """Smallest share, in milli-GPU, of a device with ``usable_mib`` that holds ``mib``."""
     return -(-mib * DEVICE_MILLI // usable_mib)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints, Small
-from gpu_scheduler.core.model.assign import share
+from gpu_scheduler.core.model.assign import charge
 from gpu_scheduler.core.model.devices import accepts
 from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.model.snapshot import DeviceType, NodeShape
@@ -148,7 +148,7 @@ def load_of(shape: NodeShape, workload: TargetWorkload) -> ShapeLoad:
 def _need(pod_shape: PodShape, devices: list[DeviceType]) -> Need:
     request = pod_shape.devices[0]
     milli = (
-        min(share(request, device.usable_mib)[0], NEVER) if accepts(pod_shape, device) else NEVER
+        min(charge(request, device.usable_mib), NEVER) if accepts(pod_shape, device) else NEVER
         for device in devices
     )
     return Need(tuple(milli), request.count)

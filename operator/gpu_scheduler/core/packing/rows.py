@@ -12,6 +12,7 @@ import numpy.typing as npt
 from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.pod_request import PodRequest
+from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.resources import Scalars
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing import keys
@@ -56,6 +57,8 @@ class Rows:
         self.usable[at, pod_request.usable] = True
         if pod_shape.scalars:
             self._scalars[at] = pod_shape.scalars
+        if len(pod_shape.devices) > 1 or pod_request.chooser.by_size:
+            self.by_memory[at] = pod_shape.devices
         self._choosy |= len(pod_request.usable) < self._nodes
         least = self._scarce[pod_request.could].min() if pod_request.could else 0
         self._wants[:, at] = pod_shape.cpu_milli, least
@@ -67,7 +70,6 @@ class Rows:
         self._most_memory = max(self._most_memory, pod_shape.memory_bytes)
         self._most_ephemeral = max(self._most_ephemeral, pod_shape.ephemeral_bytes)
         self._looks.clear()
-        self._irregular.clear()
         return at
 
     def trim(self, most: int) -> bool:
@@ -84,16 +86,12 @@ class Rows:
             self.keys[self.add(pod_request)] = row
         return True
 
-    def look(self, shape: int, *, irregular: bool = False) -> Classes:
+    def look(self, shape: int) -> Classes:
         """All rows on a node of a kind."""
-        looks = self._irregular if irregular else self._looks
-        look = looks.get(shape)
+        look = self._looks.get(shape)
         if look is None:
-            shape_requests = self._shape_requests[shape]
-            if irregular:
-                shape_requests = [self._shapes[shape].by_chooser(ask) for ask in shape_requests]
-            look = looks[shape] = classify(
-                self._shapes[shape], shape_requests, self._wants[:, : self.count]
+            look = self._looks[shape] = classify(
+                self._shapes[shape], self._shape_requests[shape], self._wants[:, : self.count]
             )
         return look
 
@@ -155,8 +153,8 @@ class Rows:
         self.most_cpu = self._most_memory = self._most_ephemeral = 0
         self._scalars: dict[int, Scalars] = {}  # of the few rows that ask for any
         self._choosy = False
+        self.by_memory: dict[int, tuple[DeviceRequest, ...]] = {}  # rows that look at memory
         self._looks: dict[int, Classes] = {}
-        self._irregular: dict[int, Classes] = {}
 
     def _grow(self) -> None:
         self.keys = _doubled(self.keys)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints
-from gpu_scheduler.core.model.assign import share
+from gpu_scheduler.core.model.assign import charge
 from gpu_scheduler.core.model.devices import accepts
 from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.model.snapshot import NodeShape, Snapshot
@@ -64,6 +64,6 @@ def _wanted(
 def milli_on(pod_shape: PodShape, shape: NodeShape) -> int:
     """Milli-GPU that a pod with one request takes on an empty node of a kind; 0 = cannot run."""
     request = pod_shape.devices[0]
-    takes = [share(request, d.usable_mib)[0] for d in shape if accepts(pod_shape, d)]
+    takes = [charge(request, d.usable_mib) for d in shape if accepts(pod_shape, d)]
     takes = sorted(milli for milli in takes if milli <= DEVICE_MILLI)[: request.count]
     return sum(takes) if len(takes) == request.count else 0

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from gpu_scheduler.core.model.assign import share
+from gpu_scheduler.core.model.assign import charge
 from gpu_scheduler.core.model.devices import Chooser
 from gpu_scheduler.core.model.snapshot import NodeShape
 from gpu_scheduler.core.model.units import DEVICE_MILLI
@@ -39,7 +39,7 @@ class ShapeRequest(NamedTuple):
         return self[:4]
 
 
-_NO_GPU, _NO_USE, _BY_CHOOSER = ShapeRequest(0, 0), ShapeRequest(NEVER, 1), ShapeRequest(PICKED, 1)
+_NO_GPU, _NO_USE, BY_CHOOSER = ShapeRequest(0, 0), ShapeRequest(NEVER, 1), ShapeRequest(PICKED, 1)
 
 
 class ShapeScores:
@@ -61,18 +61,15 @@ class ShapeScores:
         if not chooser.eligible(shape):
             return _NO_USE
         if not self.alike:
-            return _BY_CHOOSER
+            return BY_CHOOSER
         device = self._shape[0]
         order = sorted(requests, key=lambda r: (-r.milli, -r.mib))  # as ``assign`` has it
-        steps = tuple((share(r, device.usable_mib)[0], r.count) for r in order)
+        steps = tuple((charge(r, device.usable_mib), r.count) for r in order)
         size = min(keys.MOST_RANKS, device.rank) if chooser.by_size else 0
         taken = sum(milli * count for milli, count in steps)
         (milli, count), *others = steps
+        if others and chooser.by_size:
+            return BY_CHOOSER  # together they may take less than the sum of what they cost
         if others or (count > 1 and milli != DEVICE_MILLI):
             return ShapeRequest(PICKED, 1, size, taken, steps)
         return ShapeRequest(milli, count, size, taken, steps)
-
-    @staticmethod
-    def by_chooser(ask: ShapeRequest) -> ShapeRequest:
-        """The same on a node where ``Chooser`` has to pick whatever there is to pick."""
-        return ask if ask in (_NO_GPU, _NO_USE) else _BY_CHOOSER

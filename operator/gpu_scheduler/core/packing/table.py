@@ -20,7 +20,8 @@ from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.column import column_of, columns_of
-from gpu_scheduler.core.packing.node_columns import FreeColumns
+from gpu_scheduler.core.packing.load import NEVER
+from gpu_scheduler.core.packing.node_columns import Exact, FreeColumns, Looked
 from gpu_scheduler.core.packing.outcome import Picked
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.row import row_of
@@ -28,7 +29,7 @@ from gpu_scheduler.core.packing.rows import Rows
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.scoring import Scoring
 from gpu_scheduler.core.packing.several import UNSURE, best_fit, swapped
-from gpu_scheduler.core.packing.shapes import PICKED, ShapeScores
+from gpu_scheduler.core.packing.shapes import BY_CHOOSER, PICKED, ShapeScores
 from gpu_scheduler.core.packing.states import States
 from gpu_scheduler.core.packing.target_workload import TargetWorkload
 
@@ -45,7 +46,8 @@ _COST_OF_LOOKING = 2
 _COST, _EARNED, _EARNED_MISSING, _LOOK_FROM, _MOST_CREDIT = 32, 48, 1, 256, 2048
 
 # What of a node decides its keys: kind, scarcity, free milli-CPU and free milli of the devices.
-State = tuple[int, int, int, tuple[int, ...]]
+# Of irregular nodes also what is exactly free on each.
+State = tuple[int, int, int, tuple[int, ...], Exact]
 
 
 class ScoreTable:
@@ -91,7 +93,7 @@ class ScoreTable:
         chooser = pod_request.chooser
         at = self._rows.at[pod_request]
         alone = self._rows.alone(self._snapshot.node_shape[node], at)
-        if alone and node not in self._mirror.irregular:
+        if alone and not self._mirror.is_irregular(node, pod_request.pod_shape.devices):
             choice = chooser.choose(node, self._scoring.left_of(key))
         else:
             choice = chooser.choose(node)
@@ -106,6 +108,7 @@ class ScoreTable:
     def renew(self) -> None:
         """A new cycle begins: score what changed, and drop rows nobody asked for if many are."""
         if self._rows.trim(_MOST_ROWS):
+            self._mirror.look_at(Looked.of(self._rows.by_memory.values()))
             self._forget()
         self._catch_up()
         self._seen = 0  # the session clears the list of changes
@@ -116,6 +119,7 @@ class ScoreTable:
         at = self._rows.at.get(pod_request)
         if at is None:
             at = self._rows.add(pod_request)
+            self._mirror.look_at(Looked.of(self._rows.by_memory.values()))
             self._forget()
             self._fill(at, pod_request)
         used = self._rows.used
@@ -151,17 +155,17 @@ class ScoreTable:
     def _state(self, node: int) -> State:
         shape, (cpu, free) = self._snapshot.node_shape[node], self._mirror.of(node)
         enough = self._enough_cpu[shape]
-        return shape, self._scarce_of[node], cpu if cpu < enough else enough, free
+        cpu = cpu if cpu < enough else enough
+        return shape, self._scarce_of[node], cpu, free, self._mirror.exact(node)
 
     def _column(self, node: int, *, fresh: bool) -> Ints:
         """The keys of all rows on a node, whether they may go there or not."""
-        if node in self._mirror.irregular:
-            return self._column_of(node, self._state(node), irregular=True)
         state = self._state(node)
         column = self._columns.get(state)
         if column is None:
             self._credit += _EARNED_MISSING
-            ahead = self._ahead(node) if fresh and self._credit > _LOOK_FROM else {}
+            look = fresh and self._credit > _LOOK_FROM and not state[4]
+            ahead = self._ahead(node) if look else {}
             if ahead:
                 self._work_out(ahead | {state: node})
                 self._foreseen.update(s for s in ahead if s in self._columns)
@@ -216,7 +220,7 @@ class ScoreTable:
 
     def _after(self, at: int, node: int) -> State | None:
         """The state of a node once a pod is there, if that can be said at once."""
-        shape, scarce, _, free = self._state(node)
+        shape, scarce, _, free, _ = self._state(node)
         ask, pod_request = self._rows.shape_requests(shape, at), self._rows.pod_requests[at]
         if self._rows.alone(shape, at):
             left = self._scoring.left_of(int(self._rows.keys[at, node]))
@@ -227,7 +231,7 @@ class ScoreTable:
                 return None
             free = tuple(fit.free_milli)
         cpu = self._mirror.of(node)[0] - pod_request.pod_shape.cpu_milli
-        return shape, scarce, min(cpu, self._enough_cpu[shape]), free
+        return shape, scarce, min(cpu, self._enough_cpu[shape]), free, ()
 
     def _work_out(self, wanted: Mapping[State, int | None]) -> None:
         """Remember the columns of states; of nodes that are in them, or None: of no node yet."""
@@ -239,7 +243,7 @@ class ScoreTable:
         for shape, states in by_shape.items():
             vague: set[int] = set()  # states of no node yet for which there is a search to do
             search = partial(self._picked_in, [wanted[state] for state in states], vague)
-            _, scarce, cpu, free = zip(*states, strict=True)
+            _, scarce, cpu, free, _ = zip(*states, strict=True)
             batch = States(
                 np.array(free, dtype=np.int64).reshape(len(states), -1),
                 np.array(cpu, dtype=np.int64),
@@ -260,32 +264,40 @@ class ScoreTable:
             return None
         return self._picked(self._rows.pod_requests[row], node)
 
-    def _column_of(self, node: int, state: State, *, irregular: bool = False) -> Ints:
-        """The column of one node; on irregular ones devices are picked one pod shape at a time."""
-        shape, scarce, cpu, free = state
-        look = self._rows.look(shape, irregular=irregular)
+    def _column_of(self, node: int, state: State) -> Ints:
+        """The column of one node."""
+        shape, scarce, cpu, free, exact = state
         search = partial(self._picked_in, [node], set())
-        return column_of(self._shapes[shape], look, (free, cpu, scarce), search)
+        column = column_of(self._shapes[shape], self._rows.look(shape), (free, cpu, scarce), search)
+        for at, requests in self._rows.by_memory.items() if exact else ():
+            if self._mirror.is_irregular(node, requests):
+                column[at] = self._row_of(at, shape, np.array([node]), irregular=True)[0]
+        return column
 
     def _fill(self, at: int, pod_request: PodRequest) -> None:
         """The new row, node by node of each kind."""
         rows, mirror = self._rows, self._mirror
         row = rows.keys[at]
         row[:] = keys.BLOCKED
-        usable, regular = rows.usable[at], mirror.regular()
+        usable = rows.usable[at]
+        irregular = np.zeros(len(usable), dtype=np.bool_)
+        if at in rows.by_memory:
+            requests = pod_request.pod_shape.devices
+            irregular[[n for n in mirror.irregular if mirror.is_irregular(n, requests)]] = True
         for shape, members in enumerate(mirror.members):
-            members = members[usable[members] & regular[members]]
-            if len(members):
-                row[members] = self._row_of(at, shape, members)
-        for node in np.flatnonzero(usable & ~regular).tolist():
-            row[node] = self._column_of(node, self._state(node), irregular=True)[at]
+            for those in (False, True):
+                nodes = members[usable[members] & (irregular[members] == those)]
+                if len(nodes):
+                    row[nodes] = self._row_of(at, shape, nodes, irregular=those)
         rows.admit_row(at, mirror)
 
-    def _row_of(self, at: int, shape: int, nodes: Ints) -> Ints:
-        """[nodes] The keys of one row on regular nodes of a kind; those in the same state share."""
+    def _row_of(self, at: int, shape: int, nodes: Ints, *, irregular: bool) -> Ints:
+        """[nodes] The keys of one row on nodes of a kind; those in the same state share."""
         states = States(*self._mirror.of_many(shape, nodes), self._scarce[nodes])
         rows, ask = self._rows, self._rows.shape_requests(shape, at)
-        if len(nodes) < _FEW and (ask.milli != PICKED or ask.steps):
+        if irregular:
+            ask = ask if ask.milli == NEVER else BY_CHOOSER
+        if irregular or (len(nodes) < _FEW and (ask.milli != PICKED or ask.steps)):
             first = like = np.arange(len(nodes))
         else:
             first, like = states.distinct()
@@ -314,6 +326,7 @@ class ScoreTable:
         base = snapshot.cluster.first[node]
         last = snapshot.cluster.first[node + 1]
         free = [max(0, milli) for milli in snapshot.cluster.free_milli[base:last]]
-        for _, device, milli, _ in choice.picks:
-            free[device - base] -= milli
+        for pick in choice.picks:
+            at = pick[1] - base
+            free[at] = max(0, free[at] - (pick[2] or snapshot.charge_milli(pick)))
         return Picked(free, choice.left_milli, self._rows.rank_of(choice))

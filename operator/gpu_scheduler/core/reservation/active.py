@@ -47,7 +47,7 @@ class ActiveReservation:
     @property
     def charge_milli(self) -> int:
         """What the project is charged as long as the room is kept."""
-        return sum(pick[2] for pick in self.picks)
+        return sum(grant.milli for grant in self.reservation.grants)
 
     @property
     def whole(self) -> bool:
@@ -138,7 +138,7 @@ class ActiveReservations:
         picks = []
         for wanted, come in zip(reserved.picks, reserved.comes[1], strict=True):
             container, device, milli, mib = wanted
-            left = free.get(device, (c.free_milli[device], c.free_mib[device]))
+            left = free.get(device, (c.unheld_milli(device), c.free_mib[device]))
             part = max(0, min(milli - come[2], left[0])), max(0, min(mib - come[3], left[1]))
             free[device] = (left[0] - part[0], left[1] - part[1])
             picks.append((container, device, *part))

@@ -19,7 +19,7 @@ class _Coming:
     """What will be free on one node."""
 
     room: NodeResources = NOTHING
-    devices: dict[int, tuple[int, int]] = field(default_factory=dict)  # milli, MiB
+    devices: dict[int, tuple[int, int]] = field(default_factory=dict)  # of fractions milli, MiB
 
 
 class ReleasingResources:
@@ -66,8 +66,10 @@ class ReleasingResources:
             return
         coming = self._coming.setdefault(node, _Coming())
         coming.room += resources_of(pod)
-        for _, device, milli, mib in self._snapshot.held_by(pod):
-            self.by_model[pod.project, self._snapshot.cluster.dev_model[device]] += milli
+        for pick in self._snapshot.held_by(pod):
+            _, device, milli, mib = pick
+            model = self._snapshot.cluster.dev_model[device]
+            self.by_model[pod.project, model] += self._snapshot.charge_milli(pick)
             if device not in self._snapshot.barred:
                 before = coming.devices.get(device, (0, 0))
                 coming.devices[device] = (before[0] + milli, before[1] + mib)

@@ -17,7 +17,7 @@ from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.api.sweep_status import SweepStatus
 from gpu_scheduler.core.model.decision import Grant, Reason, Wait
 from gpu_scheduler.core.model.request import ProjectName
-from gpu_scheduler.core.model.units import MIB, gpu_from_milli
+from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
 from gpu_scheduler.runtime.eviction.preemption import Preempted
 from gpu_scheduler.runtime.status import counting, protection, states
@@ -133,7 +133,7 @@ def _on_devices(
     held: Counter[tuple[str, str]] = Counter()
     for node, grants in places:
         for grant in grants:
-            held[node, grant.device] += grant.milli
+            held[node, grant.device] = min(DEVICE_MILLI, held[node, grant.device] + grant.milli)
     return [
         HeldRoom(node=node, device=device, milli_gpu=milli, held_as=held_as)
         for (node, device), milli in sorted(held.items())

@@ -140,9 +140,9 @@ class Ledger:
             d = self._device_at.get((node, grant.device))
             if d is None or not c.dev_healthy[d]:
                 return False
-            milli[d] += grant.milli
+            milli[d] += grant.fraction_milli
             mib[d] += grant.mib
-        return all(milli[d] <= c.free_milli[d] and mib[d] <= c.free_mib[d] for d in milli)
+        return all(milli[d] <= c.unheld_milli(d) and mib[d] <= c.free_mib[d] for d in milli)
 
     def set_node(
         self, info: NodeInfo, devices: tuple[NodeDevice, ...], plugin: frozenset[str] = frozenset()
@@ -195,8 +195,7 @@ class Ledger:
             if d is None:
                 beyond = True
             else:
-                c.free_milli[d] -= sign * grant.milli
-                c.free_mib[d] -= sign * grant.mib
+                c.free_device(d, -sign * grant.fraction_milli, -sign * grant.mib)
                 self.held_by_model[charge.namespace, c.dev_model[d]] += sign * grant.milli
         return beyond
 

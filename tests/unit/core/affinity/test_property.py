@@ -149,8 +149,7 @@ def settle(scene: Scene) -> list[WaitingJob]:
             cluster.free_pods[n] -= 1
             for grant in place.grants:
                 device = cluster.dev_id.index(grant.device)
-                cluster.free_milli[device] -= grant.milli
-                cluster.free_mib[device] -= grant.mib
+                cluster.free_device(device, -grant.fraction_milli, -grant.mib)
         left = [replace(j, pods=tuple(p for p in j.pods if p.uid in waiting)) for j in jobs]
         jobs = [j for j in left if j.pods]
 

@@ -177,8 +177,7 @@ class MixedPlay(Play):
         for _, running_pod in self.running.values():
             for grant in running_pod.grants:
                 d = c.dev_id.index(grant.device)
-                c.free_milli[d] -= grant.milli
-                c.free_mib[d] -= grant.mib
+                c.free_device(d, -grant.fraction_milli, -grant.mib)
                 key = running_pod.project, c.dev_model[d]
                 c.held_by_model[key] = c.held_by_model.get(key, 0) + grant.milli
             c.free_pods[names.index(running_pod.node)] -= 1

@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.snapshot import Snapshot
 
-FOUND = Soonest((), Choice(((0, 0, 500, 20224),), 500, 0))
+FOUND = Soonest((), Choice(((0, 0, 500, 20224),), 500, 0, 500))
 
 
 def running_pod(uid: str, **more: Any) -> RunningPod:

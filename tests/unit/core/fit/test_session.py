@@ -40,8 +40,7 @@ def apply(place: Assignment, state: Cluster, sign: int) -> None:
     state.free_pods[node] += sign
     for grant in place.grants:
         device = state.dev_id.index(grant.device)
-        state.free_milli[device] += sign * grant.milli
-        state.free_mib[device] += sign * grant.mib
+        state.free_device(device, sign * grant.fraction_milli, sign * grant.mib)
 
 
 def cycles(state: Cluster, turns: list[list[int]], planner: Callable[[list[WaitingJob]], Plan]):

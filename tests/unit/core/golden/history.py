@@ -181,8 +181,7 @@ class History(Play):
             c.allocated_milli[name] = c.allocated_milli.get(name, 0) + running_pod.milli
             for grant in running_pod.grants:
                 d = devices[grant.device]
-                c.free_milli[d] -= grant.milli
-                c.free_mib[d] -= grant.mib
+                c.free_device(d, -grant.fraction_milli, -grant.mib)
                 key = name, c.dev_model[d]
                 c.held_by_model[key] = c.held_by_model.get(key, 0) + grant.milli
         for device, milli in self._strangers.items():

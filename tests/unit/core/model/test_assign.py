@@ -4,7 +4,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.model.assign import FEW_STEPS, SearchBudget, Slot, SlotChoice, assign, share
+from gpu_scheduler.core.model.assign import (
+    FEW_STEPS,
+    SearchBudget,
+    Slot,
+    SlotChoice,
+    assign,
+    charge,
+    share,
+)
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import cap_mib
 
@@ -136,6 +144,8 @@ def test_a_budget_bounds_the_searches_of_many_nodes_together():
 
 
 def test_a_request_in_mib_takes_the_share_of_the_device_it_lands_on():
-    assert share(DeviceRequest(0, 1, 0, mib=1024), 4096) == (250, 1024)
-    assert share(DeviceRequest(0, 1, 0, mib=1025), 4096) == (251, 1025)
+    assert share(DeviceRequest(0, 1, 0, mib=1024), 4096) == (0, 1024)
+    assert charge(DeviceRequest(0, 1, 0, mib=1024), 4096) == 250
+    assert share(DeviceRequest(0, 1, 0, mib=1025), 4096) == (0, 1025)
+    assert charge(DeviceRequest(0, 1, 0, mib=1025), 4096) == 251
     assert share(DeviceRequest(0, 1, 0, mib=4097), 4096)[0] > 1000

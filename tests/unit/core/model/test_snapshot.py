@@ -4,8 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import A30, ClusterBuilder, dell_selfhosted, pod_shape
 
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.devices import Chooser
-from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.snapshot import Snapshot
 
 TEAM = ProjectName("team-a")
@@ -48,3 +50,15 @@ def test_rolling_back_restores_every_number(takes: list[tuple[int, int]]):
     for mark, state in reversed(list(zip(marks, states, strict=True))):
         snapshot.rollback(mark)
         assert (snapshot.cluster, snapshot.node_free_milli) == state
+
+
+def test_a_pod_that_leaves_a_barred_device_for_a_while_changes_nothing_there():
+    snapshot = Snapshot(ClusterBuilder().node("a", 2, unhealthy=[0]).obj())
+    grants = (Grant(0, snapshot.cluster.dev_id[0], 1000, 40_448),)
+    pod = RunningPod(PodUID("p"), "p", JobKey("ns/p"), TEAM, "a", grants)
+    before = (deepcopy(snapshot.cluster.free_milli), list(snapshot.node_free_milli))
+    snapshot.release_pod(pod)
+    assert snapshot.fits_back(pod)
+    snapshot.put_back(pod)
+    assert (snapshot.cluster.free_milli, snapshot.node_free_milli) == before
+    assert Chooser(pod_shape(1000), snapshot).choose(0) is not None

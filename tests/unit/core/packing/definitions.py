@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpu_scheduler.core.model.assign import share
+from gpu_scheduler.core.model.assign import charge
 from gpu_scheduler.core.model.devices import accepts
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import PodShape
@@ -15,7 +15,7 @@ FAR = 10**9
 
 def needs(pod_shape: PodShape, device: DeviceType) -> int:
     """Milli of one device, more than there is where it does not serve."""
-    milli = share(pod_shape.devices[0], device.usable_mib)[0]
+    milli = charge(pod_shape.devices[0], device.usable_mib)
     return milli if accepts(pod_shape, device) and milli <= 1000 else FAR
 
 
@@ -118,7 +118,7 @@ def state_of(snapshot: Snapshot, node: int) -> State:
 
 def without(state: State, taken: dict[int, int], cpu: int) -> State:
     """The state after a pod took so much of devices (by offset) and CPU."""
-    free = tuple(f - taken.get(offset, 0) for offset, f in enumerate(state.free))
+    free = tuple(max(0, f - taken.get(offset, 0)) for offset, f in enumerate(state.free))
     return State(state.kind, free, state.cpu - cpu)
 
 
@@ -137,7 +137,8 @@ def placements(
         return []
     base, requests = snapshot.cluster.first[node], pod_request.pod_shape.devices
     kind = snapshot.node_shapes[snapshot.node_shape[node]]
-    if len(requests) == 1 and requests[0].count == 1 and len(set(kind)) == 1:
+    alone = len(requests) == 1 and requests[0].count == 1 and len(set(kind)) == 1
+    if alone and regular(pod_request.pod_shape, snapshot, node):
         state = state_of(snapshot, node)
         milli = needs(pod_request.pod_shape, kind[0])
         most = 1000
@@ -145,9 +146,20 @@ def placements(
             most = 999
         return [({o: milli}, f - milli) for o, f in enumerate(state.free) if milli <= f <= most]
     taken: dict[int, int] = {}
-    for _, device, milli, _ in choice.picks:
-        taken[device - base] = taken.get(device - base, 0) + milli
+    for pick in choice.picks:
+        offset = pick[1] - base
+        taken[offset] = taken.get(offset, 0) + snapshot.charge_milli(pick)
     return [(taken, choice.left_milli)]
+
+
+def regular(pod_shape: PodShape, snapshot: Snapshot, node: int) -> bool:
+    """Whether free milli say which devices a lone request fits."""
+    c, mib = snapshot.cluster, pod_shape.devices[0].mib
+    kind, base = snapshot.node_shapes[snapshot.node_shape[node]], c.first[node]
+    return not mib or not any(
+        mib <= c.free_mib[base + o] and needs(pod_shape, device) > c.free_milli[base + o]
+        for o, device in enumerate(kind)
+    )
 
 
 def bucket(growth: int, milli: int) -> int:

@@ -42,8 +42,9 @@ def cluster() -> Cluster:
         builder.node(f"a100-{i}", 4, A100, labels=labels, cpu_milli=24_000, scalars=has)
     builder.node("a30-0", 1, A30, cpu_milli=9000).node("mixed", models=[A100, A30], pods=5)
     builder.node("forged", 2, A100).held("forged/0", 100)
-    builder.obj().free_mib[-2] -= 9000  # more memory is given out than milli
-    return builder.obj()
+    cluster = builder.obj()
+    cluster.free_device(len(cluster.dev_id) - 2, 0, -9000)  # a request in MiB
+    return cluster
 
 
 class Scan:
@@ -64,15 +65,6 @@ class Scan:
         return min(ranked)[-2:] if ranked else None
 
     def _placements(self, pod_request: PodRequest, node: int) -> list[tuple[dict[int, int], int]]:
-        if self._snapshot.cluster.nodes[node].name == "forged" and pod_request.pod_shape.devices:
-            choice = pod_request.chooser.choose(node)
-            if choice is None or not self._snapshot.has_room(node, pod_request.pod_shape):
-                return []
-            base = self._snapshot.cluster.first[node]
-            taken: dict[int, int] = {}
-            for _, device, milli, _ in choice.picks:
-                taken[device - base] = taken.get(device - base, 0) + milli
-            return [(taken, choice.left_milli)]
         shares_first = self._packing.policy.shares_first
         return definitions.placements(pod_request, node, self._snapshot, shares_first=shares_first)
 

@@ -112,8 +112,7 @@ class Play:
         for _, running_pod in self.running.values():
             for grant in running_pod.grants:
                 d = c.dev_id.index(grant.device)
-                c.free_milli[d] -= grant.milli
-                c.free_mib[d] -= grant.mib
+                c.free_device(d, -grant.fraction_milli, -grant.mib)
             node, name = names.index(running_pod.node), running_pod.project
             c.free_pods[node] -= 1
             c.free_cpu_milli[node] -= running_pod.cpu_milli

@@ -134,8 +134,7 @@ def test_no_device_and_no_node_is_given_more_than_it_has(scene: Scene):
             d = c.dev_id.index(grant.device)
             assert c.first[node] <= d < c.first[node + 1]
             assert c.dev_healthy[d]
-            c.free_milli[d] -= grant.milli
-            c.free_mib[d] -= grant.mib
+            c.free_device(d, -grant.fraction_milli, -grant.mib)
     for left in (c.free_milli, c.free_mib, c.free_pods, c.free_cpu_milli):
         assert min(left, default=0) >= 0
 
@@ -154,7 +153,7 @@ def test_each_pod_gets_what_it_asked_for_where_it_may_run(scene: Scene):
             assert len({g.device for g in mine}) == len(mine) == request.count
             for grant in mine:
                 d = c.dev_id.index(grant.device)
-                assert (grant.milli, grant.mib) == share(request, c.dev_usable_mib[d])
+                assert (grant.fraction_milli, grant.mib) == share(request, c.dev_usable_mib[d])
                 kind = DeviceType(c.dev_model[d], c.dev_usable_mib[d], c.dev_compute[d])
                 assert accepts(pod.pod_shape, kind)
 
@@ -237,8 +236,7 @@ def test_carrying_a_plan_out_leaves_nothing_to_start_and_the_same_sentences(scen
         c.free_cpu_milli[node] -= pod_shapes[place.pod].cpu_milli
         for grant in place.grants:
             d = c.dev_id.index(grant.device)
-            c.free_milli[d] -= grant.milli
-            c.free_mib[d] -= grant.mib
+            c.free_device(d, -grant.fraction_milli, -grant.mib)
         c.allocated_milli[team.name] = c.allocated_milli.get(team.name, 0) + charge(place)
     started = {place.pod for place in first.assignments}
     scene.jobs = [

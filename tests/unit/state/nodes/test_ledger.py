@@ -155,7 +155,9 @@ class LedgerMachine(RuleBasedStateMachine):
                 shares = [
                     g for c in here for g in c.grants if g.device in (device.id, str(device.index))
                 ]
-                assert cluster.free_milli[at + offset] == 1000 - sum(g.milli for g in shares)
+                unheld = 1000 - sum(g.fraction_milli for g in shares)
+                assert cluster.unheld_milli(at + offset) == unheld
+                assert cluster.free_milli[at + offset] <= unheld
                 assert cluster.free_mib[at + offset] == device.usable_mib - sum(
                     g.mib for g in shares
                 )
