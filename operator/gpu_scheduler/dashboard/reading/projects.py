@@ -1,7 +1,7 @@
 """Projects as rows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.reading.queue import pending_by_project
@@ -18,7 +18,7 @@ def project_rows(
     plan: LastPlan,
     milli: Mapping[tuple[str, GpuState], int],
     holding: Iterable[JobRow],
-    queue: Iterable[QueueRow],
+    queue: Collection[QueueRow],
     borrowed_since: Callable[[str], float | None],
 ) -> tuple[ProjectRow, ...]:
     """By name.
@@ -34,7 +34,7 @@ def project_rows(
     owned = state.projects.holdings(state.ledger.held_milli)
     works = tuple(holding)
     running = Counter(row.project for row in works)
-    pending = pending_by_project(queue, {row.ref for row in works})
+    pending = pending_by_project(queue, works)
     found = []
     for name, record in sorted(state.projects.records.items()):
         project, held = record.project, owned.get(name, 0)

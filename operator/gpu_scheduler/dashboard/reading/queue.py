@@ -1,6 +1,7 @@
 """What waits, as its status says it."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from operator import itemgetter
 
 from gpu_scheduler.api.states import NEVER, STATES, Group
@@ -8,7 +9,7 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
-from gpu_scheduler.dashboard.rows import JobRow, QueueRow, WorkRef
+from gpu_scheduler.dashboard.rows import JobRow, QueueRow
 from gpu_scheduler.state.jobs.job import GPUJobRecord, changed_seconds
 
 _LAST = 1 << 30
@@ -85,16 +86,21 @@ def _amount(asked: DeviceRequest) -> str:
 
 
 def pending_by_project(
-    rows: Iterable[QueueRow], placed: Container[WorkRef]
+    rows: Collection[QueueRow], holding: Iterable[JobRow]
 ) -> Mapping[str, tuple[int, float]]:
     """How many of each project wait, and GPUs that those ask for that can start as they are.
 
-    ``placed``: what holds GPUs.
+    ``holding``: what holds GPUs.
     """
-    found: dict[str, tuple[int, float]] = {}
+    jobs, gpus = defaultdict[str, int](int), defaultdict[str, float](float)
+    stuck = {row.ref for row in rows if row.reason in _STUCK}
+    placed = {row.ref for row in holding if row.ref in stuck} if stuck else stuck
+    deleting = str(Reason.DELETING)
     for row in rows:
-        has_place = row.reason in _STUCK and row.ref in placed
-        if not has_place and row.reason != Reason.DELETING:
-            jobs, gpus = found.get(row.project, (0, 0.0))
-            found[row.project] = jobs + 1, gpus + (0.0 if row.mends else row.gpus)
-    return found
+        reason, project = row.reason, row.project
+        if reason == deleting or (reason in _STUCK and row.ref in placed):
+            continue
+        jobs[project] += 1
+        if not row.mends:
+            gpus[project] += row.gpus
+    return {project: (count, gpus.get(project, 0.0)) for project, count in jobs.items()}
