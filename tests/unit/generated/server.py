@@ -273,7 +273,7 @@ class Server(Client):
         if place.name:
             found = self.objects.get(place.key)
             if found is None:
-                raise _refusal(404, "NotFound")
+                raise _refusal(404, "NotFound", name=place.name)
             return _json(found)
         listed = b",".join(_json(obj) for obj in self._listed(place, params))
         at = _LOG_STARTS + len(self._log)
@@ -459,8 +459,10 @@ def _bound(pod: Obj, node: str, now: str) -> Obj:
     return {**pod, "spec": spec, "status": status}
 
 
-def _refusal(code: int, reason: str, message: str = "told so") -> errors.ApiError:
-    return from_answer(code, orjson.dumps({"code": code, "reason": reason, "message": message}))
+def _refusal(code: int, reason: str, message: str = "told so", name: str = "") -> errors.ApiError:
+    """``name``: of the object that it is about; of a kind that is not served there is none."""
+    said = {"code": code, "reason": reason, "message": message, "details": {"name": name}}
+    return from_answer(code, orjson.dumps(said))
 
 
 def _json(obj: Obj) -> bytes:

@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.unit.generated.ours import metadata
 from tests.unit.generated.values import Obj
+from tests.unit.generated.worst import MISSING
 
 from gpu_scheduler.api import names
 from gpu_scheduler.jobs.cap import CapImage
@@ -101,6 +102,11 @@ def _words(pod: Obj) -> None:
     pod["metadata"]["annotations"][names.ASKED] = f"0:{names.ASK_GPU}=1.5"
 
 
+def _claim(pod: Obj) -> None:
+    claim = {"persistentVolumeClaim": {"claimName": MISSING}}
+    pod["spec"]["volumes"].append({"name": "data", **claim})
+
+
 PARTS: dict[str, Callable[[Obj], None]] = {
     "variable": _no_variable,
     "one-variable": _all_devices,
@@ -110,6 +116,7 @@ PARTS: dict[str, Callable[[Obj], None]] = {
     "volume": _no_volume,
     "void": _sidecar,
     "words": _words,
+    "claim": _claim,
 }
 
 
