@@ -42,9 +42,18 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *me
     return nvml_leave(NVML_SUCCESS);
 }
 
+static unsigned int with_pid(const nvmlProcessInfo_t *known, unsigned int count, pid_t pid) {
+    unsigned int i = 0;
+    while (i < count && known[i].pid != (unsigned int)pid) {
+        i++;
+    }
+    return i;
+}
+
 /* What processes hold on a device, with pids of the reader's namespace; those that have none there
- * are left out. `wide` tells the layout. */
+ * are left out. One that has opened the driver twice is told of once. `wide` tells the layout. */
 static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *number, void *to, bool wide) {
+    static nvmlProcessInfo_t known[FG_SLOTS];
     NVML_ENTER(device, shared);
     NVML_REQUIRE(number, NVML_ERROR_INVALID_ARGUMENT);
     unsigned int room = to ? *number : 0, found = 0;
@@ -56,17 +65,24 @@ static nvmlReturn_t processes(nvmlDevice_t device, unsigned int *number, void *t
         if (pid <= 0) {
             continue;
         }
-        used = nvml_state.config.na_used ? NVML_VALUE_NOT_AVAILABLE : used;
-        if (found < room && wide) {
-            ((nvmlProcessInfo_t *)to)[found] = (nvmlProcessInfo_t){.pid = (unsigned int)pid,
-                                                                   .usedGpuMemory = used,
-                                                                   .gpuInstanceId = UINT32_MAX,
-                                                                   .computeInstanceId = UINT32_MAX};
-        } else if (found < room) {
-            ((nvmlProcessInfo_v1_t *)to)[found] =
-                (nvmlProcessInfo_v1_t){.pid = (unsigned int)pid, .usedGpuMemory = used};
+        unsigned int at = with_pid(known, found, pid);
+        if (at == found) {
+            known[found++] = (nvmlProcessInfo_t){.pid = (unsigned int)pid,
+                                                 .gpuInstanceId = UINT32_MAX,
+                                                 .computeInstanceId = UINT32_MAX};
         }
-        found++;
+        known[at].usedGpuMemory += used;
+    }
+    for (unsigned int i = 0; i < found && i < room; i++) {
+        if (nvml_state.config.na_used) {
+            known[i].usedGpuMemory = NVML_VALUE_NOT_AVAILABLE;
+        }
+        if (wide) {
+            ((nvmlProcessInfo_t *)to)[i] = known[i];
+        } else {
+            ((nvmlProcessInfo_v1_t *)to)[i] = (nvmlProcessInfo_v1_t){
+                .pid = known[i].pid, .usedGpuMemory = known[i].usedGpuMemory};
+        }
     }
     *number = found;
     return nvml_leave(found > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS);

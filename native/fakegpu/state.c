@@ -7,12 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t MAGIC = 0x35307570676b6166; /* fakgpu05 */
+static const uint64_t MAGIC = 0x36307570676b6166; /* fakgpu06 */
 
 /* Containers run as various users, so files are everybody's. O_CREAT comes second because the
  * kernel refuses it on another user's file in some folders (fs.protected_regular). */
@@ -123,10 +124,21 @@ static uint64_t own_start_time(void) {
     return start;
 }
 
-/* The lock does not stop its own holder, so a process knows itself by pid, namespace and start. */
+/* Random numbers that the kernel gives a program when it starts, the same until exec. */
+static uint64_t own_image(void) {
+    uint64_t image = 0;
+    const void *bytes = (const void *)getauxval(AT_RANDOM);
+    if (bytes) {
+        memcpy(&image, bytes, sizeof image);
+    }
+    return image;
+}
+
+/* The lock does not stop its own holder, so a process knows itself by pid, namespace, start and
+ * program. */
 static bool is_own(const FgSlot *slot) {
     return slot->pid == getpid() && slot->pid_namespace == own_pid_namespace() &&
-           slot->start_time == own_start_time();
+           slot->start_time == own_start_time() && slot->image == own_image();
 }
 
 pid_t fg_holder(FgState *state, int slot) {
@@ -151,6 +163,7 @@ static void take_slot(FgState *state) {
                                    .pid = getpid(),
                                    .pid_namespace = own_pid_namespace(),
                                    .start_time = own_start_time(),
+                                   .image = own_image(),
                                    .beside = getenv("FAKEGPU_BESIDE") != NULL};
         fg_own_cgroups(shared->slot[s].cgroups);
         const char *busy = getenv("FAKEGPU_BUSY");
@@ -203,6 +216,7 @@ int fg_attach(FgState *state, bool member) {
         error = state->to_shared[i] < 0 ? E2BIG : error;
     }
     if (member && !error) {
+        fg_reap(state); /* what this process held before exec, too */
         take_slot(state);
         if (state->slot < 0) {
             fg_reap(state);

@@ -101,6 +101,7 @@ typedef struct {
     uint32_t used;
     int32_t pid; /* in the process's own namespace */
     uint64_t pid_namespace, start_time;
+    uint64_t image; /* of the program: another one after exec, which lets go of everything */
     uint64_t cgroups[FG_ANCESTORS]; /* inodes: its cgroup, then its ancestors; 0 ends */
     uint32_t beside, busy_count;
     uint64_t busy_start; /* microseconds of CLOCK_MONOTONIC */

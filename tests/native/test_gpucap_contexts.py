@@ -124,13 +124,14 @@ def test_a_cap_for_one_context_says_so_at_the_first(box: Container) -> None:
     ]
 
 
+@pytest.mark.alone
 def test_what_the_agent_measured_of_one_is_charged_for_the_next(box: Container) -> None:
     box.cap_mib, box.context_mib = 1000, None
     with Partner(box) as first:
-        assert box.ledger().held_mib() == 125, "nobody has measured"
-        box.write_context_mib(first.pid, 300)
+        assert box.ledger().held_mib() == 300, "the process has measured it"
+        box.write_context_mib(first.pid, 310)
         first.new_context()
-        assert box.ledger().held_mib() == 600
+        assert box.ledger().held_mib() == 620
         box.write_context_mib(first.pid, 600)
         assert first.new_context_answer() == SUCCESS
         assert first.new_context_answer() == OUT_OF_MEMORY
