@@ -1,8 +1,8 @@
 """What an agent tells of programs that once got past their caps, and of others: a line for each.
 
-``python -m tests.native.cap_signals [--library LIBGPUCAP.SO] [--operator FOLDER]`` prints them; with
-the library and the operator/ folder of another checkout, what was told there of the same programs
-on the same pretended driver.
+``python -m tests.native.cap_signals [--library LIBGPUCAP.SO] [--operator FOLDER]`` prints them;
+with the library and the operator/ folder of another checkout, what was told there of the same
+programs on the same pretended driver.
 """
 
 import _ctypes

@@ -64,7 +64,8 @@ class ForeignCheck:
             ProbeError: it did not come to its end.
         """
         script = Path(__file__).parent / "programs" / "opening.py"
-        command = [sys.executable, script, way, self.start.programs.finds, str(self._piece_mib)]
+        words = [script, way, self.start.programs.finds, self._piece_mib]
+        command = [sys.executable, *map(str, words)]
         done = subprocess.run(command, env=box.environment, capture_output=True, text=True)
         if done.returncode:
             said = (done.stderr.strip().splitlines() or [""])[-1]

@@ -46,5 +46,5 @@ void fork_check_slow(void) {
         fork_mark = new_mark(); /* the same for every thread that comes here */
     uint32_t *mark = fork_mark;
     if (mark != &always_look)
-        *(volatile uint32_t *)mark = 1;
+        __atomic_store_n(mark, 1, __ATOMIC_RELAXED);
 }

@@ -16,7 +16,7 @@ void fork_check_slow(void);
 
 static inline void fork_check(void) {
     uint32_t *mark = fork_mark;
-    if (!mark || *(volatile uint32_t *)mark != 1)
+    if (!mark || __atomic_load_n(mark, __ATOMIC_RELAXED) != 1)
         fork_check_slow();
 }
 
