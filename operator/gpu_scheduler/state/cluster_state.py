@@ -328,7 +328,7 @@ class ClusterState:
             return ()
         for record, pod in self.waiting.served_otherwise():
             if record.share is not None:
-                self.groups.tell(record.job_uid, record.uid, BEYOND_US, self._beyond_us(pod))
+                self.groups.set_problem(record.job_uid, record.uid, BEYOND_US, self._beyond_us(pod))
         self.changes.replan()
         found = []
         for job in self.gpujobs.values():

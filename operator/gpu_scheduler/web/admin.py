@@ -19,7 +19,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
 
 from gpu_scheduler.web.bounded import ConnectionLimits, Listener
 from gpu_scheduler.web.exposition import Exposition, nothing
-from gpu_scheduler.web.own_thread import Ask, OwnThread, here
+from gpu_scheduler.web.own_thread import OnLoop, OwnThread, here
 
 LIMITS = ConnectionLimits(connections=512, connections_of_one=256, failures_burst=100.0)
 _A_TURN = 16  # of those who waited for a text, these begin to get it in one turn of the loop
@@ -33,7 +33,7 @@ def app(
     state: Callable[[], str],
     token: Callable[[], str] = lambda: "",
     look: Callable[[], Awaitable[None]] = nothing,
-    ask: Ask = here,
+    ask: OnLoop = here,
 ) -> web.Application:
     """The application.
 

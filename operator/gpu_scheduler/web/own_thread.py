@@ -14,7 +14,7 @@ Work = Callable[[], Coroutine[Any, Any, T]]
 _END_SECONDS = 2.0
 
 
-class Ask(Protocol):
+class OnLoop(Protocol):
     """Has work done where the state is, and waits for it."""
 
     def __call__(self, work: Work[T], /) -> Awaitable[T]:
@@ -22,12 +22,12 @@ class Ask(Protocol):
 
 
 async def here(work: Work[T], /) -> T:
-    """``Ask`` where the asker runs on the main loop itself."""
+    """``OnLoop`` where the asker runs on the main loop itself."""
     return await work()
 
 
-def asking(loop: asyncio.AbstractEventLoop) -> Ask:
-    """``Ask`` for askers on other loops than this one."""
+def asking(loop: asyncio.AbstractEventLoop) -> OnLoop:
+    """``OnLoop`` for askers on other loops than this one."""
 
     async def ask(work: Work[T], /) -> T:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), loop))

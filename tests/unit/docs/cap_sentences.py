@@ -426,6 +426,20 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
         "native/test_gpucap_contexts.py"
         "::test_what_the_agent_measured_of_one_process_is_charged_for_another",
     ),
+    "Meanwhile contexts of the container are made": (
+        "native/test_gpucap_contexts.py::test_twenty_that_begin_at_once_keep_what_fits",
+    ),
+    "If more is in use than one context and what": (
+        "native/test_gpucap_contexts.py"
+        "::test_what_a_neighbour_holds_is_charged_to_no_first_context",
+        "native/test_gpucap_contexts.py::test_beside_a_neighbour_the_second_context_tells_what_one_takes",
+    ),
+    "What others take while a context is made looks like": (
+        "native/test_gpucap_contexts.py"
+        "::test_a_process_after_another_is_not_charged_what_a_neighbour_took_meanwhile",
+        "native/test_gpucap_contexts.py"
+        "::test_where_nobody_measured_the_first_context_says_what_a_small_cap_holds",
+    ),
     "The variables of a module count before it is loaded": (
         "native/test_gpucap_modules.py::test_forty_modules_of_500_mib_do_not_get_past_the_cap",
         "native/test_gpucap_modules.py"

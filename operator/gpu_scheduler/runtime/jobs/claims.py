@@ -141,7 +141,7 @@ class MissingClaims:
     async def _look_at(self, place: _Place) -> None:
         missing, pods = self._of.get(place), self._first.pop(place, {})
         if missing is not None:
-            if not pods and not self._is_awaited(missing):
+            if not pods and not self._has_waiting(missing):
                 del self._of[place]
                 return
             waited = self._clock() - missing.since
@@ -180,7 +180,7 @@ class MissingClaims:
                 of[name] = why
             else:
                 del of[name]
-            self._state.groups.tell(pod.job_uid, uid, VOLUMES, self._problem(uid))
+            self._state.groups.set_problem(pod.job_uid, uid, VOLUMES, self._problem(uid))
             key = self._state.workloads.key_of(pod)
             if key is not None:
                 self._state.changes.touch(key)
@@ -198,7 +198,7 @@ class MissingClaims:
         for uid in [uid for uid in self._open if not self._pod_waits(uid)]:
             del self._open[uid]
 
-    def _is_awaited(self, missing: _Missing) -> bool:
+    def _has_waiting(self, missing: _Missing) -> bool:
         missing.pods = {uid: None for uid in missing.pods if uid in self._open}
         return bool(missing.pods) or any(map(self._job_waits, missing.jobs))
 

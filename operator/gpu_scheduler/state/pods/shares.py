@@ -205,7 +205,7 @@ class ShareGroups:
         """There are none yet."""
         self.pod_groups = PodGroupStore()
         self.unmounted: Callable[[Pod], str] = lambda pod: ""
-        """Why a pod that waits cannot mount a claim; told by ``tell`` when that changes."""
+        """Why a pod that waits cannot mount a claim; told by ``set_problem`` when that changes."""
         self._groups: dict[str, _Group] = {}
         self._records: dict[JobKey, GPUJobRecord] = {}
         self.records: Mapping[JobKey, GPUJobRecord] = self._records
@@ -237,7 +237,7 @@ class ShareGroups:
         record.alike = f"{name} {alike(pod)}"
         return own, True
 
-    def tell(self, uid: str, member: PodUID, kind: str, problem: str) -> None:
+    def set_problem(self, uid: str, member: PodUID, kind: str, problem: str) -> None:
         """A pod has a problem of a kind, by how that begins, or has it no more."""
         known = self._groups.get(uid)
         if known is not None and (known.problems.get(member) or kind).startswith(kind):
@@ -257,7 +257,7 @@ class ShareGroups:
             return None
         size, unknown = self.pod_groups.least(namespace, name)
         for member in known.problems:
-            self.tell(uid, member, FIELD, unknown)
+            self.set_problem(uid, member, FIELD, unknown)
         known.own = _resized(known.record, known.own, known.share, size)
         return known.record.key
 
