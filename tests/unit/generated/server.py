@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 from tests.unit.generated.values import Obj
 
-from gpu_scheduler.api.allocation import parse
+from gpu_scheduler.api.allocation import of_pod, parse
 from gpu_scheduler.api.names import ALLOCATION, JOB_TRACKING, TERM
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube import errors
@@ -365,10 +365,10 @@ class Server(Client):
             or not self.may_bind(pod)
         ):
             return
-        allocation = (pod["metadata"].get("annotations") or {}).get(ALLOCATION)
-        if allocation:
+        allocation = of_pod(pod)
+        if allocation is not None:
             self._grant(pod, pod["metadata"]["annotations"])
-            self.put(path, _bound(pod, parse(allocation).node, self.now()))
+            self.put(path, _bound(pod, allocation.node, self.now()))
 
     def _grant(self, pod: Obj, annotations: dict[str, str]) -> None:
         if ALLOCATION in annotations:
@@ -384,7 +384,7 @@ class Server(Client):
         for pod in self.of("/api/v1/pods"):
             node, grants = self.held_by(pod)
             for grant in grants:
-                held[node, grant.device] += grant.milli
+                held[node, grant.device] += grant.fraction_milli
         return held
 
     def held_by(self, pod: Obj) -> tuple[str, tuple[Grant, ...]]:

@@ -67,3 +67,10 @@ def test_slices_of_gpus_are_no_gpus_and_time_slices_are() -> None:
     (wait,) = report.waits
     assert wait["reason"] == "Unsatisfiable"
     assert "mig has MIG enabled" in wait["message"]
+
+
+def test_as_many_requests_in_mib_start_as_their_mib_fit() -> None:
+    report = field("memory-sum-exact")
+    assert len(report.starts) == 23
+    (wait,) = report.waits
+    assert wait["message"].startswith("needs 2000 MiB of a GPU; ")
