@@ -282,7 +282,7 @@ def _buildah(storage: Path) -> list[str]:
     measure = ["du", "--summarize", "--one-file-system", "--block-size=1M", str(storage)]
     size = _run(measure) if storage.exists() else "0"
     if int(size.split()[0]) > STORAGE_LIMIT_MIB:
-        shutil.rmtree(storage, ignore_errors=True)
+        _begin_anew(storage)
     driver = "overlay" if can_stack(storage) else "vfs"
     return [
         "buildah",
@@ -290,6 +290,13 @@ def _buildah(storage: Path) -> list[str]:
         f"--runroot={RUN_FOLDER}",
         f"--storage-driver={driver}",
     ]
+
+
+def _begin_anew(storage: Path) -> None:
+    """Moved away first: who is killed while it goes must leave no storage without its layers."""
+    storage.rename(storage.with_name(f"{storage.name}.old-{time.time_ns()}"))
+    for old in storage.parent.glob(f"{storage.name}.old-*"):
+        shutil.rmtree(old, ignore_errors=True)  # not what is mounted there
 
 
 def _forget_older(folder: Path, target: str, *, keep: Path) -> None:

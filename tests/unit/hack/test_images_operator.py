@@ -1,5 +1,9 @@
+import shutil
+from pathlib import Path
+
 import pytest
 
+from cluster import images_operator
 from cluster.images_operator import DOCKERFILE, REPOSITORY, REQUIREMENTS, agent_tag, tpe_tag
 
 
@@ -37,3 +41,21 @@ def test_docker_is_given_every_file_of_requirements_that_the_dockerfile_copies()
     assert copied == {f"requirements/{n}.txt" for names in REQUIREMENTS.values() for n in names}
     assert {f"!{path}" for path in copied} <= given
     assert all((REPOSITORY / path).is_file() for path in copied)
+
+
+def test_who_is_killed_while_a_large_storage_goes_leaves_none_that_lacks_layers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    storage = tmp_path / "buildah"
+    (storage / "overlay").mkdir(parents=True)
+    monkeypatch.setattr(images_operator, "STORAGE_LIMIT_MIB", -1)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(shutil, "rmtree", killed)
+        images_operator._buildah(storage)
+    assert not storage.exists()
+    (storage / "overlay").mkdir(parents=True)
+    images_operator._buildah(storage)
+    assert list(tmp_path.glob("buildah.old-*")) == []
