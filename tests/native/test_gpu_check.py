@@ -14,7 +14,7 @@ from tests.native.fake_gpu import FakeGPU
 
 from gpu_check.boxes import Box, BoxMaker
 from gpu_check.building import Programs, require_compiler
-from gpu_check.costs import Turns, judge
+from gpu_check.costs import OTHERS, Turns, judge
 from gpu_check.findings import CannotRunError, Verdict
 from gpu_check.foreign import OPENED, UNSLOTTED_AT, UNSLOTTED_UNTIL_AT
 from gpu_check.frameworks import FRAMEWORKS, FrameworkCheck
@@ -25,7 +25,11 @@ from gpu_check.plan import DEFAULT_CAP_MIB
 from gpu_check.probes import RESOLUTIONS, ProbeError, ProbeStarter
 from gpu_check.report import all_held
 from gpu_check.rows import ROWS, RowCheck
+from gpu_check.selftests import SelfTested
+from gpu_check.selftests import judge as judge_self_test
+from gpu_check.state_folders import HEADER_BYTES, LEDGER_BYTES, StateFolderCheck
 from gpu_scheduler.agent import ledger
+from gpu_scheduler.agent.selftest import LIMIT_MIB
 
 TOOLS = Path(__file__).parents[2] / "tools"
 TOGETHER = {"sum", "sum by NVML", "sigkill", "live limit"}
@@ -35,11 +39,16 @@ FOREIGN = {
     ("no library", "told by the agent"): 1000 - 300 - 256,
     ("contexts", "1 process"): 900,
     ("contexts", "4 processes"): 900,
+    ("no ledger", "no state folder"): 0,
+    ("no ledger", "read-only"): 0,
+    ("no ledger", "full disk"): 0,
+    ("self-test", "of the agent"): LIMIT_MIB,
 }
 COSTS = {
     ("cost of alloc", "alloc and free"),
     ("cost of async", "alloc and free"),
     ("cost of vmm", "alloc and free"),
+    ("cost of a refusal", f"beside {OTHERS}"),
     ("cost of a start", "no CUDA"),
     ("cost of a start", "with a context"),
     ("cost of a launch", "empty kernel"),
@@ -124,6 +133,7 @@ def test_what_once_got_past_the_cap(
 
 def test_the_agents_part_is_written_where_the_agent_writes() -> None:
     assert (UNSLOTTED_AT, UNSLOTTED_UNTIL_AT) == (ledger.UNSLOTTED_AT, ledger.UNSLOTTED_UNTIL_AT)
+    assert (HEADER_BYTES, LEDGER_BYTES) == (ledger.HEADER_BYTES, ledger.FILE_BYTES)
 
 
 def test_sudden_death_loses_nothing(
@@ -157,7 +167,7 @@ def test_costs_are_measured_and_not_judged_on_the_pretended_driver(
         assert all(
             figure > 0
             for name, figure in found["figures"].items()
-            if name.startswith(("with_", "without_"))
+            if name.startswith(("with_", "without_", "alone_", "beside_"))
         )
 
 
@@ -196,9 +206,11 @@ def test_without_the_library_the_check_fails_and_says_why(
     assert done.returncode == 1, done.stdout + done.stderr
     assert not report["all_held"]
     failed = {f["check"] for f in report["findings"] if f["verdict"] == "failed"}
-    assert failed == {row.name for row in ROWS} | TOGETHER | {"release"} | {
+    assert failed == {row.name for row in ROWS} | TOGETHER | {"release", "cost of a refusal"} | {
         check for check, _ in FOREIGN
     }
+    ways = {(f["check"], f["how"]) for f in report["findings"] if f["verdict"] == "failed"}
+    assert ways >= FOREIGN.keys()
     (alloc,) = [f for f in report["findings"] if (f["check"], f["how"]) == ("alloc", "ctypes")]
     assert alloc["got_mib"] == DEFAULT_CAP_MIB + 256  # stopped two pieces beyond the cap
     assert "256 MiB more than the cap" in alloc["note"]
@@ -317,6 +329,56 @@ def test_an_added_cost_is_judged_by_the_noise(
     without: list[float], with_library: list[float], verdict: Verdict
 ) -> None:
     assert judge(Turns(without, with_library), 1.0, judged=True)[0] is verdict
+
+
+def self_tested(result: str, got_mib: int) -> SelfTested:
+    return SelfTested(result, f"got {got_mib}", result == "failed", LIMIT_MIB, got_mib)
+
+
+@pytest.mark.parametrize(
+    ("ours", "idle", "verdict", "words"),
+    [
+        (("passed", 256), ("failed", 320), Verdict.HELD, ""),
+        (("failed", 320), ("failed", 320), Verdict.FAILED, "the library: got 320"),
+        (("passed", 256), ("passed", 256), Verdict.FAILED, "would not be closed"),
+        (("untested", 0), ("failed", 320), Verdict.SKIPPED, "got 0"),
+    ],
+)
+def test_the_agents_self_test_is_judged_with_the_library_and_with_an_idle_one(
+    ours: tuple[str, int], idle: tuple[str, int], verdict: Verdict, words: str
+) -> None:
+    found = judge_self_test(self_tested(*ours), self_tested(*idle))
+    assert found.verdict is verdict
+    assert words in found.note
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("read a; echo 0; read b; echo 0; read c; echo 8 2; cat >/dev/null", "that nobody counts"),
+        ("read a; echo 0; read b; echo 2; cat >/dev/null", "refused without a word on stderr"),
+        ("read a; echo 0; read b; kill -BUS $$", "killed by SIGBUS"),
+    ],
+)
+def test_a_state_folder_that_cannot_be_used_is_refused_with_words(
+    tmp_path: Path, script: str, words: str
+) -> None:
+    start = ProbeStarter(fake_programs(tmp_path, script))
+    check = StateFolderCheck(start, BoxMaker(tmp_path, None, {}), 128)
+    found = {finding.how: finding for finding in check.findings()}["read-only"]
+    assert found.verdict is Verdict.FAILED
+    assert words in found.note
+
+
+def test_where_no_mounts_can_be_made_the_line_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    start = ProbeStarter(fake_programs(tmp_path, "read a; echo 0"))
+    check = StateFolderCheck(start, BoxMaker(tmp_path, None, {}), 128)
+    found = {finding.how: finding for finding in check.findings()}["read-only"]
+    assert found.verdict is Verdict.SKIPPED
+    assert "unshare" in found.note
 
 
 @pytest.mark.parametrize(

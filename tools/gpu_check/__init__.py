@@ -9,6 +9,8 @@ it too. With ``--fake`` it does the same on the pretended driver of native/fakeg
     machine   what it ran on                       probes    a process that obeys commands
     libraries, building, pretended   preparation   nvml      the driver's view from outside
     rows, together, costs, contexts, frameworks    the checks
+    foreign, state_folders, selftests              more of them
+    programs, framework_programs     run by path, in processes of their own
     plan      their order                          report    table and JSON
 """
 

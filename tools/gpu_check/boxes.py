@@ -23,11 +23,13 @@ class Box:
         folder: its own.
         cap_mib: the cap; None: no library and no cap.
         environment: of its processes, complete.
+        wrapper: a command that runs theirs, with mounts of its own; empty: none.
     """
 
     folder: Path
     cap_mib: int | None
     environment: Mapping[str, str]
+    wrapper: tuple[str, ...] = ()
 
     @property
     def limit_file(self) -> Path:

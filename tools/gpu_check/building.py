@@ -31,12 +31,14 @@ class Programs:
         probe: the program.
         probe_library: the same as a library, for ctypes.
         finds: a library that finds the driver by itself.
+        idle: a library that does nothing.
     """
 
     library: Path
     probe: Path
     probe_library: Path
     finds: Path = Path()
+    idle: Path = Path()
 
 
 def require_compiler(root: Path = ROOT) -> None:
@@ -74,7 +76,10 @@ def build(folder: Path, driver: Path) -> Programs:
     run(["gcc", *common, "-fPIC", "-shared", "-o", str(probe_library), *shared, "-ldl"])
     finds = folder / "libfinds.so"
     run(["gcc", *FLAGS, "-fPIC", "-shared", "-o", str(finds), str(ROWS / "finds.c"), "-ldl"])
-    return Programs(library, probe, probe_library, finds)
+    idle, empty = folder / "libidle.so", folder / "idle.c"
+    empty.write_text("int idle;\n")
+    run(["gcc", *FLAGS, "-fPIC", "-shared", "-o", str(idle), str(empty)])
+    return Programs(library, probe, probe_library, finds, idle)
 
 
 def make(part: str, *targets: str) -> None:

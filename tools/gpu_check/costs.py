@@ -1,4 +1,4 @@
-"""What the library costs: per allocation, per process start, per kernel launch.
+"""What the library costs: per allocation, per refusal, per process start, per kernel launch.
 
 Processes with and without it take turns, so that a change of clocks hits both. What they differ by
 is compared with the promise; on a noisy machine a difference smaller than the bare runs' own spread
@@ -9,18 +9,21 @@ import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from functools import partial
 
 from gpu_check.boxes import Box, MakeBox
 from gpu_check.findings import GRANULE_MIB, Finding, Verdict, failed
-from gpu_check.probes import MIB, ProbeError, ProbeStarter
+from gpu_check.probes import MIB, OUT_OF_MEMORY, Probe, ProbeError, ProbeStarter
 
 TURNS = 5
 STARTS = 20
 BATCHES = 40
 LAUNCH_BATCHES = 20
+OTHERS = 200
 PAIR_US = 1.0  # promised: allocation and free together
+REFUSED_US = 20.0
 START_MS = 10.0
 LAUNCH_PER_CENT = 1.0
 SECONDS = 60.0
@@ -28,10 +31,11 @@ SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Figures of processes with and without the library, one a turn."""
+    """Figures of processes with and without the library, or whatever `names` says, one a turn."""
 
     without: Sequence[float]
     with_library: Sequence[float]
+    names: tuple[str, str] = ("without", "with")
 
     @property
     def added(self) -> float:
@@ -68,6 +72,7 @@ class CostCheck:
         """All of them."""
         for row in ("alloc", "async", "vmm"):
             yield self._caught(f"cost of {row}", "alloc and free", partial(self._pair, row))
+        yield self._caught("cost of a refusal", f"beside {OTHERS}", self._refusal)
         yield self._caught("cost of a start", "no CUDA", self._process_start)
         yield self._caught("cost of a start", "with a context", self._context_start)
         yield self._caught("cost of a launch", "empty kernel", self._launch)
@@ -93,6 +98,44 @@ class CostCheck:
 
         turns = self._turns(TURNS, measure)
         return self._finding(f"cost of {row}", "alloc and free", turns, PAIR_US, "us")
+
+    def _refusal(self) -> Finding:
+        """With the library: alone in its box, and beside others that have a slot in the ledger."""
+        box = self.make_box(self.cap_mib)
+
+        def measure() -> list[float]:
+            with self.start(box) as probe:
+                return [self._refused(probe) for _ in range(TURNS)]
+
+        alone = measure()
+        with ExitStack() as stack:
+            self._crowd(stack, box)
+            turns = Turns(alone, measure(), ("alone", "beside"))
+        return self._finding("cost of a refusal", f"beside {OTHERS}", turns, REFUSED_US, "us")
+
+    def _refused(self, probe: Probe) -> float:
+        words = ("refuse", "alloc", 2 * self.cap_mib * MIB, BATCHES)
+        cost, answer = probe.ask(*words, seconds=SECONDS)
+        if answer != OUT_OF_MEMORY:
+            raise ProbeError(f"twice the cap was answered with CUresult {answer:.0f}")
+        return cost / 1000
+
+    def _crowd(self, stack: ExitStack, box: Box) -> None:
+        """They are refused a context, so they hold nothing of the device."""
+        too_large = {"GPUCAP_CONTEXT_MIB": str(self.cap_mib + 1)}
+        refused = replace(box, environment={**box.environment, **too_large})
+        crowd: list[Probe] = []
+        for number in range(OTHERS):
+            complaints = box.folder / f"stderr-of-{number}"
+            probe = Probe(self.start.command("linked"), refused, complaints)
+            stack.callback(probe.close)
+            probe.tell("start")
+            probe.tell("context")
+            crowd.append(probe)
+        for probe in crowd:
+            answers = probe.answer() + probe.answer()
+            if answers != [0, OUT_OF_MEMORY]:
+                raise ProbeError(f"one of {OTHERS} others was answered {answers}, not refused")
 
     def _process_start(self) -> Finding:
         def measure(box: Box) -> float:
@@ -129,8 +172,8 @@ class CostCheck:
         without = statistics.median(turns.without)
         within = statistics.median(turns.with_library)
         figures = {
-            f"without_{unit}": round(without, 3),
-            f"with_{unit}": round(within, 3),
+            f"{turns.names[0]}_{unit}": round(without, 3),
+            f"{turns.names[1]}_{unit}": round(within, 3),
             f"added_{unit}": round(turns.added, 3),
             f"spread_{unit}": round(turns.spread, 3),
             f"allowed_{unit}": round(allowed, 3),

@@ -14,7 +14,7 @@ from gpu_check.findings import CannotRunError
 from gpu_check.libraries import DriverLibraries
 from gpu_check.nvml import Nvml
 
-QUERY = Path(__file__).with_name("device_query.py")
+QUERY = Path(__file__).parent / "programs" / "device_query.py"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from gpu_check.machine import Machine
 from gpu_check.nvml import Nvml
 from gpu_check.probes import ProbeError, ProbeStarter
 from gpu_check.rows import BEYOND_MIB, CONTEXTS, RowCheck
+from gpu_check.selftests import SelfTestCheck
+from gpu_check.state_folders import StateFolderCheck
 from gpu_check.together import PROCESSES, TogetherCheck
 
 DEFAULT_CAP_MIB = 1000  # no multiple of 32 MiB: a pool that rounds up shows
@@ -39,6 +41,8 @@ class Plan:
         yield from RowCheck(self.start, self.make_box, self.nvml, self.cap_mib).findings()
         yield from self._together()
         yield from ForeignCheck(self.start, self.make_box, self.nvml, self.cap_mib).findings()
+        yield from StateFolderCheck(self.start, self.make_box, self.cap_mib).findings()
+        yield from SelfTestCheck(self.start, self.make_box).findings()
         yield from ContextCheck(self.start, self.make_box, self.nvml, self.cap_mib).findings()
         pretended = self.machine.pretended
         why_none = "the pretended driver runs no kernels" if pretended else ""

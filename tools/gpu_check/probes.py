@@ -196,7 +196,7 @@ class ProbeStarter:
             ProbeError: it does not start.
         """
         complaints = box.folder / f"stderr-{time.monotonic_ns()}"
-        probe = Probe(self.command(resolution), box, complaints)
+        probe = Probe([*box.wrapper, *self.command(resolution)], box, complaints)
         try:
             probe.ok("start")
             if context:
@@ -208,6 +208,6 @@ class ProbeStarter:
     def command(self, resolution: str) -> list[str]:
         """The command line of a probe."""
         if resolution == "ctypes":
-            script = Path(__file__).with_name("ctypes_probe.py")
+            script = Path(__file__).parent / "programs" / "ctypes_probe.py"
             return [sys.executable, str(script), str(self.programs.probe_library)]
         return [str(self.programs.probe), resolution]

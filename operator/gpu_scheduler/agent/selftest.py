@@ -3,7 +3,8 @@
 Each layer is tried by a process of its own (``probe``) that wants more than a small cap. A layer
 passes if the process got some memory, none above the cap, and was told that it is out of memory.
 Run by the init container of the agent's pod, which gets libgpucap in the way a job gets it, and on
-demand by ``gpu-scheduler agent self-test``. A verdict is a value; it never fails a pod.
+demand by ``gpu-scheduler agent self-test``. A verdict is a value; it never fails a pod. Imports the
+standard library only: ``make gpu-check`` runs it where nothing is installed.
 """
 
 import json
@@ -16,9 +17,10 @@ from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gpu_scheduler.api.gpunode import Tier
+if TYPE_CHECKING:
+    from gpu_scheduler.api.gpunode import Tier
 
 LIMIT_MIB = 256
 MARGIN_MIB = 64
@@ -35,7 +37,7 @@ Run = Callable[[str, Mapping[str, str]], dict[str, Any]]
 class Layer:
     """What came of one layer: ``passed``, ``failed`` or ``untested``."""
 
-    name: Tier
+    name: "Tier"
     result: str
     detail: str
 
@@ -44,11 +46,11 @@ class Layer:
 class SelftestVerdict:
     """The best layer that passed, and all of them, best first."""
 
-    isolation: Tier
+    isolation: "Tier"
     layers: tuple[Layer, ...]
 
     @property
-    def failed(self) -> tuple[Tier, ...]:
+    def failed(self) -> "tuple[Tier, ...]":
         """Layers that did not hold, and no better one did."""
         better = takewhile(lambda each: each.result != "passed", self.layers)
         return tuple(each.name for each in better if each.result == "failed")
@@ -105,7 +107,7 @@ def parse(text: str) -> SelftestVerdict:
         raise ValueError(f"not a verdict: {error!r}") from None
 
 
-def judge(name: Tier, answer: Mapping[str, Any], limit_mib: int = LIMIT_MIB) -> Layer:
+def judge(name: "Tier", answer: Mapping[str, Any], limit_mib: int = LIMIT_MIB) -> Layer:
     """What a probe's answer says of a layer."""
     if "error" in answer:
         return Layer(name, "untested", str(answer["error"])[:200])

@@ -93,6 +93,9 @@ static void obey(const char *word, const char *name, size_t bytes, long number) 
     } else if (row && strcmp(word, "cost") == 0) {
         double cost = pair_nanoseconds(row, bytes, number, &answer);
         printf("%.1f %d\n", cost, answer);
+    } else if (row && strcmp(word, "refuse") == 0) {
+        double cost = refusal_nanoseconds(row, bytes, number, &answer);
+        printf("%.1f %d\n", cost, answer);
     } else if (row && strcmp(word, "churn") == 0) {
         churn(row, bytes);
     } else {

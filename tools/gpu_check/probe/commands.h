@@ -10,7 +10,8 @@
  * last drop ROW COUNT           pieces given back, CUresult of the last see
  * bytes: cuMemGetInfo free and total, cuDeviceTotalMem; NVML's total of version
  * 1, of version 2, and free. 0: could not be asked cost ROW BYTES ROUNDS
- * nanoseconds to take and give back one piece: median of ROUNDS batches launch
+ * nanoseconds to take and give back one piece: median of ROUNDS batches refuse
+ * ROW BYTES ROUNDS    nanoseconds of one refusal of a piece, likewise launch
  * ROUNDS            nanoseconds of one launch of an empty kernel, likewise; 0:
  * no kernel unknown                  CUresults of releasing what the driver
  * never gave out churn ROW BYTES          answers 0 and then takes and gives

@@ -42,6 +42,21 @@ double pair_nanoseconds(const struct row *row, size_t bytes, long rounds, int *a
     return median(batch, done);
 }
 
+double refusal_nanoseconds(const struct row *row, size_t bytes, long rounds, int *answer) {
+    double batch[MOST_ROUNDS];
+    long done = 0;
+    rounds = rounds < MOST_ROUNDS ? rounds : MOST_ROUNDS;
+    for (long round = -2; round < rounds; round++) {
+        double began = now();
+        for (int i = 0; i < PAIRS; i++)
+            if ((*answer = row->take(bytes)) != CUDA_ERROR_OUT_OF_MEMORY)
+                return 0;
+        if (round >= 0)
+            batch[done++] = (now() - began) / PAIRS;
+    }
+    return median(batch, done);
+}
+
 /* Which architectures a driver compiles for changes with its age; the newest of
  * these that it and the device both take. */
 static CUfunction empty_kernel(void) {

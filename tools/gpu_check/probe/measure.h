@@ -8,6 +8,9 @@
 /* Median over so many batches; the answer is the driver's last. */
 double pair_nanoseconds(const struct row *row, size_t bytes, long rounds, int *answer);
 
+/* Of one refusal of so many bytes, likewise; any other answer ends it. */
+double refusal_nanoseconds(const struct row *row, size_t bytes, long rounds, int *answer);
+
 /* Of one launch of an empty kernel, waiting for a batch of them included; 0: it
  * could not be loaded. */
 double launch_nanoseconds(long rounds);

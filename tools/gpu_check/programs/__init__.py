@@ -1,1 +1,1 @@
-"""Programs that open the driver in unusual ways; each runs in a process of its own, by path."""
+"""Programs that are run by path, in processes of their own; they import nothing of this package."""
