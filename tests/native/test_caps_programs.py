@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.native.build import NativeBuild
 from tests.native.caps_programs import program as programs
+from tests.native.caps_programs.__main__ import UNMEASURED, is_measured
 from tests.native.caps_programs.generator import program
 from tests.native.caps_programs.minimise import minimised
 from tests.native.caps_programs.model import CONTEXT, MIB, Model
@@ -32,6 +33,29 @@ def test_programs_are_never_above_their_cap_and_leave_nothing(stage: Stage) -> N
     for seed in range(1, PROGRAMS + 1):
         fault = stage.play(program(seed))
         assert fault is None, f"seed {seed}: {fault}; python -m tests.native.caps_programs"
+
+
+@pytest.fixture(scope="module")
+def unmeasured(native: NativeBuild, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    made = Stage(tmp_path_factory.mktemp("caps"), native, CAP_MIB, measured=False)
+    yield made
+    made.close()
+
+
+def test_programs_whose_contexts_nobody_measured_are_never_above_their_cap(
+    unmeasured: Stage,
+) -> None:
+    for seed in range(UNMEASURED, PROGRAMS + 1, UNMEASURED):
+        assert not is_measured(seed)
+        fault = unmeasured.play(program(seed))
+        assert fault is None, f"seed {seed}: {fault}; python -m tests.native.caps_programs"
+
+
+def test_what_a_dead_process_learned_of_a_context_is_forgotten(unmeasured: Stage) -> None:
+    """What only a forked child keeps, which nobody is charged for, looked like part of one."""
+    then = (Op("fork", 1, made=3), Op("fork", 3, made=4), Op("exit", 1), Op("retain", 4))
+    fault = unmeasured.play(tuple((op,) for op in (*MAPPED, *then)))
+    assert fault is None, str(fault)
 
 
 def test_a_process_that_is_ended_in_a_call_leaves_nothing(stage: Stage) -> None:

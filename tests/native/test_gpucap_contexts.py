@@ -1,5 +1,7 @@
 """Contexts are charged, and what their limits set aside for kernels like any other memory."""
 
+import os
+import signal
 import threading
 from collections.abc import Callable
 
@@ -189,6 +191,19 @@ def test_where_nobody_measured_processes_are_charged_what_the_first_one_took(
     with Partner(box) as first, Partner(box), Partner(box):
         assert box.ledger().held_mib() == 900
         assert first.new_context_answer() == OUT_OF_MEMORY
+
+
+@pytest.mark.alone
+def test_what_a_zombie_was_charged_for_its_context_is_not_charged_for_the_next(
+    box: Container,
+) -> None:
+    box.cap_mib, box.context_mib = 1000, None
+    with Partner(box) as first:
+        box.write_context_mib(first.pid, 400)
+        os.kill(first.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, first.pid, os.WEXITED | os.WNOWAIT)
+        with Partner(box):
+            assert box.ledger().held_mib() == CONTEXT_MIB
 
 
 @pytest.mark.alone

@@ -283,8 +283,10 @@ uint64_t account_context(int device) {
     lock_take(&state.lock);
     enum footing footing = enter();
     uint64_t least = 0;
-    if (footing == SHARED && state.index[device] >= 0)
+    if (footing == SHARED && state.index[device] >= 0) {
+        slots_reap_when_due(state.ledger.file, &state.self); /* of the dead nothing is learned */
         least = slots_least_context(state.ledger.file, (unsigned)state.index[device]);
+    }
     leave(footing);
     lock_free(&state.lock);
     return least;

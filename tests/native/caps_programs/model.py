@@ -5,6 +5,7 @@ was unloaded). Rules are those of NVIDIA's CUDA driver API: memory belongs to a 
 with it, physical memory stays until its last handle, map and exported descriptor, in whichever
 process, is gone, all of a process goes when it ends. ``exports_stay`` False: an exporter's end or
 release gives exported memory back though others have it, as the pretended driver did at first.
+``context``: what the driver takes for one.
 """
 
 from collections.abc import Callable, Iterator
@@ -54,9 +55,9 @@ class Process:
 class Model:
     """Processes and what they hold."""
 
-    def __init__(self, *, exports_stay: bool) -> None:
+    def __init__(self, *, exports_stay: bool, context: int = CONTEXT) -> None:
         """Nobody is there."""
-        self._exports_stay = exports_stay
+        self._exports_stay, self._context = exports_stay, context
         self.processes: dict[int, Process] = {}
         self.things: dict[int, Thing] = {}
 
@@ -198,9 +199,9 @@ class Model:
         least = most = 0
         for process in self.processes.values():
             small = 0
-            fixed = CONTEXT if process.primary else 0
+            fixed = self._context if process.primary else 0
             for thing in self._of(process.number):
-                low, high, little = cost(thing)
+                low, high, little = self.cost(thing)
                 least, most, small = least + low, most + high, small + little
             least += fixed + rounded(small, GRANULE)
             most += fixed + rounded(small, GRANULE) + process.stale
@@ -230,25 +231,25 @@ class Model:
 
     def holdings(self, number: int) -> int:
         """The most that a process holds, but physical memory."""
-        small = sum(cost(thing)[2] for thing in self._of(number))
-        fixed = CONTEXT if self.processes[number].primary else 0
-        return fixed + rounded(small, GRANULE) + sum(cost(thing)[1] for thing in self._of(number))
+        costs = [self.cost(thing) for thing in self._of(number)]
+        fixed = self._context if self.processes[number].primary else 0
+        small = rounded(sum(little for _, _, little in costs), GRANULE)
+        return fixed + small + sum(most for _, most, _ in costs)
 
-
-def cost(thing: Thing) -> tuple[int, int, int]:
-    """Of a thing: at least, at most, and what shares pages with other small ones."""
-    if thing.kind in ("alloc", "managed", "pitch"):
-        if thing.size < SMALL:
-            return 0, 0, rounded(thing.size, 512)
-        return rounded(thing.size, GRANULE), rounded(thing.size, GRANULE), 0
-    if thing.kind == "array":
-        return thing.size, rounded(thing.size, GRANULE), 0
-    if thing.kind in ("pool", "graph"):
-        return thing.least, thing.most, 0
-    if thing.kind == "module":  # what it takes beside its static variables is not documented
-        return 0, MODULE, 0
-    fixed = CONTEXT if thing.kind == "context" else 0
-    return fixed, fixed, 0
+    def cost(self, thing: Thing) -> tuple[int, int, int]:
+        """Of a thing: at least, at most, and what shares pages with other small ones."""
+        if thing.kind in ("alloc", "managed", "pitch"):
+            if thing.size < SMALL:
+                return 0, 0, rounded(thing.size, 512)
+            return rounded(thing.size, GRANULE), rounded(thing.size, GRANULE), 0
+        if thing.kind == "array":
+            return thing.size, rounded(thing.size, GRANULE), 0
+        if thing.kind in ("pool", "graph"):
+            return thing.least, thing.most, 0
+        if thing.kind == "module":  # what it takes beside its static variables is not documented
+            return 0, MODULE, 0
+        fixed = self._context if thing.kind == "context" else 0
+        return fixed, fixed, 0
 
 
 def _alloc(model: Model, op: Op) -> None:

@@ -26,6 +26,7 @@ MOST_BYTES = 1 << 16
 PIECE_MIB = 8
 OUT_OF_MEMORY = 2
 ZYGOTE = 0
+UNMEASURED_PART = 5  # of the cap, where an eighth is guessed
 
 
 @dataclass
@@ -53,13 +54,25 @@ class Stage:
     """A container with one cap, and the process that makes all others."""
 
     def __init__(
-        self, folder: Path, native: NativeBuild, cap_mib: int, *, library: bool = True
+        self,
+        folder: Path,
+        native: NativeBuild,
+        cap_mib: int,
+        *,
+        library: bool = True,
+        measured: bool = True,
     ) -> None:
-        """``library`` False: nothing is preloaded, to see that what is above the cap is found."""
-        options = {"context_mib": CONTEXT // MIB}
+        """``library`` False: nothing is preloaded, to see that what is above the cap is found.
+
+        ``measured`` False: nobody has told what a context takes, and it is more than is guessed.
+        """
+        context_mib = CONTEXT // MIB if measured else cap_mib // UNMEASURED_PART
+        options = {"context_mib": context_mib}
         self.gpu = FakeGPU(folder / "gpu", native, total_mib=8192, options=options)
-        self.box = Container(self.gpu, folder / "box", cap_mib=cap_mib, context_mib=CONTEXT // MIB)
+        told = context_mib if measured else None
+        self.box = Container(self.gpu, folder / "box", cap_mib=cap_mib, context_mib=told)
         self._cap, self._library = cap_mib * MIB, library
+        self._context = context_mib * MIB
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         path = str(folder / "socket")
         self._listener.bind(path)
@@ -97,7 +110,7 @@ class Stage:
 
     def play(self, program: Program) -> Fault | None:
         """Play it to its end; what was wrong first, if anything was."""
-        model, at = Model(exports_stay=self.exports_stay), 0
+        model, at = Model(exports_stay=self.exports_stay, context=self._context), 0
         try:
             for number, step in enumerate(program):
                 at = number
@@ -218,7 +231,7 @@ class Stage:
         pieces = 0
         while not self._call(Op("alloc", number, made=number + 1 + pieces, kib=PIECE_MIB << 10)):
             pieces += 1
-        if pieces != (self._cap - CONTEXT) // (PIECE_MIB * MIB):
+        if pieces != (self._cap - self._context) // (PIECE_MIB * MIB):
             raise _Broken(f"{pieces} pieces of {PIECE_MIB} MiB are to be had at the end")
         self._kill(number)
 
@@ -246,7 +259,7 @@ class Stage:
         taken = Op("import", other, of=memory, kib=2048)
         self._wait(taken, self._send(taken, ({}, self._given.pop(sent))), may_die=False)
         self._kill(home)
-        stays = self._used() == before - CONTEXT
+        stays = self._used() == before - self._context
         self._kill(other)
         return stays
 

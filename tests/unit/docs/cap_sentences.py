@@ -425,6 +425,8 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
         "::test_without_a_figure_that_can_be_true_the_usual_one_is_charged",
         "native/test_gpucap_contexts.py"
         "::test_what_the_agent_measured_of_one_process_is_charged_for_another",
+        "native/test_caps_programs.py"
+        "::test_programs_whose_contexts_nobody_measured_are_never_above_their_cap",
     ),
     "Meanwhile contexts of the container are made": (
         "native/test_gpucap_contexts.py::test_twenty_that_begin_at_once_keep_what_fits",
