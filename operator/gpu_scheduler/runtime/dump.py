@@ -22,7 +22,7 @@ from gpu_scheduler.core.plan_input import NOBODY, PlanInput
 from gpu_scheduler.core.vocabulary import Word
 from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore, SeatedPods
 
-VERSION = 3  # a new one with every change of what a plan is made from
+VERSION = 4  # a new one with every change of what a plan is made from
 _SLICE = 200  # objects written at once
 
 
@@ -72,10 +72,11 @@ def dump_of(given: PlanInput, workload: TargetWorkload) -> Dump:
         seated = near.seated([who for who in waiting if who is not None])
     held = sorted((*key, milli) for key, milli in cluster.held_by_model.items())
     trouble = sorted(cluster.dev_trouble.items())
+    fractions = sorted(cluster.fractions.items())
     cluster.placed_pods = NOBODY_NEAR
     cluster.held_by_model = {}
-    fractions = sorted(cluster.fractions.items())
-    cluster.dev_trouble, cluster.fractions = {}, {}
+    cluster.dev_trouble = {}
+    cluster.fractions = {}
     cluster.catalogue = Catalogue(cluster.catalogue.types)
     rest = replace(frozen, running_pods=NOBODY, workload=given.workload or workload)
     return Dump(

@@ -149,7 +149,8 @@ class SeenUse:
         for node in self._nodes.values():
             node.ended = _of(works, node.ended)
             node.caps_mib = _of(works, node.caps_mib)
-        self._where, self._roles = {}, {}
+        self._where = {}
+        self._roles = {}
         for name, node in self._nodes.items():
             self._index(name, node)
 
