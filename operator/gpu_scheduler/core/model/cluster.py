@@ -111,18 +111,19 @@ class Cluster:
             milli = min(self.fractions[device], most_milli(mib, self.dev_usable_mib[device]))
         return milli
 
-    def free_device(self, device: int, milli: int, mib: int) -> None:
-        """So much more is free on a device, or less; ``milli``: of fractions."""
-        free_milli, usable = self.free_milli, self.dev_usable_mib[device]
-        if self.fractions:
-            milli += self.fractions.pop(device, free_milli[device])
-        else:
-            milli += free_milli[device]
+    def free_device(self, device: int, milli: int, mib: int) -> int:
+        """So much more is free on a device, or less; ``milli``: of fractions.
+
+        Returns by how much ``free_milli`` of the device rose.
+        """
+        usable, before = self.dev_usable_mib[device], self.free_milli[device]
+        milli += self.fractions.pop(device, before) if self.fractions else before
         self.free_mib[device] = free_mib = self.free_mib[device] + mib
         if milli * usable >= (free_mib + 1) * DEVICE_MILLI and usable and milli > 0:
             self.fractions[device] = milli
             milli = most_milli(free_mib, usable)
-        free_milli[device] = milli
+        self.free_milli[device] = milli
+        return milli - before
 
     def add_empty(self, node: NodeInfo) -> None:
         """One more node, the last, of which all is free; its devices are the caller's."""

@@ -158,9 +158,7 @@ class Snapshot:
         ids = self.cluster.dev_id
         return tuple(
             [
-                Grant(
-                    pick[0], ids[pick[1]], pick[2] or self.charge_milli(pick), pick[3], not pick[2]
-                )
+                Grant(pick[0], ids[pick[1]], self.charge_milli(pick), pick[3], not pick[2])
                 for pick in picks
             ]
         )
@@ -333,13 +331,9 @@ class Snapshot:
         charge: int | None = None,
     ) -> None:
         cluster = self.cluster
-        free_milli, free, cost = cluster.free_milli, 0, 0
-        for pick in picks:
-            _, device, milli, mib = pick
-            free -= free_milli[device]
-            cluster.free_device(device, sign * milli, sign * mib)
-            free += free_milli[device]
-            cost += milli or self.charge_milli(pick)
+        free = 0
+        for _, device, milli, mib in picks:
+            free += cluster.free_device(device, sign * milli, sign * mib)
         self.node_free_milli[node] += free
         cluster.free_pods[node] += sign
         cluster.free_cpu_milli[node] += sign * pod.cpu_milli
@@ -350,8 +344,12 @@ class Snapshot:
                 cluster.free_scalars[name][node] += sign * amount
         if self.watcher is not None:
             self.watcher(project, picks, charge, -sign)
-        charge = cost if charge is None else charge
-        cluster.allocated_milli[project] = self.allocated_milli(project) - sign * charge
+        if charge is None:
+            charge = 0
+            for pick in picks:
+                charge += pick[2] or self.charge_milli(pick)
+        held = cluster.allocated_milli
+        held[project] = held.get(project, 0) - sign * charge
         self.changed.append(node)
 
 

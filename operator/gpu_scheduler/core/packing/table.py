@@ -328,5 +328,5 @@ class ScoreTable:
         free = [max(0, milli) for milli in snapshot.cluster.free_milli[base:last]]
         for pick in choice.picks:
             at = pick[1] - base
-            free[at] = max(0, free[at] - (pick[2] or snapshot.charge_milli(pick)))
+            free[at] = max(0, free[at] - snapshot.charge_milli(pick))
         return Picked(free, choice.left_milli, self._rows.rank_of(choice))
