@@ -255,6 +255,12 @@ soak: setup ## Random work, hostile objects and faults for MINUTES=60, with a ch
 attack: setup ## A tenant with `edit` does its worst, all at once, for MINUTES=15 (needs root; OPTIONS=--help)
 	@$(PYTHON) -m tests.attack --minutes $(or $(MINUTES),15) $(OPTIONS)
 
+.PHONY: native-sanitized
+native-sanitized: setup ## The native tests with AddressSanitizer and UBSan, and with ThreadSanitizer
+	@$(MAKE) -C native sanitize tsan
+	@for build in sanitize tsan; do \
+	  echo "$$build:"; NATIVE_BUILD=native/build/$$build $(PYTHON) -m pytest -q tests/native || exit 1; done
+
 .PHONY: fuzz
 fuzz: setup ## Random programs under libgpucap for MINUTES=60, a third of it with each sanitizer
 	@$(MAKE) -C native all sanitize tsan

@@ -9,6 +9,13 @@ from tests.native.container import Container, Neighbour, build_programs
 from tests.native.fake_gpu import FakeGPU
 
 
+@pytest.fixture(autouse=True)
+def first_to_be_preloaded(request: pytest.FixtureRequest, native: NativeBuild) -> None:
+    """Skip a test marked ``library_first`` where a sanitizer's runtime has to be that."""
+    if native.sanitizer and request.node.get_closest_marker("library_first"):
+        pytest.skip("a sanitizer's runtime must be preloaded first")
+
+
 @pytest.fixture(scope="session")
 def native() -> NativeBuild:
     """The fake driver and libgpucap, built if out of date."""

@@ -123,10 +123,10 @@ class Container:
         return found | self.extra
 
     def run(
-        self, command: Sequence[str | Path], **environment: str
+        self, command: Sequence[str | Path], *, seconds: float = 120, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """Run a program to its end."""
-        return self.gpu.run(command, **(self.environment | environment))
+        return self.gpu.run(command, seconds=seconds, **(self.environment | environment))
 
     def start(self, command: Sequence[str | Path], **environment: str) -> subprocess.Popen[str]:
         """Start a program."""

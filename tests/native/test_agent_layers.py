@@ -40,6 +40,7 @@ def test_the_self_test_passes_with_the_library(gpu: FakeGPU) -> None:
     assert gpu.used_mib() == 0, "nothing is left behind"
 
 
+@pytest.mark.library_first
 def test_it_fails_with_a_library_that_does_nothing(gpu: FakeGPU, tmp_path: Path) -> None:
     idle = tmp_path / "libidle.so"
     subprocess.run(

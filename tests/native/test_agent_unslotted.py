@@ -12,6 +12,7 @@ from tests.native.fake_gpu import MIB, FakeGPU
 from tests.native.partner import Partner
 
 from gpu_scheduler.agent import ledger
+pytestmark = pytest.mark.library_first
 
 CAP, CONTEXT = 2048, 300
 
@@ -19,8 +20,6 @@ CAP, CONTEXT = 2048, 300
 @pytest.fixture
 def box(gpu: FakeGPU, programs: Path, tmp_path: Path) -> Container:
     """Whose state folder is where a container has it."""
-    if gpu.build.sanitizer:
-        pytest.fail("the sanitizer's runtime takes the place of LD_PRELOAD here")
     folder = (tmp_path / "root").joinpath(*ledger.FOLDER[:-1])
     return Container(gpu, folder, cap_mib=CAP, context_mib=CONTEXT)
 

@@ -27,7 +27,13 @@ def box(gpu: FakeGPU, container: Callable[..., Container], tmp_path: Path) -> It
         yield made
 
 
-@pytest.mark.parametrize("how", OPENED)
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(how, marks=pytest.mark.library_first if how == "dlmopen" else ())
+        for how in OPENED
+    ],
+)
 def test_the_runtime_ends_in_words_on_the_pretended_driver_however_it_is_opened(
     container: Callable[..., Container], python: Path, how: str
 ) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.native.container import Container, seen
 
+pytestmark = pytest.mark.library_first
+
 # Its own /etc and /opt, as mounts that nobody else sees; then a command with an empty environment.
 SCRIPT = """
 set -e
@@ -47,8 +49,6 @@ def run(box: Container, etc: Path, *command: str, state: str = "") -> tuple[str,
 
 
 def test_an_empty_environment_keeps_the_cap(box: Container, etc: Path) -> None:
-    if box.gpu.build.sanitizer:
-        pytest.skip("a sanitizer's runtime must be preloaded first")
     printed, files = run(box, etc, *box.probe_command("dlopen", "alloc", 512))
     found = seen(printed)
     assert (found.pieces, found.total_mib) == (15, 8192)  # the sixteenth: the context's reserve
@@ -67,8 +67,6 @@ def test_an_empty_environment_keeps_the_cap(box: Container, etc: Path) -> None:
     ],
 )
 def test_a_line_of_the_environment_moves_nothing(box: Container, etc: Path, line: str) -> None:
-    if box.gpu.build.sanitizer:
-        pytest.skip("a sanitizer's runtime must be preloaded first")
     (etc / "other").write_text("30000")
     more = ["GPU_MEMORY_LIMIT_MIB=9000"] if "LIMIT_FILE" in line else []
     command = box.probe_command("dlopen", "alloc", 512)
@@ -80,8 +78,6 @@ def test_a_line_of_the_environment_moves_nothing(box: Container, etc: Path, line
 def test_a_limit_that_is_there_and_holds_no_number_gives_out_nothing(
     box: Container, etc: Path
 ) -> None:
-    if box.gpu.build.sanitizer:
-        pytest.skip("a sanitizer's runtime must be preloaded first")
     (etc / "gpu-scheduler/memory-limit-mib").write_text("")
     command = box.probe_command("dlopen", "alloc", 512)
     printed, files = run(box, etc, "env", "GPU_MEMORY_LIMIT_MIB=9000", *command)
@@ -89,8 +85,6 @@ def test_a_limit_that_is_there_and_holds_no_number_gives_out_nothing(
 
 
 def test_a_process_without_cuda_touches_nothing(box: Container, etc: Path) -> None:
-    if box.gpu.build.sanitizer:
-        pytest.skip("a sanitizer's runtime must be preloaded first")
     printed, files = run(box, etc, "sh", "-c", "cat /etc/gpu-scheduler/memory-limit-mib")
     assert (printed, files) == ("8192", "")
 
@@ -99,8 +93,6 @@ def test_a_container_without_its_state_folder_gives_out_nothing_and_says_why(
     box: Container, etc: Path
 ) -> None:
     """As in a sandbox with /etc and without /opt: each process would have the whole cap."""
-    if box.gpu.build.sanitizer:
-        pytest.skip("a sanitizer's runtime must be preloaded first")
     command = box.probe_command("dlopen", "alloc", 512)
     script = '"$@" || echo refused'
     printed, said = run(box, etc, "sh", "-c", script, "sh", *command, state="absent")

@@ -51,6 +51,7 @@ def test_the_second_library_sees_the_calls_too(box: Container, first: str) -> No
     assert box.ledger().held_mib() == 2  # once: rounded up to the driver's page
 
 
+@pytest.mark.library_first
 def test_beside_a_sanitizer(box: Container) -> None:
     """Its runtime asks dlsym for everything, before any of libc's functions can be called."""
     runtime = subprocess.run(

@@ -41,12 +41,9 @@ def command(box: Container, stub: str, way: str, opened: int) -> list[str]:
 def test_functions_of_the_drivers_names_lead_to_the_driver_and_its_cap(
     box: Container, way: str, stub: str, opened: int
 ) -> None:
-    process = box.start(command(box, stub, way, opened))
     try:
-        said, errors = process.communicate(timeout=20)
+        done = box.run(command(box, stub, way, opened), seconds=20)
     except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
         pytest.fail("the program and the library ask each other for ever")
-    assert process.returncode == 0, f"exit {process.returncode}: {errors}"
-    assert said.splitlines()[0] == f"{NOT_INITIALIZED} 1024 8"
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
+    assert done.stdout.splitlines()[0] == f"{NOT_INITIALIZED} 1024 8"

@@ -78,8 +78,8 @@ def parse(text: str) -> Allocation:
         node = str(ledger["n"])
         grants = tuple(
             Grant(int(container), str(device), int(share[0]), int(share[1]), _by_memory(share))
-            for container, devices in ledger["c"].items()
-            for device, share in devices.items()
+            for container, shares in ledger["c"].items()
+            for device, share in shares.items()
         )
     except (
         *(ValueError, KeyError, TypeError, AttributeError, IndexError),

@@ -112,14 +112,14 @@ def _one(state: ClusterState, pod: PodRecord, shares: tuple[ShareUse, ...]) -> P
     grants = state.ledger.resolved(charge.node, charge.grants) if charge is not None else ()
     known = state.ledger.node(pod.node)
     indexes = {device.id: device.index for device in known[1]} if known is not None else {}
-    devices = {indexes[grant.device] for grant in grants if grant.device in indexes}
+    numbers = {indexes[grant.device] for grant in grants if grant.device in indexes}
     own = state.jobs.believed.get(pod.job_uid)
     first = shares[0] if shares else None
     return Placed(
         pod=pod.name,
         role=own.role if own is not None else "",
         node=pod.node,
-        devices=tuple(sorted(devices)),
+        devices=tuple(sorted(numbers)),
         gpus=sum(grant.milli for grant in grants) / DEVICE_MILLI,
         started=epoch_seconds(pod.started) or None if pod.stage is Stage.RUNNING else None,
         busy=busy_of(shares),

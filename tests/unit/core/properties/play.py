@@ -96,10 +96,10 @@ class Play:
     workload: TargetWorkload | None = DEFAULT  # with a fixed one it learns nothing
     lost_to: dict[str, JobKey] = field(default_factory=dict)  # by name: for whom it had to go
 
-    def place(self, pod: Pod, *devices: str, milli: int = 1000) -> "Play":
+    def place(self, pod: Pod, *places: str, milli: int = 1000) -> "Play":
         """Put a running pod on devices ('n0/1')."""
-        grants = tuple(Grant(0, d, milli, milli * 40448 // 1000) for d in devices)
-        self.running[pod.uid] = pod, self._running_pod(pod, devices[0].split("/")[0], grants)
+        grants = tuple(Grant(0, d, milli, milli * 40448 // 1000) for d in places)
+        self.running[pod.uid] = pod, self._running_pod(pod, places[0].split("/")[0], grants)
         return self
 
     def wait(self, *pods: Pod) -> "Play":
