@@ -194,7 +194,7 @@ def test_the_next_release_takes_over_who_runs_and_places_who_waits(
                 assert _containers(now) == _containers(pod)
     plain = pod_named(left.owner, "meanwhile")
     assert ALLOCATION not in plain["metadata"].get("annotations", {}), "it stays what it is"
-    held = [grant.device for pod in (*pods, notebook) for grant in grants(pod)]
-    assert sorted(map(held.count, set(held))) == [2, 2], "two halves on each device"
+    on = [grant.device for pod in (*pods, notebook) for grant in grants(pod)]
+    assert sorted(map(on.count, set(on))) == [2, 2], "two halves on each device"
     for pod in (*pods, notebook):
         assert_capped(operated, pod, grants(pod)[0].device, cap_mib(500))

@@ -12,6 +12,7 @@ from tests.native.fake_gpu import MIB, FakeGPU
 from tests.native.partner import Partner
 
 from gpu_scheduler.agent import ledger
+
 pytestmark = pytest.mark.library_first
 
 CAP, CONTEXT = 2048, 300

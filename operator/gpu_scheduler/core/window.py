@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gpu_scheduler.core.model.products import means
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.products import means
 
 
 def could_run(

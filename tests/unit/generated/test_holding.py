@@ -4,7 +4,7 @@ import gc
 
 from tests.unit.generated.holding import held_bytes
 
-from gpu_scheduler.core.model.products import words
+from gpu_scheduler.core.products import words
 from gpu_scheduler.kube.objects import Container
 
 

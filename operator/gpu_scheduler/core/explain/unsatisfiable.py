@@ -15,10 +15,10 @@ from gpu_scheduler.core.model.catalogue import either
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.devices import Chooser, qualifies
 from gpu_scheduler.core.model.pod_request import holds
-from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.model.request import PodShape
 from gpu_scheduler.core.model.snapshot import DeviceType, NodeShape, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.products import means, spelt
 
 
 def missing(chooser: Chooser, snapshot: Snapshot) -> str:

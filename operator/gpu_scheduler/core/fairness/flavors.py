@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from gpu_scheduler.core.model.pod_request import PodRequest
-from gpu_scheduler.core.model.products import means
 from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
+from gpu_scheduler.core.products import means
 
 Flavor = str  # the model, lower case, see ``products``; empty = devices that nobody names
 

@@ -16,10 +16,10 @@ from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import accepts
 from gpu_scheduler.core.model.pod_request import PodRequest
-from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.nodes.topology import Division, Domains
+from gpu_scheduler.core.products import means, spelt
 from gpu_scheduler.core.queue.pod_group import GroupRequest, RequestKey
 
 MOST_KNOWN = 10_000  # signatures remembered

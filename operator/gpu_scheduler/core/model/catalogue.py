@@ -9,7 +9,7 @@ changes, never changed in place.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.model.products import means
+from gpu_scheduler.core.products import means
 from gpu_scheduler.core.vocabulary import Word
 
 

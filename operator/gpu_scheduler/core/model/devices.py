@@ -9,10 +9,10 @@ is solved by taking the best ``count`` devices; several requests go to the exact
 from typing import NamedTuple
 
 from gpu_scheduler.core.model.assign import SearchBudget, Slot, assign, charge, share
-from gpu_scheduler.core.model.products import means
 from gpu_scheduler.core.model.request import DeviceRequest, PodShape
 from gpu_scheduler.core.model.snapshot import DeviceType, NodeShape, Picks, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.products import means
 
 MOST_KNOWN = 10_000  # searches remembered between cycles
 

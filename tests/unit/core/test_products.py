@@ -6,9 +6,9 @@ from tests.unit.builders import A100, ClusterBuilder, job, pod_shape, project, p
 from gpu_scheduler.core.fairness.flavors import by_length, flavor_of
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import PlanInput
+from gpu_scheduler.core.products import means, spelt
 
 SXM = "NVIDIA-A100-SXM4-40GB"
 
