@@ -12,6 +12,7 @@ from tests.suite import durations, reads, unchanged
 
 SPREAD = ("unit", "native", "chart")  # tiers whose tests may run in any order, on any worker
 LONG_SECONDS = 0.5
+_LONG_TESTS = "long_tests"
 _LONG = pytest.StashKey[tuple[str, tuple[str, ...]]]()
 
 reads.watch()
@@ -22,14 +23,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if mark := item.get_closest_marker("long"):
             _skip_unless_changed(item, tuple(mark.kwargs.get("reads", ())))
     if hasattr(config, "workerinput"):
-        items.sort(key=_place)
+        long_tests = config.workerinput[_LONG_TESTS]
+        items.sort(key=lambda item: -long_tests.get(item.nodeid, 0.0))
 
 
-def _place(item: pytest.Item) -> float:
-    """The long ones first; all others in their order, which keeps a file's fixtures together."""
-    seconds = durations.seconds_of(item.nodeid) or 0.0
-    spread = durations.tier_of(item.nodeid) in SPREAD and seconds >= LONG_SECONDS
-    return -seconds if spread else 0.0
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Long ones first, all others in their order, which keeps a file's fixtures together.
+
+    All workers go by what was read once: another run may record its own while they start.
+    """
+    node.workerinput[_LONG_TESTS] = durations.at_least(LONG_SECONDS, SPREAD)
 
 
 def _skip_unless_changed(item: pytest.Item, named: tuple[str, ...]) -> None:

@@ -5,7 +5,7 @@ file of the repository stands in: recorded.json, written by ``make test-record``
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,14 @@ def tier_of(nodeid: str) -> str:
 def seconds_of(nodeid: str) -> float | None:
     """Wall time of a test when it last passed, with its fixtures; None if it is not known."""
     return known_of(tier_of(nodeid)).get(nodeid, recorded()["tests"].get(nodeid))
+
+
+def at_least(seconds: float, tiers: Collection[str]) -> dict[str, float]:
+    """The tests of tiers that take so long, with what they take."""
+    found = {n: s for n, s in recorded()["tests"].items() if tier_of(n) in tiers}
+    for tier in tiers:
+        found |= known_of(tier)
+    return {nodeid: took for nodeid, took in found.items() if took >= seconds}
 
 
 @cache

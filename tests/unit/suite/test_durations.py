@@ -1,7 +1,10 @@
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.suite import durations
+
+CONFTEST = Path(__file__).parents[2] / "conftest.py"
 
 TEST = "tests/unit/test_a.py::test_x"
 
@@ -31,3 +34,20 @@ def test_a_file_that_was_cut_is_as_none(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "durations-unit.json").write_text('{"a')
     assert durations.seconds_of(TEST) == 7.0
+
+
+def test_all_workers_take_the_long_ones_first_by_one_reading(
+    pytestconfig: pytest.Config,
+) -> None:
+    """Another run beside records its own while the workers of this one start."""
+    plugins = pytestconfig.pluginmanager.get_plugins()
+    (conftest,) = (p for p in plugins if str(getattr(p, "__file__", "")) == str(CONFTEST))
+    names = [f"tests/unit/test_a.py::test_{c}" for c in "abcd"]
+    durations.record({names[2]: 4.0, names[1]: 0.4})
+    node = SimpleNamespace(workerinput={})
+    conftest.pytest_configure_node(node)
+    durations.record({names[3]: 9.0})
+    items = [SimpleNamespace(nodeid=n, get_closest_marker=lambda _: None) for n in names]
+    conftest.pytest_collection_modifyitems(node, items)
+    assert [item.nodeid for item in items] == [names[2], names[0], names[1], names[3]]
+    assert node.workerinput == {"long_tests": {TEST: 7.0, names[2]: 4.0}}
