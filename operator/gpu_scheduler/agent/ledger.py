@@ -172,19 +172,6 @@ def _held_at(slot: int, device: int) -> int:
     return HEADER_BYTES + slot * SLOT_BYTES + SLOT_DEVICES_AT + device * HELD_BYTES
 
 
-def memory_marks(root: Path) -> dict[str, MemoryMarks]:
-    """The marks of a container, by device; empty where there is no ledger that can be read.
-
-    Args:
-        root: Its root directory, ``/proc/<pid>/root`` of any process of it.
-    """
-    try:
-        with open_inside(root) as opened:
-            return opened.marks()
-    except (LedgerError, OSError):
-        return {}
-
-
 @contextmanager
 def open_inside(root: Path) -> Iterator[LedgerFile]:
     """The ledger of a container.

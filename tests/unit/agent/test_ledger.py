@@ -7,7 +7,7 @@ from tests.unit.agent import ledger_file
 from tests.unit.agent.fake_driver import gpu
 
 from gpu_scheduler.agent import ledger
-from gpu_scheduler.agent.ledger import LedgerError, MemoryMarks, memory_marks, open_inside
+from gpu_scheduler.agent.ledger import LedgerError, MemoryMarks, open_inside
 
 
 def test_a_process_is_found_by_pid_and_start_time(tmp_path: Path) -> None:
@@ -43,28 +43,35 @@ def test_a_written_context_is_the_only_change(tmp_path: Path) -> None:
     assert all(start <= at < start + 8 for at in changed)
 
 
+def marks(root: Path) -> dict[str, MemoryMarks]:
+    with open_inside(root) as opened:
+        return opened.marks()
+
+
 def test_peak_and_refusals_are_read_by_device(tmp_path: Path) -> None:
     path = ledger_file.make(tmp_path, gpu(0))
     ledger_file.mark(path, (300 << 20) + 1, 7)
-    assert memory_marks(tmp_path) == {gpu(0): MemoryMarks(301, 7)}
+    assert marks(tmp_path) == {gpu(0): MemoryMarks(301, 7)}
 
 
 def test_an_earlier_library_keeps_no_marks(tmp_path: Path) -> None:
     path = ledger_file.make(tmp_path, gpu(0))
-    assert memory_marks(tmp_path) == {gpu(0): MemoryMarks(None, None)}
+    assert marks(tmp_path) == {gpu(0): MemoryMarks(None, None)}
     ledger_file.mark(path, 1 << 20, 7, keeps=2)
-    assert memory_marks(tmp_path) == {gpu(0): MemoryMarks(None, None)}, "a word of later ones"
+    assert marks(tmp_path) == {gpu(0): MemoryMarks(None, None)}, "a word of later ones"
 
 
 def test_marks_that_cannot_be_are_unknown(tmp_path: Path) -> None:
     ledger_file.mark(ledger_file.make(tmp_path, gpu(0)), (1 << 64) - 1, (1 << 64) - 1)
-    assert memory_marks(tmp_path) == {gpu(0): MemoryMarks(None, None)}
+    assert marks(tmp_path) == {gpu(0): MemoryMarks(None, None)}
 
 
 def test_without_a_ledger_there_are_no_marks(tmp_path: Path) -> None:
-    assert memory_marks(tmp_path) == {}
+    with pytest.raises(FileNotFoundError):
+        marks(tmp_path)
     garbage(ledger_file.make(tmp_path, gpu(0)))
-    assert memory_marks(tmp_path) == {}
+    with pytest.raises(LedgerError):
+        marks(tmp_path)
 
 
 def truncated(path: Path) -> None:
