@@ -33,7 +33,7 @@ class Waiting:
     since: float
 
 
-class Known:
+class ClusterAtRest:
     """One look at a cluster at rest."""
 
     def __init__(self, admin: Caller, gpu: Gpu, agent: UsageAgent) -> None:

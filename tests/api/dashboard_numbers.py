@@ -14,8 +14,8 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from tests.api.dashboard_known import (
+    ClusterAtRest,
     Key,
-    Known,
     Waiting,
     asks,
     condition,
@@ -31,7 +31,7 @@ from gpu_scheduler.dashboard import views
 from gpu_scheduler.dashboard.rows import State, WorkRef
 
 Chain = tuple[Any, ...]
-Rule = Callable[[Known, Chain], Any]
+Rule = Callable[[ClusterAtRest, Chain], Any]
 ANSWERS = tuple(
     each for each in views.VIEWS if each not in (views.WhatIfQuestion, views.ProblemView)
 )
@@ -137,17 +137,17 @@ def _is_job(ref: WorkRef) -> bool:
     return ref.kind == "GPUJob"
 
 
-def _status(known: Known, ref: WorkRef) -> Json:
+def _status(known: ClusterAtRest, ref: WorkRef) -> Json:
     found: Json = known.jobs[key(ref)]["status"]
     return found
 
 
-def _held(known: Known, ref: WorkRef) -> float:
+def _held(known: ClusterAtRest, ref: WorkRef) -> float:
     row = known.top_jobs.get(key(ref))
     return row["milliGPU"] / 1000 if row else 0.0
 
 
-def _asked(known: Known, c: Chain) -> float:
+def _asked(known: ClusterAtRest, c: Chain) -> float:
     ref = c[-1].ref
     if _is_job(ref):  # the column GPU: held/asked
         return float(_status(known, ref)["gpu"].split("/")[1])
@@ -155,7 +155,7 @@ def _asked(known: Known, c: Chain) -> float:
 
 
 def _counted(name: str) -> Rule:
-    def rule(known: Known, c: Chain) -> int:
+    def rule(known: ClusterAtRest, c: Chain) -> int:
         ref = c[-1].ref
         if _is_job(ref):
             return int(_status(known, ref)["pods"].get(name, 0))
@@ -165,20 +165,20 @@ def _counted(name: str) -> Rule:
     return rule
 
 
-def _pods(known: Known, c: Chain) -> int:
+def _pods(known: ClusterAtRest, c: Chain) -> int:
     ref = c[-1].ref
     if _is_job(ref):  # the column PODS: running/succeeded/in all
         return int(_status(known, ref)["podSummary"].split("/")[2])
     return len(known.of_owner(key(ref)))
 
 
-def _created(known: Known, c: Chain) -> float:
+def _created(known: ClusterAtRest, c: Chain) -> float:
     ref = c[-1].ref
     found = [known.jobs[key(ref)]] if _is_job(ref) else known.of_owner(key(ref))
     return min(seconds(each["metadata"]["creationTimestamp"]) for each in found)
 
 
-def _ended(known: Known, c: Chain) -> float | None:
+def _ended(known: ClusterAtRest, c: Chain) -> float | None:
     ref = c[-1].ref
     if not _is_job(ref) or _status(known, ref)["phase"] not in ("Succeeded", "Failed"):
         return None
@@ -194,7 +194,7 @@ def _percent(value: int | None) -> About | None:
 def _of_use(*names: str) -> Rule:
     """A figure of ``top jobs``."""
 
-    def rule(known: Known, c: Chain) -> Any:
+    def rule(known: ClusterAtRest, c: Chain) -> Any:
         found: Any = known.use(key(c[-1].ref))
         for name in names:
             found = (found or {}).get(name)
@@ -203,7 +203,7 @@ def _of_use(*names: str) -> Rule:
     return rule
 
 
-def _idle_since(known: Known, ref: WorkRef) -> About | None:
+def _idle_since(known: ClusterAtRest, ref: WorkRef) -> About | None:
     found = known.idle.get(key(ref))
     # Agents tell how long; the moment is worked out by who is told, up to ten seconds later.
     return About(seconds(found["idleSince"]), 25) if found else None
@@ -212,11 +212,11 @@ def _idle_since(known: Known, ref: WorkRef) -> About | None:
 # Of what waits
 
 
-def _row_waits(known: Known, c: Chain) -> Waiting:
+def _row_waits(known: ClusterAtRest, c: Chain) -> Waiting:
     return next(each for each in known.waiting if each.key == key(c[-1].ref))
 
 
-def _same_reason(known: Known, c: Chain) -> list[Waiting]:
+def _same_reason(known: ClusterAtRest, c: Chain) -> list[Waiting]:
     """On the page of a project its own."""
     of = c[0].row.name if isinstance(c[0], views.ProjectView) else ""
     return [
@@ -227,7 +227,7 @@ def _same_reason(known: Known, c: Chain) -> list[Waiting]:
 # Of devices and nodes
 
 
-def _holders(known: Known, pod: str) -> list[tuple[Json, Json]]:
+def _holders(known: ClusterAtRest, pod: str) -> list[tuple[Json, Json]]:
     return [
         (device, holder)
         for device in known.devices.values()
@@ -236,7 +236,7 @@ def _holders(known: Known, pod: str) -> list[tuple[Json, Json]]:
     ]
 
 
-def _device(known: Known, c: Chain) -> Json:
+def _device(known: ClusterAtRest, c: Chain) -> Json:
     return next(d for d in known.devices.values() if d["device"] == c[-1].uuid and _at(c, d))
 
 
@@ -250,7 +250,7 @@ def _is_node(view: Any) -> bool:
     return type(view).__name__ == "NodeRow"
 
 
-def _share(known: Known, c: Chain) -> Json:
+def _share(known: ClusterAtRest, c: Chain) -> Json:
     """The holder behind a share, on the device around it."""
     (found,) = (
         holder for holder in _device(known, c[:-1])["holders"] if holder["pod"] == c[-1].pod
@@ -258,11 +258,11 @@ def _share(known: Known, c: Chain) -> Json:
     return dict(found)
 
 
-def _of_node(known: Known, name: str) -> list[Json]:
+def _of_node(known: ClusterAtRest, name: str) -> list[Json]:
     return [device for device in known.devices.values() if device["node"] == name]
 
 
-def _closed(known: Known, name: str) -> bool:
+def _closed(known: ClusterAtRest, name: str) -> bool:
     return bool(known.nodes[name]["spec"].get("unschedulable"))
 
 
@@ -270,17 +270,17 @@ def _free(device: Json) -> float:
     return 1 - device["allocatedMilliGPU"] / 1000
 
 
-def _node_free(known: Known, c: Chain) -> float:
+def _node_free(known: ClusterAtRest, c: Chain) -> float:
     if _closed(known, c[-1].name):
         return 0.0
     return sum(_free(each) for each in _of_node(known, c[-1].name) if not each["trouble"])
 
 
-def _cpu_total(known: Known, c: Chain) -> float:
+def _cpu_total(known: ClusterAtRest, c: Chain) -> float:
     return cpu(known.nodes[c[-1].name]["status"]["allocatable"]["cpu"])
 
 
-def _cpu_free(known: Known, c: Chain) -> float:
+def _cpu_free(known: ClusterAtRest, c: Chain) -> float:
     taken = sum(
         cpu(each.get("cpu", "0"))
         for pod in known.pods.values()
@@ -293,18 +293,18 @@ def _cpu_free(known: Known, c: Chain) -> float:
 def _agent(name: str) -> Rule:
     """What the agent said of a device: no command shows it."""
 
-    def rule(known: Known, c: Chain) -> Any:
+    def rule(known: ClusterAtRest, c: Chain) -> Any:
         said = known.agent.devices.get(c[-1].uuid)
         return getattr(said, name) if said else None
 
     return rule
 
 
-def _share_busy(known: Known, c: Chain) -> About | None:
+def _share_busy(known: ClusterAtRest, c: Chain) -> About | None:
     return _percent(_share(known, c)["utilizationPercent"])
 
 
-def _parts(known: Known) -> dict[str, float]:
+def _parts(known: ClusterAtRest) -> dict[str, float]:
     found: dict[str, float] = dict.fromkeys(get_args(State), 0.0)
     least = min([_PIECE, *(each.gpus / each.pods for each in known.waiting)])
     for used in known.used.values():
@@ -323,12 +323,12 @@ def _parts(known: Known) -> dict[str, float]:
 # Of projects
 
 
-def _project(known: Known, c: Chain) -> Json:
+def _project(known: ClusterAtRest, c: Chain) -> Json:
     found: Json = known.projects[c[-1].name]
     return found
 
 
-def _borrowed_since(known: Known, c: Chain) -> About | None:
+def _borrowed_since(known: ClusterAtRest, c: Chain) -> About | None:
     """Since the last of its pods that got a place: those before are inside the quota."""
     if not float(_project(known, c)["status"]["borrowedGPU"]):
         return None
@@ -351,14 +351,14 @@ def _borrowed_since(known: Known, c: Chain) -> About | None:
     raise AssertionError(f"{c[-1].name} borrows by its status and not by its pods")
 
 
-def _busy_of_project(known: Known, c: Chain) -> float | None:
+def _busy_of_project(known: ClusterAtRest, c: Chain) -> float | None:
     used = known.used.get(c[-1].name)
     if used is None:
         return 0.0
     return None if used["unknownMilliGPU"] else used["usedMilliGPU"] / 1000
 
 
-def _idle_of_project(known: Known, c: Chain) -> float:
+def _idle_of_project(known: ClusterAtRest, c: Chain) -> float:
     mine = [e["milliGPU"] for e in known.idle.values() if e["project"] == c[-1].name]
     return sum(mine) / 1000
 
@@ -370,7 +370,7 @@ def _job_ref(c: Chain) -> WorkRef:
     return next(each.row.ref for each in c if isinstance(each, views.JobView))
 
 
-def _pod(known: Known, c: Chain) -> Json:
+def _pod(known: ClusterAtRest, c: Chain) -> Json:
     return dict(known.pods[_job_ref(c).namespace, c[-1].pod])
 
 
@@ -379,7 +379,7 @@ def _bound(pod: Json) -> float:
     return seconds(condition(pod, "PodScheduled")["lastTransitionTime"])
 
 
-def _only(known: Known, c: Chain, *names: str) -> Any:
+def _only(known: ClusterAtRest, c: Chain, *names: str) -> Any:
     """A figure of the whole workload, which is that of its only pod."""
     if len(known.top_jobs[key(_job_ref(c))]["pods"]) != 1:
         return None
@@ -397,7 +397,7 @@ def _placed_use(*names: str) -> Rule:
     return lambda known, c: _only(known, c, *names)
 
 
-def _report(known: Known, c: Chain) -> Json:
+def _report(known: ClusterAtRest, c: Chain) -> Json:
     """Its use, as ``kubectl gpu report`` has it: also of what has ended."""
     ref = _job_ref(c)
     what = ref.name if _is_job(ref) else f"{ref.kind.lower()}/{ref.name}"
@@ -406,7 +406,7 @@ def _report(known: Known, c: Chain) -> Json:
 
 
 def _used(*names: str) -> Rule:
-    def rule(known: Known, c: Chain) -> Any:
+    def rule(known: ClusterAtRest, c: Chain) -> Any:
         found: Any = _report(known, c)
         for name in names:
             found = found[name]
@@ -416,14 +416,14 @@ def _used(*names: str) -> Rule:
 
 
 def _points(name: str, unit: float = 1) -> Rule:
-    def rule(known: Known, c: Chain) -> Grows:
+    def rule(known: ClusterAtRest, c: Chain) -> Grows:
         points = _report(known, c)["curve"][name]
         return Grows(tuple(None if each is None else each / unit for each in points))
 
     return rule
 
 
-def _step(known: Known, c: Chain) -> Any:
+def _step(known: ClusterAtRest, c: Chain) -> Any:
     """When it was submitted, a condition changed, or its first pod started."""
     if isinstance(c[0], views.SweepView):
         return _now(known, c)  # a status does not tell when a trial failed
@@ -447,13 +447,13 @@ def _step(known: Known, c: Chain) -> Any:
 # Of searches
 
 
-def _search(known: Known, c: Chain) -> Json:
+def _search(known: ClusterAtRest, c: Chain) -> Json:
     row = next((each for each in c if hasattr(each, "ref")), None) or c[0].row
     found: Json = _status(known, row.ref)["sweep"]
     return found
 
 
-def _trials(known: Known, c: Chain) -> dict[str, int]:
+def _trials(known: ClusterAtRest, c: Chain) -> dict[str, int]:
     search = _search(known, c)
     counts = search["counts"]
     failed = sum(counts.get(e, 0) for e in ("failed", "resultMissing", "objectiveNotFinite"))
@@ -462,12 +462,12 @@ def _trials(known: Known, c: Chain) -> dict[str, int]:
     return {"waiting": waiting, **found, "failed": failed}
 
 
-def _value(known: Known, c: Chain) -> float:
+def _value(known: ClusterAtRest, c: Chain) -> float:
     top = _search(known, c)["top"]
     return float(next(each["value"] for each in top if each["trial"] == c[-1].trial))
 
 
-def _trial(known: Known, c: Chain) -> int:
+def _trial(known: ClusterAtRest, c: Chain) -> int:
     """Best first: so the place in the list says which it has to be."""
     search = _search(known, c)
     if isinstance(c[0], views.SweepView) and c[-1] in c[0].top:
@@ -475,11 +475,11 @@ def _trial(known: Known, c: Chain) -> int:
     return int(search["best"]["trial"])
 
 
-def _now(known: Known, c: Chain) -> About:
+def _now(known: ClusterAtRest, c: Chain) -> About:
     return About(time.time(), 60)
 
 
-def _phases(known: Known, c: Chain) -> dict[str, int]:
+def _phases(known: ClusterAtRest, c: Chain) -> dict[str, int]:
     found: dict[str, int] = {}
     for job in known.jobs.values():
         phase = job["status"]["phase"]
@@ -489,7 +489,7 @@ def _phases(known: Known, c: Chain) -> dict[str, int]:
     return found
 
 
-def _of_owners(known: Known) -> dict[Key, str]:
+def _of_owners(known: ClusterAtRest) -> dict[Key, str]:
     """Workloads that ask by themselves, with their phases."""
     found: dict[Key, str] = {}
     for (namespace, _), pod in known.pods.items():

@@ -21,7 +21,7 @@ _FREE = ("fieldsV1",)  # anything may stand there, whatever the schema says
 _DEEP = 12
 
 
-class Kind(StrEnum):
+class SlipType(StrEnum):
     """What is wrong."""
 
     TYPE = "wrong type"
@@ -44,7 +44,7 @@ class Slip:
     """
 
     name: str
-    kind: Kind
+    kind: SlipType
     path: Path
     spec: Json
     template: Json | None
@@ -204,25 +204,25 @@ class Slips:
 
     def _one(
         self, schemas: Schemas, root: Json, base: Json, path: Path, schema: Json
-    ) -> tuple[Kind, Path, Json]:
-        kind = self._luck.choice(list(Kind))
+    ) -> tuple[SlipType, Path, Json]:
+        kind = self._luck.choice(list(SlipType))
         last = path[-1]
-        if kind is Kind.KEY and isinstance(last, str) and last != _KEY:
+        if kind is SlipType.KEY and isinstance(last, str) and last != _KEY:
             key = _misspelt(last, self._luck)
             made = schemas.place(base, root, path, schemas.smallest(schema), key=key)
             return kind, (*path[:-1], key), made
-        if kind is Kind.LARGE and not _has_size(schema):
-            kind = Kind.TYPE
-        if kind is Kind.EMPTY and schema.get("type") != "array":
-            kind = Kind.TYPE
-        if kind is Kind.KEY:
-            kind = Kind.TYPE
+        if kind is SlipType.LARGE and not _has_size(schema):
+            kind = SlipType.TYPE
+        if kind is SlipType.EMPTY and schema.get("type") != "array":
+            kind = SlipType.TYPE
+        if kind is SlipType.KEY:
+            kind = SlipType.TYPE
         free = path[-1] in _FREE or not (schema.get("type") or "oneOf" in schema)
-        if kind is Kind.TYPE and free:
-            kind = Kind.NULL  # anything may stand there
-        value = {Kind.NULL: None, Kind.EMPTY: []}.get(kind)
-        if kind in (Kind.TYPE, Kind.LARGE):
-            value = (_wrong if kind is Kind.TYPE else _large)(schema, self._luck)
+        if kind is SlipType.TYPE and free:
+            kind = SlipType.NULL  # anything may stand there
+        value = {SlipType.NULL: None, SlipType.EMPTY: []}.get(kind)
+        if kind in (SlipType.TYPE, SlipType.LARGE):
+            value = (_wrong if kind is SlipType.TYPE else _large)(schema, self._luck)
         return kind, path, schemas.place(base, root, path, value)
 
     def _template_slip(self, name: str, path: Path, schema: Json) -> Slip:

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 from tests.api.cli.program import gpu_here
-from tests.api.dashboard_known import Known
+from tests.api.dashboard_known import ClusterAtRest
 from tests.api.dashboard_numbers import (
     ANSWERS,
     BESIDE,
@@ -107,16 +107,16 @@ class Reader:
         return msgspec.json.decode(shown.text, type=views.WhatIfAnswer)
 
 
-def known_of(site: Site, agent: UsageAgent) -> Known:
+def known_of(site: Site, agent: UsageAgent) -> ClusterAtRest:
     def gpu(*words: str) -> Any:
         done = gpu_here(site.running.kubeconfig, *words, "-o", "json")
         assert done.returncode == 0, done
         return json.loads(done.stdout)
 
-    return Known(site.admin, gpu, agent)
+    return ClusterAtRest(site.admin, gpu, agent)
 
 
-def wrong(known: Known, path: str, view: Any) -> list[str]:
+def wrong(known: ClusterAtRest, path: str, view: Any) -> list[str]:
     """A line for each number of an answer that is not what its rule says."""
     found = []
     for leaf in leaves(view):
@@ -148,7 +148,7 @@ def test_every_number_is_the_one_that_kubectl_tells(
     until(lambda: reader.read("overview", views.OverviewView).idle, "the agent was heard")
     until(lambda: known_of(site, agent).idle, "GPUUsage tells of it")
 
-    def at_rest() -> tuple[Known, dict[str, Any]] | None:
+    def at_rest() -> tuple[ClusterAtRest, dict[str, Any]] | None:
         before = known_of(site, agent)
         until(lambda: reader.read("overview", views.OverviewView).at > before.at, "a later picture")
         pages, after = reader.pages(), known_of(site, agent)

@@ -21,7 +21,7 @@ from tests.api.caller import Answer
 from tests.api.conftest import CRDS
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team
-from tests.api.slips import Kind, Slip, Slips
+from tests.api.slips import Slip, Slips, SlipType
 from tests.api.tenant import GROUP, Json, Tenant, until
 
 SLIPS = int(os.environ.get("SLIPS", "300"))
@@ -161,8 +161,8 @@ def _wrong(slip: Slip, answer: Answer, watched: Watched, oracle: Answer | None) 
                 yield "held a place"
             if watched.changes[slip.name] > _MOST_CHANGES:
                 yield f"its status was written {watched.changes[slip.name] - 1} times"
-    exact = slip.kind in (Kind.TYPE, Kind.KEY)
-    missing = slip.kind is Kind.KEY and "Required value" in said  # the field that was meant
+    exact = slip.kind in (SlipType.TYPE, SlipType.KEY)
+    missing = slip.kind is SlipType.KEY and "Required value" in said  # the field that was meant
     if not taken and not missing and (slip.field if exact else "spec") not in said:
         yield f"the words do not name {slip.field}"
     if taken and oracle is None and exact:

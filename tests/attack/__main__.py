@@ -45,7 +45,7 @@ _MIB_TO_MB = 1024 * 1024 / 1e6
 _UNEXPECTED = re.compile(rb"^.*: unexpected$|^Traceback \(most recent .*$", re.MULTILINE)
 
 
-class Run:
+class AttackRun:
     """One attack."""
 
     def __init__(self, scene: Stand, minutes: float, seed: int) -> None:
@@ -227,7 +227,7 @@ def main() -> int:
     parser.add_argument("--keep-logs", type=Path, default=None, help="folder for replicas' logs")
     options = parser.parse_args()
     with stand(options.api_server_gib, options.seed) as scene:
-        verdict = Run(scene, options.minutes, options.seed).run(options.only)
+        verdict = AttackRun(scene, options.minutes, options.seed).run(options.only)
         if options.keep_logs is not None:
             options.keep_logs.mkdir(parents=True, exist_ok=True)
             folder = scene.site.running.folder

@@ -22,7 +22,7 @@ OUT_OF_MEMORY = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ProbeResult:
     """What driverprobe printed."""
 
     pieces: int
@@ -132,7 +132,9 @@ class Container:
         """Start a program."""
         return self.gpu.start(command, **(self.environment | environment))
 
-    def probe(self, resolution: str, row: str, mib: int, *action: str, **environment: str) -> Seen:
+    def probe(
+        self, resolution: str, row: str, mib: int, *action: str, **environment: str
+    ) -> ProbeResult:
         """Run driverprobe to its end.
 
         Raises:
@@ -194,10 +196,10 @@ def build_programs(native: NativeBuild) -> Path:
     return native.folder / "programs"
 
 
-def seen(line: str) -> Seen:
+def seen(line: str) -> ProbeResult:
     """Read driverprobe's line."""
     pieces, answer, free, total = map(int, line.split())
-    return Seen(pieces, answer, free / MIB, total / MIB)
+    return ProbeResult(pieces, answer, free / MIB, total / MIB)
 
 
 @dataclass(slots=True)
@@ -205,7 +207,7 @@ class Holder:
     """A driverprobe that holds what it got; leave the block and it ends."""
 
     process: subprocess.Popen[str]
-    seen: Seen = field(init=False)
+    seen: ProbeResult = field(init=False)
 
     def __post_init__(self) -> None:
         assert self.process.stdout

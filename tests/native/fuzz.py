@@ -34,7 +34,7 @@ DELAY_SECONDS = 0.02
 
 
 @dataclass
-class Seen:
+class FuzzResult:
     """What a run came to."""
 
     seed: int
@@ -89,9 +89,9 @@ class Fuzz:
         self._caps: list[tuple[float, int]] = []
         self._allowed_mib = 0.0
         self._paused_at = self._resumed_at = 0.0
-        self.seen = Seen(seed)
+        self.seen = FuzzResult(seed)
 
-    def run(self, seconds: float, enough: Callable[[Seen], bool]) -> Seen:
+    def run(self, seconds: float, enough: Callable[[FuzzResult], bool]) -> FuzzResult:
         """Until the time is over and enough was seen, or something is wrong."""
         end = time.monotonic() + seconds
         self._set_cap(max(CAPS_MIB))
@@ -274,8 +274,8 @@ def fuzz(
     *,
     kind: int | None = None,
     compared: float = 0.1,
-    enough: Callable[[Seen], bool] = lambda seen: True,
-) -> Seen:
+    enough: Callable[[FuzzResult], bool] = lambda seen: True,
+) -> FuzzResult:
     """Run for so long in a folder that is empty.
 
     Args:

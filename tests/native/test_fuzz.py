@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.native.fuzz import Seen, fuzz
+from tests.native.fuzz import FuzzResult, fuzz
 
 SECONDS = 40  # and ten more until everybody has ended
 SECONDS_OF_ONE = 10
@@ -11,7 +11,7 @@ PHYSICAL, POOLS_AND_CONTEXTS = 6, 10  # kinds of programs/fuzz.c
 
 
 def test_random_programs_never_hold_more_than_the_cap_and_leave_nothing(tmp_path: Path) -> None:
-    def enough(seen: Seen) -> bool:
+    def enough(seen: FuzzResult) -> bool:
         often = seen.samples > 100 and seen.compared > 5
         return often and min(seen.processes.values()) > 5 and seen.most_mib > 300
 
@@ -22,7 +22,7 @@ def test_random_programs_never_hold_more_than_the_cap_and_leave_nothing(tmp_path
 
 @pytest.mark.parametrize("kind", [PHYSICAL, POOLS_AND_CONTEXTS])
 def test_handles_that_are_used_again_are_charged_anew(tmp_path: Path, kind: int) -> None:
-    def enough(seen: Seen) -> bool:
+    def enough(seen: FuzzResult) -> bool:
         return seen.compared > 5
 
     seen = fuzz(tmp_path, SECONDS_OF_ONE, seed=4, kind=kind, compared=1, enough=enough)

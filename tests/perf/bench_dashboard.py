@@ -138,8 +138,8 @@ class _Watched:
         """``wanted``: pages; ``operator``: its pid, while there is one."""
         self._wanted = wanted
         self._operator = operator
-        self.seen = readers.Seen()
-        self._seconds: list[tuple[float, readers.Seen, list[float]]] = []
+        self.seen = readers.ReaderCounts()
+        self._seconds: list[tuple[float, readers.ReaderCounts, list[float]]] = []
 
     async def run(self) -> None:
         """Look for ever."""

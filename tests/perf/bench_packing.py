@@ -54,7 +54,7 @@ BOUNDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class SimulationRun:
     """One simulation; ``load`` None = nobody leaves."""
 
     policy: Packing
@@ -121,11 +121,13 @@ def published() -> dict[tuple[str, str], float]:
     return {key: mean(values) for key, values in found.items()}
 
 
-def runs(policies: Sequence[Packing], variants: Sequence[str], seeds: Sequence[int]) -> list[Run]:
+def runs(
+    policies: Sequence[Packing], variants: Sequence[str], seeds: Sequence[int]
+) -> list[SimulationRun]:
     """The runs of a table, and those with releasing."""
-    filling = [Run(p, v, s) for p in policies for v in variants for s in seeds]
+    filling = [SimulationRun(p, v, s) for p in policies for v in variants for s in seeds]
     going = [
-        Run(policy, "default", seed, load)
+        SimulationRun(policy, "default", seed, load)
         for load in (0.9, 1.0)
         for policy in policies
         if policy is not Packing.BEST_FIT and "default" in variants
@@ -134,13 +136,17 @@ def runs(policies: Sequence[Packing], variants: Sequence[str], seeds: Sequence[i
     return filling + going
 
 
-def page(found: dict[Run, dict[str, float | None]], seeds: Sequence[int], where: str) -> str:
+def page(
+    found: dict[SimulationRun, dict[str, float | None]], seeds: Sequence[int], where: str
+) -> str:
     """The measured part of docs/packing.md; ``where`` it was measured."""
     variants = list(dict.fromkeys(run.variant for run in found))
     known = published()
 
     def measured(policy: Packing, variant: str, load: float | None, key: str) -> float | None:
-        values = [found.get(Run(policy, variant, seed, load), {}).get(key) for seed in seeds]
+        values = [
+            found.get(SimulationRun(policy, variant, seed, load), {}).get(key) for seed in seeds
+        ]
         numbers = [value for value in values if value is not None]
         return mean(numbers) if len(numbers) == len(seeds) else None
 

@@ -12,7 +12,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ResidentMemory:
     """Resident memory in MiB: now, and the most there ever was."""
 
     rss_mib: float
@@ -45,8 +45,8 @@ def busy_seconds(text: str | None = None) -> float:
     return (user + nice + system + irq + softirq + steal) / _TICKS_PER_SECOND
 
 
-def memory(pid: int) -> Memory:
+def memory(pid: int) -> ResidentMemory:
     """Resident memory of a process."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     kib = {line.split(":")[0]: line.split() for line in lines if line.startswith("Vm")}
-    return Memory(int(kib["VmRSS"][1]) / 1024, int(kib["VmHWM"][1]) / 1024)
+    return ResidentMemory(int(kib["VmRSS"][1]) / 1024, int(kib["VmHWM"][1]) / 1024)

@@ -26,7 +26,7 @@ _BOUND_SECONDS = 180.0
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class MeasuredRun:
     """One measured Job, or Deployment.
 
     Attributes:
@@ -84,7 +84,7 @@ class Bench:
         self.running, self.client, self.watch, self.sizes = running, client, watch, sizes
         self._number = 0
 
-    async def rounds(self, variants: Sequence[Variant], count: int) -> AsyncIterator[Run]:
+    async def rounds(self, variants: Sequence[Variant], count: int) -> AsyncIterator[MeasuredRun]:
         """Runs of all variants, ``count`` times; the order turns."""
         for number in range(count):
             turn = number % len(variants)
@@ -96,7 +96,7 @@ class Bench:
                 )
                 yield run
 
-    async def run(self, variant: Variant, number: int) -> Run:
+    async def run(self, variant: Variant, number: int) -> MeasuredRun:
         """One measured Job or Deployment, warmed up, and cleared away."""
         async with scheduler_of(self.running, variant, self.sizes.nodes):
             warm_up = await self._bind_all(variant, self.sizes.warm_up_pods)
@@ -111,7 +111,7 @@ class Bench:
             written.subtract(before)
             await clear(self.client, self.watch, [name])
         kept = writes.counted(written)
-        return Run(
+        return MeasuredRun(
             variant=variant.name,
             round=number,
             pods=self.sizes.pods,

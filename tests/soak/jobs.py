@@ -29,7 +29,7 @@ _WAITING_WORDS = frozenset(
 
 
 @dataclass(slots=True)
-class Seen:
+class SeenJob:
     """A GPUJob as last seen."""
 
     uid: str
@@ -44,7 +44,7 @@ class Jobs:
 
     def __init__(self, site: Site, load: Load, checker: Checker) -> None:
         self._site, self._load, self._checker = site, load, checker
-        self.seen: dict[tuple[str, str], Seen] = {}
+        self.seen: dict[tuple[str, str], SeenJob] = {}
         self.failed: dict[tuple[str, str], dict[str, int]] = {}
         """Failures that the Jobs of a GPUJob counted, by the Job's uid; of Jobs that went, too."""
         self.changes: dict[str, list[float]] = {}
@@ -101,7 +101,7 @@ class Jobs:
             self.first_word_seconds.append(now - since)
         suspended = bool(body["spec"].get("suspend")) or "deletionTimestamp" in meta
         pods = _wanted(body["spec"], int(status.get("pods", {}).get("succeeded", 0)))
-        self.seen[key] = Seen(meta["uid"], status, suspended, pods, since)
+        self.seen[key] = SeenJob(meta["uid"], status, suspended, pods, since)
         self._changed(key)
         if suspended or finished(status):
             self._let_go.setdefault(key, []).append(time.time())
@@ -163,7 +163,7 @@ class Jobs:
             f"{json.dumps(said)[:300]}; its pods: {dict(states)}"
         )
 
-    def _wrong(self, name: str, seen: Seen, pods: list[Any]) -> str:
+    def _wrong(self, name: str, seen: SeenJob, pods: list[Any]) -> str:
         status = seen.status
         if name.startswith(SLIP) and any(pod.holds for pod in pods):
             return "is no pod, and holds a GPU"

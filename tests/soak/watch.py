@@ -8,18 +8,22 @@ from typing import Any
 
 from tests.soak.site import AWAY, Site
 
-Seen = Mapping[str, Any]
+ObjectBody = Mapping[str, Any]
 
 
 class Watch:
     """Tells of objects as they are, and of those that are gone."""
 
     def __init__(
-        self, site: Site, path: str, see: Callable[[Seen], None], gone: Callable[[Seen], None]
+        self,
+        site: Site,
+        path: str,
+        see: Callable[[ObjectBody], None],
+        gone: Callable[[ObjectBody], None],
     ) -> None:
         """``gone`` is told an object's metadata."""
         self._site, self._path, self._tell_seen, self._tell_gone = site, path, see, gone
-        self._known: dict[str, Seen] = {}  # metadata by uid
+        self._known: dict[str, ObjectBody] = {}  # metadata by uid
         self._version = ""
 
     def follow(self) -> None:
@@ -57,7 +61,7 @@ class Watch:
             self._see(each)
         self._version = str(found["metadata"]["resourceVersion"])
 
-    def _see(self, body: Seen) -> None:
+    def _see(self, body: ObjectBody) -> None:
         self._known[body["metadata"]["uid"]] = body["metadata"]
         self._tell_seen(body)
 

@@ -14,7 +14,7 @@ NOT_AVAILABLE = (1 << 64) - 1
 MOST_PROCESSES = 256
 
 
-class Memory(ctypes.Structure):
+class MemoryInfo(ctypes.Structure):
     """NVML's memory of a device, version 1: bytes."""
 
     _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
@@ -74,8 +74,8 @@ class Nvml:
                 }
         return {}
 
-    def _memory(self) -> Memory:
-        memory = Memory()
+    def _memory(self) -> MemoryInfo:
+        memory = MemoryInfo()
         answer = self._library.nvmlDeviceGetMemoryInfo(self._device, ctypes.byref(memory))
         if answer:
             raise OSError(f"nvmlDeviceGetMemoryInfo: nvmlReturn {answer}")

@@ -22,7 +22,7 @@ LEAST_LOOKS = 5  # that the driver answered; of fewer nothing is told
 
 
 @dataclass(slots=True)
-class _Share:
+class _BusySums:
     container_id: str
     since: float
     total: float = 0.0  # of the window, in looks
@@ -48,7 +48,7 @@ class ComputeShares:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._shares: dict[Key, _Share] = {}
+        self._shares: dict[Key, _BusySums] = {}
         self._looked_at = self._window = float("-inf")
 
     def update(self, uses: Iterable[ContainerUse], now: float) -> None:
@@ -67,7 +67,7 @@ class ComputeShares:
             seen.add(key)
             share = self._shares.get(key)
             if share is None or share.container_id not in ("", use.container.own.id):
-                share = self._shares[key] = _Share(use.container.own.id, now)
+                share = self._shares[key] = _BusySums(use.container.own.id, now)
             share.container_id = use.container.own.id
             share.add(use.busy_ratio)
             if share.reported is None and now - share.since >= FIRST_SECONDS:

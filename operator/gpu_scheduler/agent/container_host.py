@@ -19,7 +19,7 @@ _MOST_MEMORY_MIB = 1 << 28  # 256 TiB; version 1 says "no limit" by a number nea
 
 
 @dataclass(frozen=True, slots=True)
-class HostUse:
+class ContainerHostUse:
     """None: not known. ``stalled`` ratios are of the last ten seconds, of all its processes.
 
     A limit that is None is not known or not there.
@@ -33,7 +33,7 @@ class HostUse:
     memory_limit_mib: float | None = None
 
 
-UNKNOWN = HostUse()
+UNKNOWN = ContainerHostUse()
 
 
 @dataclass(slots=True)
@@ -58,12 +58,12 @@ class ContainerHost:
         self._v2 = is_v2(root)
         self._known: dict[str, _Folders] = {}
 
-    def read(self, container_ids: Collection[str], now: float) -> dict[str, HostUse]:
+    def read(self, container_ids: Collection[str], now: float) -> dict[str, ContainerHostUse]:
         """The use of each container since the look before; ``now``: monotonic seconds."""
         self._known = {key: each for key, each in self._known.items() if key in container_ids}
         return {each: self._of(each, now) for each in container_ids}
 
-    def _of(self, container_id: str, now: float) -> HostUse:
+    def _of(self, container_id: str, now: float) -> ContainerHostUse:
         folders = self._known.get(container_id)
         missing = folders is None or folders.cpu is None or not folders.cpu.is_dir()
         if folders is None or (missing and now - folders.found_at >= _LOOK_AGAIN_SECONDS):
@@ -83,7 +83,7 @@ class ContainerHost:
             folders.cpu_limit_milli = None if quota is None else self._cpu_limit_milli(quota)
             folders.memory_limit_mib = self._memory_limit_mib(folders.memory)
             folders.limits_at = now
-        return HostUse(
+        return ContainerHostUse(
             cpu,
             self._memory_mib(folders.memory),
             _stalled(folders.memory / "io.pressure"),

@@ -10,7 +10,7 @@ from gpu_scheduler.api.gpunode import ForeignProcess
 
 UNNAMED_SECONDS = 15.0
 
-Found = Mapping[str, list[ForeignProcess]]
+ForeignByDevice = Mapping[str, list[ForeignProcess]]
 
 
 class Lasting:
@@ -20,7 +20,7 @@ class Lasting:
         self._since: dict[tuple[str, int], float] = {}
 
     def update(
-        self, found: Found, unnamed: Collection[int] = (), now: float = 0.0
+        self, found: ForeignByDevice, unnamed: Collection[int] = (), now: float = 0.0
     ) -> dict[str, list[ForeignProcess]]:
         """Those that were there before too, by device, in the order of their pids.
 
@@ -46,5 +46,5 @@ class Lasting:
         return {uuid: processes for uuid, processes in lasting.items() if processes}
 
 
-def _pairs(found: Found) -> list[tuple[str, ForeignProcess]]:
+def _pairs(found: ForeignByDevice) -> list[tuple[str, ForeignProcess]]:
     return [(uuid, each) for uuid, processes in found.items() for each in processes]

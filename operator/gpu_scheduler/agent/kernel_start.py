@@ -19,7 +19,7 @@ from gpu_scheduler.agent.kernel_limits import (
     unavailable,
 )
 from gpu_scheduler.agent.poll import Poller
-from gpu_scheduler.agent.selftest import LIMIT_MIB, Layer, Run, judge, run_probe
+from gpu_scheduler.agent.selftest import LIMIT_MIB, Layer, ProbeRunner, judge, run_probe
 from gpu_scheduler.agent.settings import AgentSettings
 from gpu_scheduler.core.model.units import MIB
 from gpu_scheduler.kube.unexpected import unexpected
@@ -29,7 +29,7 @@ def start_kernel_limits(
     settings: AgentSettings,
     driver: Driver,
     poller: Poller,
-    run: Run = run_probe,
+    run: ProbeRunner = run_probe,
 ) -> Layer:
     """Probe, test, and give ``poller`` the limits when they hold."""
     try:
@@ -39,7 +39,7 @@ def start_kernel_limits(
         return Layer("kernel", "failed", f"{type(error).__name__}: {error}"[:200])
 
 
-def kernel_layer(limits: DriverLimits, root: Path, uuid: str, run: Run) -> Layer:
+def kernel_layer(limits: DriverLimits, root: Path, uuid: str, run: ProbeRunner) -> Layer:
     """Whether the driver stops a process at a limit.
 
     Args:
@@ -61,7 +61,7 @@ def kernel_layer(limits: DriverLimits, root: Path, uuid: str, run: Run) -> Layer
         limits.set(uuid, folder, LIMIT_MAX)
 
 
-def _start(settings: AgentSettings, driver: Driver, poller: Poller, run: Run) -> Layer:
+def _start(settings: AgentSettings, driver: Driver, poller: Poller, run: ProbeRunner) -> Layer:
     root = Path(settings.cgroup_root)
     try:
         driver.open()

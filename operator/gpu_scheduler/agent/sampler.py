@@ -76,7 +76,7 @@ class Sample:
 
 
 @dataclass(slots=True)
-class _Known:
+class _DeviceReadings:
     facts: DeviceProperties
     vitals: Vitals = Vitals()
     load: Load = Load()
@@ -103,7 +103,7 @@ class Sampler:
         self._unified_memory_mib = unified_memory_mib
         self._reopen_at = float("-inf")  # inf: NVML is open and all is readable
         self._version = ""
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _DeviceReadings] = {}
         self._numbers: dict[str, int] = {}  # index by UUID, as of the last opening
         self._xids: dict[str, Counter[int]] = {}  # by UUID and code
 
@@ -147,11 +147,11 @@ class Sampler:
                 self._reopen_at = now + REOPEN_SECONDS
                 continue
             self._numbers[facts.uuid] = index
-            known = self._known.setdefault(facts.uuid, _Known(facts))
+            known = self._known.setdefault(facts.uuid, _DeviceReadings(facts))
             known.facts = facts
             known.slow_at = float("-inf")
 
-    def _device(self, uuid: str, known: _Known, now: float) -> DeviceSample:
+    def _device(self, uuid: str, known: _DeviceReadings, now: float) -> DeviceSample:
         index = self._numbers.get(uuid)
         try:
             if index is None:
@@ -190,7 +190,7 @@ class Sampler:
     def _counted(self, uuid: str) -> Mapping[int, int]:
         return dict(self._xids.get(uuid, ()))
 
-    def _look_closer(self, index: int, known: _Known) -> None:
+    def _look_closer(self, index: int, known: _DeviceReadings) -> None:
         known.facts = self._facts(index)
         known.vitals = plausible.vitals(self._driver.vitals(index))
         known.load = plausible.load(self._driver.load(index))

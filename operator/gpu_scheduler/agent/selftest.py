@@ -30,7 +30,7 @@ SETTLE_SECONDS = 600.0
 LIBRARY = Path("/opt/gpucap/libgpucap.so")
 PRELOAD = Path("/etc/ld.so.preload")
 
-Run = Callable[[str, Mapping[str, str]], dict[str, Any]]
+ProbeRunner = Callable[[str, Mapping[str, str]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def judge(name: "Tier", answer: Mapping[str, Any], limit_mib: int = LIMIT_MIB) -
     return Layer(name, "passed", detail)
 
 
-def interposer(run: Run, *, library: Path = LIBRARY, preload: Path = PRELOAD) -> Layer:
+def interposer(run: ProbeRunner, *, library: Path = LIBRARY, preload: Path = PRELOAD) -> Layer:
     """Try libgpucap, as installed in this container or else by LD_PRELOAD."""
     installed = preload.is_file() and "libgpucap" in preload.read_text()
     if not installed and not library.is_file():
@@ -141,7 +141,7 @@ def interposer(run: Run, *, library: Path = LIBRARY, preload: Path = PRELOAD) ->
         return judge("interposer", run("driver", env))
 
 
-def framework(run: Run) -> Layer:
+def framework(run: ProbeRunner) -> Layer:
     """Try CuPy's own limit, where CuPy is installed."""
     if find_spec("cupy") is None:
         return Layer("framework", "untested", "CuPy is not in this image")
@@ -170,7 +170,7 @@ def run_probe(how: str, extra: Mapping[str, str]) -> dict[str, Any]:
     return answer
 
 
-def self_test(run: Run = run_probe) -> SelftestVerdict:
+def self_test(run: ProbeRunner = run_probe) -> SelftestVerdict:
     """Try the layers that need no rights; the driver's own is the agent's to try."""
     kernel = Layer("kernel", "untested", "tried by the agent itself")
     return verdict(kernel, interposer(run), framework(run))

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from gpu_scheduler.api.model import ApiModel, by_key
 from gpu_scheduler.core.model.wording import clip
 
-Told = Mapping[str, Any]
+StatusBody = Mapping[str, Any]
 
 _MOST_CHARS = 4096
 
@@ -115,7 +115,13 @@ class StatusCondition(ApiModel):
 
 
 def condition(
-    kind: str, holds: bool, reason: str, message: str, *, judged: tuple[int, str], before: Told
+    kind: str,
+    holds: bool,
+    reason: str,
+    message: str,
+    *,
+    judged: tuple[int, str],
+    before: StatusBody,
 ) -> StatusCondition:
     """A condition as it is now; it keeps its time while it holds, or while it does not.
 

@@ -247,7 +247,7 @@ class PodCounts(ApiModel):
     failed: int = Field(default=0, description="Indexes that used up their retries.")
 
 
-class Placement(ApiModel):
+class PodPlacement(ApiModel):
     """Where one pod holds GPUs."""
 
     pod: str = Field(description="Name of the pod.")
@@ -311,7 +311,7 @@ class GPUJobStatus(ApiModel):
     )
     pods: PodCounts = Field(default_factory=PodCounts, description="Pods by state.")
     allocated_gpu: str = Field("0", description="GPUs held now.")
-    placements: list[Placement] = Field(
+    placements: list[PodPlacement] = Field(
         default_factory=list, max_length=8, description="Where pods run: the newest eight."
     )
     held_room: list[HeldRoom] | None = Field(

@@ -37,7 +37,7 @@ class Busy(ApiModel):
     p95: Percent | None = Field(None, description="For 95 % of the time it was at most this.")
 
 
-class Memory(ApiModel):
+class MemoryUse(ApiModel):
     """Device memory, MiB, of all its GPUs together; ``peak`` and ``cap`` of the fullest one."""
 
     now: Whole | None = Field(None, description="In use.")
@@ -83,7 +83,7 @@ class Workload(ApiModel):
         description="Of these used: time with a kernel, at most the share; absent: not known.",
     )
     busy: Busy = Field(Busy.model_validate({}), description="Use of its GPUs.")
-    memory_mib: Memory = Field(Memory.model_validate({}), description="Device memory.")
+    memory_mib: MemoryUse = Field(MemoryUse.model_validate({}), description="Device memory.")
     host: HostUse = Field(HostUse.model_validate({}), description="CPU and memory beside it.")
     idle_since: Time | None = Field(
         None, description="No kernel of it was seen since then; absent: it is not idle."

@@ -44,7 +44,7 @@ from gpu_scheduler.api.share_keys import (
     not_read,
     unit_of,
 )
-from gpu_scheduler.api.share_words import EITHER, ENDING, NOWHERE, Words
+from gpu_scheduler.api.share_words import EITHER, ENDING, NOWHERE, RequestsByContainer
 from gpu_scheduler.core.model.quantity import whole
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, MOST_MIB, milli_from_gpu
@@ -103,7 +103,10 @@ class ShareRequest:
 
 
 def request_of(
-    said: Words, labels: Mapping[str, str], annotations: Mapping[str, str], pod_group: str = ""
+    said: RequestsByContainer,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+    pod_group: str = "",
 ) -> ShareRequest | tuple[Problem, ...]:
     """What is meant, or everything that is wrong with it.
 
@@ -163,7 +166,7 @@ def _note(key: str) -> str:
 
 
 def _problems(
-    said: Words, labels: Mapping[str, str], annotations: Mapping[str, str]
+    said: RequestsByContainer, labels: Mapping[str, str], annotations: Mapping[str, str]
 ) -> Iterator[Problem]:
     if len(said) > MOST_CONTAINERS:
         yield Problem("spec.containers", f"{len(said)} ask for GPUs; at most {MOST_CONTAINERS} can")

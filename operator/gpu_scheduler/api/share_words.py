@@ -22,7 +22,7 @@ from gpu_scheduler.api.share_keys import (
 from gpu_scheduler.core.model.quantity import parse
 from gpu_scheduler.limits.bounded import quoted
 
-Words = Mapping[int, Mapping[str, str]]
+RequestsByContainer = Mapping[int, Mapping[str, str]]
 """By the number of the container: what is said, by key."""
 
 NOWHERE = -1  # number of a container that the pod names and does not have
@@ -35,7 +35,7 @@ def words(
     annotations: Mapping[str, str],
     spec: Any,
     compat: Compat | None = None,
-) -> Words:
+) -> RequestsByContainer:
     """What a pod says; nothing where it does not ask.
 
     Args:
@@ -68,7 +68,7 @@ def of_ending(spec: Any, compat: Compat | None = None) -> Iterator[tuple[int, di
             yield index, container, next(iter(said))
 
 
-def written(said: Words) -> str:
+def written(said: RequestsByContainer) -> str:
     """The words as the value of an annotation: ``0:key=word,key=word;1:key=word``."""
     return ";".join(
         f"{number}:" + ",".join(f"{key}={word}" for key, word in keys.items())
@@ -76,7 +76,7 @@ def written(said: Words) -> str:
     )
 
 
-def read(text: str) -> Words:
+def read(text: str) -> RequestsByContainer:
     """The words of an annotation.
 
     Raises:

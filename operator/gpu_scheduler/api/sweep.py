@@ -53,7 +53,9 @@ Scalar = Annotated[Any, BeforeValidator(_scalar), WithJsonSchema(_ANY)]
 
 # Null in a list stays there, and CEL cannot compare what has it unless it may be: no status could
 # be written any more, not even that it is wrong.
-_Choice = Annotated[Any, BeforeValidator(_scalar), WithJsonSchema(_ANY | {"nullable": True})]
+_NullableScalar = Annotated[
+    Any, BeforeValidator(_scalar), WithJsonSchema(_ANY | {"nullable": True})
+]
 
 Bounds = Annotated[
     list[Annotated[float, AfterValidator(_finite)]], Field(min_length=2, max_length=2)
@@ -84,8 +86,8 @@ class ParameterSpec(ApiModel):
         ]
         | None
     ) = Field(None, alias="int", description="A whole number of [low, high] or [low, high, step].")
-    values: Annotated[list[_Choice], Field(min_length=1, max_length=MAX_VALUES)] | None = Field(
-        None, description="One of these: numbers, texts, true or false."
+    values: Annotated[list[_NullableScalar], Field(min_length=1, max_length=MAX_VALUES)] | None = (
+        Field(None, description="One of these: numbers, texts, true or false.")
     )
     constant: Scalar | None = Field(None, description="Always this.")
 

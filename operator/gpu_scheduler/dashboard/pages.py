@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from gpu_scheduler.dashboard.content import gpus, jobs, overview, projects, queue, sweeps
 from gpu_scheduler.dashboard.content.chart import chart
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import Asked, BadQuestionError
+from gpu_scheduler.dashboard.question import BadQuestionError, RequestParameters
 from gpu_scheduler.dashboard.rows import View
 from gpu_scheduler.dashboard.visible import Visible
 
-__all__ = ["PAGES", "Asked", "BadQuestionError", "Page"]
+__all__ = ["PAGES", "BadQuestionError", "Page", "RequestParameters"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Page:
     """
 
     path: str
-    make: Callable[[Picture, Visible, Asked], View | None]
+    make: Callable[[Picture, Visible, RequestParameters], View | None]
     live: bool = False
 
 

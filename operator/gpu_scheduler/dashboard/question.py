@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-Asked = Mapping[str, str]
+RequestParameters = Mapping[str, str]
 Row = TypeVar("Row")
 MOST_ROWS = 200
 _MOST_DIGITS = 7
@@ -13,7 +13,7 @@ class BadQuestionError(ValueError):
     """A parameter that cannot be understood; says which, and what it may be."""
 
 
-def number(asked: Asked, name: str, otherwise: int, most: int) -> int:
+def number(asked: RequestParameters, name: str, otherwise: int, most: int) -> int:
     """A whole number of 0 to ``most``.
 
     Raises:
@@ -27,7 +27,7 @@ def number(asked: Asked, name: str, otherwise: int, most: int) -> int:
     return int(text)
 
 
-def one_of(asked: Asked, name: str, words: Sequence[str]) -> str:
+def one_of(asked: RequestParameters, name: str, words: Sequence[str]) -> str:
     """One of these words; the first where nothing was said.
 
     Raises:
@@ -39,7 +39,7 @@ def one_of(asked: Asked, name: str, words: Sequence[str]) -> str:
     return text
 
 
-def page_of(rows: Sequence[Row], asked: Asked) -> tuple[int, tuple[Row, ...]]:
+def page_of(rows: Sequence[Row], asked: RequestParameters) -> tuple[int, tuple[Row, ...]]:
     """The rows from ``offset`` on, at most ``limit``, and that offset.
 
     Raises:

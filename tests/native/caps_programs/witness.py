@@ -4,7 +4,7 @@ import ctypes
 import sys
 
 
-class Memory(ctypes.Structure):
+class NvmlMemory(ctypes.Structure):
     """nvmlMemory_v2_t."""
 
     _fields_ = [
@@ -16,7 +16,7 @@ class Memory(ctypes.Structure):
     ]
 
 
-VERSION = ctypes.sizeof(Memory) | 2 << 24
+VERSION = ctypes.sizeof(NvmlMemory) | 2 << 24
 
 
 def main() -> None:
@@ -25,7 +25,7 @@ def main() -> None:
     assert nvml.nvmlInit_v2() == 0
     assert nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(device)) == 0
     for _ in sys.stdin:
-        memory = Memory(version=VERSION)
+        memory = NvmlMemory(version=VERSION)
         code = nvml.nvmlDeviceGetMemoryInfo_v2(device, ctypes.byref(memory))
         assert code == 0, code
         sys.stdout.write(f"{memory.used}\n")

@@ -88,7 +88,7 @@ def _binding(role: str, name: str, number: int) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class Seen:
+class ReaderCounts:
     """What readers were sent, since the last ``take``."""
 
     views: int = 0
@@ -103,16 +103,18 @@ class Seen:
         """Whether anybody was there to answer."""
         return bool(self.open or any(each.isdigit() for each in self.answers))
 
-    def take(self) -> "Seen":
+    def take(self) -> "ReaderCounts":
         """What was counted; a new count begins."""
-        taken = Seen(self.views, self.bytes, self.ended, self.answers, self.seconds, self.open)
+        taken = ReaderCounts(
+            self.views, self.bytes, self.ended, self.answers, self.seconds, self.open
+        )
         self.views = self.bytes = 0
         self.ended, self.answers, self.seconds = Counter(), Counter(), []
         return taken
 
 
 @asynccontextmanager
-async def reading(port: int, tokens: list[str], seen: Seen) -> AsyncIterator[None]:
+async def reading(port: int, tokens: list[str], seen: ReaderCounts) -> AsyncIterator[None]:
     """A page of each token stays open, whatever happens."""
     async with _session(port) as session:
         pages = [_page(session, token, number, seen) for number, token in enumerate(tokens)]
@@ -121,7 +123,7 @@ async def reading(port: int, tokens: list[str], seen: Seen) -> AsyncIterator[Non
 
 
 @asynccontextmanager
-async def asking(port: int, tokens: list[str], seen: Seen) -> AsyncIterator[None]:
+async def asking(port: int, tokens: list[str], seen: ReaderCounts) -> AsyncIterator[None]:
     """Each token asks what would be with one more node, again and again."""
     async with _session(port) as session, _together([_asks(session, t, seen) for t in tokens]):
         yield
@@ -146,7 +148,9 @@ async def _together(work: list[Any]) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _page(session: aiohttp.ClientSession, token: str, number: int, seen: Seen) -> None:
+async def _page(
+    session: aiohttp.ClientSession, token: str, number: int, seen: ReaderCounts
+) -> None:
     page = _PAGES[number % len(_PAGES)]
     while True:
         try:
@@ -164,7 +168,7 @@ async def _page(session: aiohttp.ClientSession, token: str, number: int, seen: S
         await asyncio.sleep(_AGAIN_SECONDS)
 
 
-async def _events(answer: aiohttp.ClientResponse, seen: Seen) -> None:
+async def _events(answer: aiohttp.ClientResponse, seen: ReaderCounts) -> None:
     seen.open += 1
     try:
         async for chunk in answer.content.iter_any():
@@ -176,7 +180,7 @@ async def _events(answer: aiohttp.ClientResponse, seen: Seen) -> None:
         seen.open -= 1
 
 
-async def _asks(session: aiohttp.ClientSession, token: str, seen: Seen) -> None:
+async def _asks(session: aiohttp.ClientSession, token: str, seen: ReaderCounts) -> None:
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     headers["Sec-Fetch-Site"] = "same-origin"
     headers["Origin"] = str(session._base_url).rstrip("/")

@@ -30,7 +30,7 @@ _CORES_MILLI, _RAM_MIB = 4000.0, 8192.0
 
 
 @dataclass(slots=True)
-class _Share:
+class _ShareSums:
     """A container's share of a device, and its sums since it began."""
 
     uid: str
@@ -56,7 +56,7 @@ class NodeAnswers:
         self._devices = devices
         self._device_mib = device_mib
         self._random = random
-        self._shares: dict[tuple[str, str, str], _Share] = {}
+        self._shares: dict[tuple[str, str, str], _ShareSums] = {}
         self._ended: dict[str, tuple[int, Totals]] = {}  # by work, and at which look
 
     def __len__(self) -> int:
@@ -80,11 +80,11 @@ class NodeAnswers:
 
     def _begin(
         self, uid: str, container: str, device: str, work: str, cap_mib: int, now: float
-    ) -> _Share:
+    ) -> _ShareSums:
         parts, levels = zip(*_KINDS, strict=True)
         (level,) = self._random.choices(levels, parts)
         age = self._random.randint(*_AGES)
-        begun = _Share(uid, container, device, work, cap_mib, level, now - age)
+        begun = _ShareSums(uid, container, device, work, cap_mib, level, now - age)
         self._use(begun, age)
         return begun
 
@@ -108,7 +108,7 @@ class NodeAnswers:
             )
         )
 
-    def _use(self, share: _Share, seconds: float) -> None:
+    def _use(self, share: _ShareSums, seconds: float) -> None:
         """So many more seconds of use, a little more or less than usual."""
         noise = self._random.uniform(-0.1, 0.1) if share.level else 0.0
         share.busy = busy = min(max(share.level + noise, 0.0), 1.0)
@@ -117,10 +117,10 @@ class NodeAnswers:
         share.used_gpu_seconds += seconds * min(busy, self._part(share))
         share.buckets[min(int(busy * BUCKETS), BUCKETS - 1)] += round(seconds)
 
-    def _part(self, share: _Share) -> float:
+    def _part(self, share: _ShareSums) -> float:
         return min(share.cap_mib / self._device_mib, 1.0)
 
-    def _totals(self, share: _Share) -> Totals:
+    def _totals(self, share: _ShareSums) -> Totals:
         return Totals(
             containers=1,
             seconds=share.seconds,
@@ -132,7 +132,7 @@ class NodeAnswers:
             peak_mib=round(share.memory_mib),
         )
 
-    def _told(self, share: _Share, since: int, now: float) -> ShareUse:
+    def _told(self, share: _ShareSums, since: int, now: float) -> ShareUse:
         age = int(now - share.began)
         cut = _look(share.began + age // WINDOW_SECONDS * WINDOW_SECONDS)  # the last window's end
         return ShareUse(
@@ -167,7 +167,7 @@ def _look(now: float) -> int:
     return _FIRST_LOOK + int(now // LOOK_SECONDS)
 
 
-def _windows(share: _Share) -> tuple[Window, ...]:
+def _windows(share: _ShareSums) -> tuple[Window, ...]:
     level = share.level
     one = Window(
         looks=WINDOW_SECONDS // LOOK_SECONDS,

@@ -66,7 +66,7 @@ class Library:
         }
 
 
-class Asked:
+class FakeStruct:
     """In place of a ctypes struct, whose members take no ordinary object."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Asked:
 
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Library:
-    monkeypatch.setattr(pynvml, "c_nvmlGpmMetricsGet_t", Asked)
+    monkeypatch.setattr(pynvml, "c_nvmlGpmMetricsGet_t", FakeStruct)
     return Library(monkeypatch)
 
 

@@ -60,7 +60,7 @@ def test_what_is_no_verdict_is_refused(text: str) -> None:
         parse(text)
 
 
-class Runs:
+class FakeProbe:
     def __init__(self) -> None:
         self.env: Mapping[str, str] = {}
 
@@ -72,7 +72,7 @@ class Runs:
 def test_the_library_is_preloaded_where_it_is_not_installed(tmp_path: Path) -> None:
     library = tmp_path / "libgpucap.so"
     library.touch()
-    runs = Runs()
+    runs = FakeProbe()
     assert interposer(runs, library=library, preload=tmp_path / "none").result == "passed"
     assert runs.env["LD_PRELOAD"] == str(library)
     assert runs.env["GPU_MEMORY_LIMIT_MIB"] == str(LIMIT_MIB)
@@ -81,15 +81,15 @@ def test_the_library_is_preloaded_where_it_is_not_installed(tmp_path: Path) -> N
 def test_an_installed_library_is_tried_as_it_is(tmp_path: Path) -> None:
     preload = tmp_path / "ld.so.preload"
     preload.write_text("/opt/gpu-scheduler/lib/libgpucap.so\n")
-    runs = Runs()
+    runs = FakeProbe()
     assert interposer(runs, library=tmp_path / "none", preload=preload).result == "passed"
     assert runs.env == {"GPU_MEMORY_LIMIT_MIB": str(LIMIT_MIB), "GPUCAP_CONTEXT_MIB": "0"}
 
 
 def test_what_is_not_there_is_not_tested(tmp_path: Path) -> None:
-    layer = interposer(Runs(), library=tmp_path / "none", preload=tmp_path / "none")
+    layer = interposer(FakeProbe(), library=tmp_path / "none", preload=tmp_path / "none")
     assert (layer.result, "does not exist" in layer.detail) == ("untested", True)
-    assert framework(Runs()).result == "untested"
+    assert framework(FakeProbe()).result == "untested"
 
 
 FAILED = Layer("interposer", "failed", "got 320 MiB")

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from tests.unit.api.cases import job, project
 
 from gpu_scheduler.api.condition import ConditionType, StatusCondition
-from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus, Phase, Placement, PodCounts
+from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus, Phase, PodCounts, PodPlacement
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.model import json_name
@@ -65,7 +65,7 @@ def test_a_status_in_json_reads_like_the_api():
         phase=Phase.RUNNING,
         pods=PodCounts(running=1),
         allocated_gpu="0.5",
-        placements=[Placement(pod="a-0-x", node="n", devices=["GPU-1"], memory_mib=20224)],
+        placements=[PodPlacement(pod="a-0-x", node="n", devices=["GPU-1"], memory_mib=20224)],
         conditions=[
             StatusCondition(
                 type=ConditionType.ACCEPTED,

@@ -26,12 +26,12 @@ from gpu_scheduler import __version__
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.checks import budgets, installation, on_nodes, policies
-from gpu_scheduler.cli.checks.facts import CheckInputs, CheckState, Finding
+from gpu_scheduler.cli.checks.facts import Check, CheckInputs, CheckState
 from gpu_scheduler.cli.checks.table import CHECKS, complete, findings
 from gpu_scheduler.cli.root import app
 
 OK, MISSING, WARN, UNKNOWN = CheckState.OK, CheckState.MISSING, CheckState.WARN, CheckState.UNKNOWN
-Check = Callable[[CheckInputs], list[Finding]]
+CheckFunction = Callable[[CheckInputs], list[Check]]
 
 
 def test_where_nothing_is_missing_all_is_ok() -> None:
@@ -227,7 +227,7 @@ def crds_without(*gone: str, field: str = "", more: str = "") -> list[Body]:
     ],
 )
 def test_what_is_missing_is_said_with_what_mends_it(
-    check: Check, changed: dict[str, Any], state: CheckState, says: str, mend: str
+    check: CheckFunction, changed: dict[str, Any], state: CheckState, says: str, mend: str
 ) -> None:
     facts = replace(well(), **changed)
     (found,) = [each for each in check(facts) if says in each.what]
@@ -287,7 +287,7 @@ def test_on_nodes_that_kwok_plays_no_agent_is_expected(key: str) -> None:
 
 
 @pytest.mark.parametrize("check", [check.load() for check in CHECKS.values()])
-def test_who_may_read_nothing_learns_that_and_no_more(check: Check) -> None:
+def test_who_may_read_nothing_learns_that_and_no_more(check: CheckFunction) -> None:
     kinds = frozenset(kind.plural for kind in KINDS)
     admission = frozenset(["validatingadmissionpolicies", "mutatingadmissionpolicies"])
     found = check(CheckInputs(kinds=kinds, admission=admission, version=__version__))
@@ -296,7 +296,7 @@ def test_who_may_read_nothing_learns_that_and_no_more(check: Check) -> None:
 
 @pytest.mark.parametrize("check", [check.load() for check in CHECKS.values()])
 @pytest.mark.parametrize("odd", [{}, {"metadata": None, "spec": [], "status": "x"}])
-def test_odd_objects_break_no_check(check: Check, odd: dict[str, Any]) -> None:
+def test_odd_objects_break_no_check(check: CheckFunction, odd: dict[str, Any]) -> None:
     lists = [
         *("crds", "deployments", "daemonsets", "leases", "nodes", "gpunodes", "projects"),
         *("namespaces", "runtime_classes", "validating", "validating_bindings", "mutating"),

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.cli.installation import named, operator, well
 
 from gpu_scheduler.api.names import VISIBLE_DEVICES
-from gpu_scheduler.cli.checks.facts import CheckInputs, CheckState, Finding
+from gpu_scheduler.cli.checks.facts import Check, CheckInputs, CheckState
 from gpu_scheduler.cli.checks.picking import picking
 
 ALL = {"name": VISIBLE_DEVICES, "value": "all"}
@@ -84,5 +84,5 @@ def test_where_no_policy_is_wanted_nothing_is_refused() -> None:
 
 
 def test_who_may_not_read_pods_is_told() -> None:
-    found: list[Finding] = picking(replace(facts(), pods=None))
+    found: list[Check] = picking(replace(facts(), pods=None))
     assert [each.state for each in found] == [CheckState.UNKNOWN]

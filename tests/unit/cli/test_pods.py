@@ -236,7 +236,7 @@ def test_odd_words_ask_nothing(
     assert (result.exit_code, server.requests, kubectl.argv) == (2, [], []), result.stderr
 
 
-class Told:
+class ChangingClient:
     """A client that shows a job as it is each time somebody looks."""
 
     def __init__(self, *jobs: Json | None, pods: list[list[Json]]) -> None:
@@ -255,7 +255,7 @@ class Told:
 
 def test_attach_waits_for_a_pod_and_says_each_reason_once() -> None:
     waiting = job("x", "Pending", "WaitingForGPU")
-    client: Any = Told(
+    client: Any = ChangingClient(
         waiting,
         waiting,
         job("x", "Pending", "Starting"),
@@ -274,7 +274,7 @@ def test_attach_waits_for_a_pod_and_says_each_reason_once() -> None:
     ("last", "word"), [(None, "gone"), (job("x", "Failed", "JobFailed"), "has ended (JobFailed)")]
 )
 def test_attach_ends_with_a_job_that_never_started(last: Json | None, word: str) -> None:
-    client: Any = Told(job("x"), last, pods=[[], []])
+    client: Any = ChangingClient(job("x"), last, pods=[[], []])
     with pytest.raises(Failed) as failed:
         first_pod(ClusterAccess(client, "team-a"), "x", say=lambda _: None, wait=lambda _: None)
     assert word in str(failed.value)

@@ -15,7 +15,7 @@ from gpu_scheduler.api.gpuusage import (
     Curve,
     GPUUsageStatus,
     HostUse,
-    Memory,
+    MemoryUse,
     Workload,
 )
 from gpu_scheduler.api.names import API_VERSION
@@ -60,7 +60,7 @@ def busy_job(**more: Any) -> Workload:
         "gpu_seconds": 7500,
         "used_gpu_seconds": 6375,
         "busy": Busy(now=88, mean=85, p50=90, p95=98),
-        "memory_mib": Memory(now=32000, peak=34816, cap=40000),
+        "memory_mib": MemoryUse(now=32000, peak=34816, cap=40000),
         "host": HostUse(cpu_milli=6400, cpu_limit_milli=8000, ram_mib=24576, ram_limit_mib=32768),
         "curve": Curve(
             step_seconds=130,
@@ -85,7 +85,7 @@ def idle_notebook(**more: Any) -> Workload:
         "gpu_seconds": 10800,
         "used_gpu_seconds": 800,
         "busy": Busy(now=0, mean=4, p50=0, p95=31),
-        "memory_mib": Memory(now=2048, peak=6144, cap=20000),
+        "memory_mib": MemoryUse(now=2048, peak=6144, cap=20000),
         "host": HostUse(cpu_milli=100, ram_mib=3072, ram_limit_mib=16384),
         "idle_since": ago(hours=4, minutes=30),
         "advice": [
@@ -113,7 +113,7 @@ def oversized_job(**more: Any) -> Workload:
         "gpu_seconds": 10800,
         "used_gpu_seconds": 3240,
         "busy": Busy(now=33, mean=30, p50=32, p95=36),
-        "memory_mib": Memory(now=12000, peak=13312, cap=40000),
+        "memory_mib": MemoryUse(now=12000, peak=13312, cap=40000),
         "host": HostUse(cpu_milli=2000, cpu_limit_milli=4000, ram_mib=8192, ram_limit_mib=16384),
         "advice": [
             Advice(

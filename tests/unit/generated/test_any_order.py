@@ -19,7 +19,14 @@ from hypothesis import strategies as st
 from tests.unit.generated.server import Server, _refusal, place_of
 from tests.unit.generated.stage import SETTINGS, Unobserved, handlers_of_kopf
 from tests.unit.generated.values import Obj
-from tests.unit.generated.watches import NAMESPACE, OBJECTS, REFUSED, Event, Told, told_histories
+from tests.unit.generated.watches import (
+    NAMESPACE,
+    OBJECTS,
+    REFUSED,
+    Event,
+    ReorderedHistory,
+    told_histories,
+)
 from tests.unit.parts import in_parts
 
 from gpu_scheduler.kube.objects import PodGroup
@@ -171,7 +178,7 @@ def known_to(operator: Operator) -> dict[str, Any]:
     }
 
 
-async def play(history: Told, *, plans: bool) -> tuple[Any, Any]:
+async def play(history: ReorderedHistory, *, plans: bool) -> tuple[Any, Any]:
     """What the operator knows that was told so, and what one knows that heard the truth alone."""
     async with Leading(plans=plans) as leading:
         leading.server.hold(history.truth)
@@ -210,7 +217,7 @@ async def test_every_watch_of_the_operator_is_told_of_here() -> None:
 )
 @given(told_histories(), st.booleans())
 def test_whatever_is_told_in_any_order_the_leader_leads_and_knows_the_truth_at_last(
-    history: Told, plans: bool
+    history: ReorderedHistory, plans: bool
 ) -> None:
     found, true = uvloop.run(play(history, plans=plans))
     if not plans:  # else what it placed depends on what it knew then

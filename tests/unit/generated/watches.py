@@ -189,7 +189,7 @@ def histories(draw: st.DrawFn, most: int = 14) -> list[Event]:
     return events
 
 
-class Told:
+class ReorderedHistory:
     """A history, and each event of it twice, in another order."""
 
     def __init__(self, events: list[Event], order: list[int]) -> None:
@@ -210,12 +210,12 @@ class Told:
 
 
 @st.composite
-def told_histories(draw: st.DrawFn) -> Told:
+def told_histories(draw: st.DrawFn) -> ReorderedHistory:
     """What happens, and each event of it twice, in any order."""
     events = draw(histories())
     order = [*range(len(events))] * 2
     Random(draw(st.integers(0, 2**32))).shuffle(order)
-    return Told(events, order)
+    return ReorderedHistory(events, order)
 
 
 def _later(collection: str, old: Obj, drawn: Obj) -> Obj:

@@ -18,7 +18,7 @@ Obj = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RecordedRequest:
     method: str
     path: str
     query: dict[str, str]
@@ -68,7 +68,7 @@ class FakeServer:
         self._tls = tls
         self._transports: set[asyncio.Transport] = set()
         self.changes = Changes()
-        self.seen: list[Seen] = []
+        self.seen: list[RecordedRequest] = []
         self.peers: set[object] = set()
         self.answers: deque[Answer] = deque()
         self.watch_answers: deque[Answer] = deque()
@@ -182,17 +182,17 @@ class FakeServer:
     def open_watches(self) -> int:
         return len(self._watches)
 
-    def watches_seen(self) -> list[Seen]:
+    def watches_seen(self) -> list[RecordedRequest]:
         return [
             s
             for s in self.seen
             if s.query.get("watch") == "true" and "sendInitialEvents" not in s.query
         ]
 
-    def streams_seen(self) -> list[Seen]:
+    def streams_seen(self) -> list[RecordedRequest]:
         return [s for s in self.seen if "sendInitialEvents" in s.query]
 
-    def lists_seen(self) -> list[Seen]:
+    def lists_seen(self) -> list[RecordedRequest]:
         return [s for s in self.seen if "limit" in s.query]
 
     # -- serving -----------------------------------------------------------------------------
@@ -208,7 +208,7 @@ class FakeServer:
         self.peers.add(request.transport.get_extra_info("peername"))
         self._transports.add(request.transport)
         self.seen.append(
-            Seen(
+            RecordedRequest(
                 request.method,
                 request.path,
                 query,

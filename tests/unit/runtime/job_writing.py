@@ -51,7 +51,7 @@ def reconciler(
     return Reconciler(state, queue, AllJobs(roles, roles), accepting, refusals, removal)
 
 
-def place_unmade(state: ClusterState, node: str = "a") -> list[JobKey]:
+def place_prospective(state: ClusterState, node: str = "a") -> list[JobKey]:
     """Give each pod that is planned and does not exist a place, as the planner would; of whom."""
     found = [(j.key, p.uid) for j in state.waiting_jobs() for p in j.pods]
     prospective = [each for each in found if state.waiting.prospective(each[1]) is not None]

@@ -22,7 +22,7 @@ HISTORIES, CHUNK, CYCLES = 200, 25, 30
 SOON = PreemptionPolicy(5.0, 5.0, 0.0, 60.0)
 
 
-class Told(History):
+class RecordedHistory(History):
     """A history whose pods on nodes are counted as in the operator, and whose inputs are kept."""
 
     def _standing(self) -> Standing:
@@ -53,10 +53,10 @@ class Told(History):
         return True
 
 
-def middle(seed: int) -> Told:
+def middle(seed: int) -> RecordedHistory:
     """A history, with what one of its plans was made from, and the plan."""
-    history = Told.of(20_000 + seed)
-    assert isinstance(history, Told)
+    history = RecordedHistory.of(20_000 + seed)
+    assert isinstance(history, RecordedHistory)
     history.preemption_policy = (STRICT, FAIR, SOON)[seed % 3]
     for _ in history.plans(CYCLES):
         pass
@@ -102,7 +102,7 @@ def test_another_interpreter_with_other_hashes_makes_the_same_plan() -> None:
 
 
 def empty() -> bytes:
-    history = Told.of(1)
+    history = RecordedHistory.of(1)
     given = PlanInput(history.cluster(), {}, ())
     return b"".join(written(dump_of(given, PlannerCache().workload)))
 

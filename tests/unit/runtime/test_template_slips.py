@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.jobs.test_template_words import SCHEMAS
 from tests.unit.runtime.fake_client import BROKEN, NOT_FOUND, FakeClient, Sent
-from tests.unit.runtime.job_writing import NO_LIBRARY, place_unmade, reconciler
+from tests.unit.runtime.job_writing import NO_LIBRARY, place_prospective, reconciler
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_gpujob, make_project
 
@@ -69,7 +69,7 @@ async def test_what_is_refused_is_told_at_once_and_asked_about_no_more(spec: Any
     assert await case.minute(**spec) <= 3
     job = case.state.gpujobs[KEY]
     assert "template.spec.nodeSelector[fast]: is true, a boolean" in job.problem
-    assert not place_unmade(case.state) and job.templates is None
+    assert not place_prospective(case.state) and job.templates is None
 
 
 @virtual

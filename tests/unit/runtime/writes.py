@@ -20,7 +20,7 @@ from tests.unit.runtime.binding import test_binder, test_node_orders, test_place
 from tests.unit.runtime.binding import test_leader_term as test_term
 from tests.unit.runtime.eviction import test_evictor, test_overdue
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, FakeClient, Sent
-from tests.unit.runtime.job_writing import place_unmade
+from tests.unit.runtime.job_writing import place_prospective
 from tests.unit.runtime.jobs import test_lifting, test_missing, test_services
 from tests.unit.runtime.jobs.test_reconcile import KEY, THERE
 from tests.unit.runtime.jobs.test_reconcile import Case as Reconciling
@@ -141,7 +141,7 @@ def _reconciling(
     case.queue.add(KEY)
 
     def plan() -> None:
-        for key in place_unmade(case.state):
+        for key in place_prospective(case.state):
             case.queue.ask(key)
 
     def narrow() -> None:

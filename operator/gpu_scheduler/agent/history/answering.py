@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from gpu_scheduler.agent.container_host import UNKNOWN, HostUse
+from gpu_scheduler.agent.container_host import UNKNOWN, ContainerHostUse
 from gpu_scheduler.agent.driver import DeviceProperties
-from gpu_scheduler.agent.history.columns import Kind, Values
+from gpu_scheduler.agent.history.columns import RingType, Values
 from gpu_scheduler.agent.history.history_file import HistoryFile
 from gpu_scheduler.agent.history.rows import container_owner, device_mib, share_owner
 from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, RingOwner, RingSlot
@@ -83,7 +83,7 @@ class Answering:
         file: HistoryFile,
         sample: Sample,
         uses: Collection[ContainerUse],
-        hosts: Mapping[str, HostUse],
+        hosts: Mapping[str, ContainerHostUse],
     ) -> None:
         """Take over what was just written; ``hosts``: use of the node by container id."""
         look = file.look()
@@ -124,7 +124,7 @@ class Answering:
         )
 
     def _cut(
-        self, slots: _Slots, slot: RingSlot, container: RingOwner, host: HostUse, look: int
+        self, slots: _Slots, slot: RingSlot, container: RingOwner, host: ContainerHostUse, look: int
     ) -> _Windows:
         """The share's windows, with those that are full now."""
         assert slot.owner is not None
@@ -140,7 +140,9 @@ class Answering:
                 continue  # the agent was not there when it was full, and half of it is gone
             until = since + _WINDOW
             device = dict(
-                _looks(slots, RingOwner(kind=Kind.DEVICE, device=slot.owner.device), since, until)
+                _looks(
+                    slots, RingOwner(kind=RingType.DEVICE, device=slot.owner.device), since, until
+                )
             )
             of_host = dict(_looks(slots, container, since, until))
             looks = [
@@ -156,7 +158,7 @@ def _looks(slots: _Slots, owner: RingOwner, since: int, until: int) -> Iterable[
     return () if slot is None else slot.looks(since, until)
 
 
-def _look(share: Values, device: Values, used: Values, limits: HostUse) -> Look:
+def _look(share: Values, device: Values, used: Values, limits: ContainerHostUse) -> Look:
     busy, anybody = share.get("busy"), device.get("busy")
     alone = busy is not None and anybody is not None and anybody - busy <= _ALONE
     held_back = device.get("throttled")
@@ -178,7 +180,7 @@ def _part(used: float | None, limit: float | None) -> float | None:
     return used / limit if used is not None and limit else None
 
 
-def _share(slot: RingSlot, owner: RingOwner, host: HostUse, look: int) -> ShareUse:
+def _share(slot: RingSlot, owner: RingOwner, host: ContainerHostUse, look: int) -> ShareUse:
     sums = slot.sums
     return ShareUse(
         device=owner.device,
@@ -200,7 +202,7 @@ def _share(slot: RingSlot, owner: RingOwner, host: HostUse, look: int) -> ShareU
 
 def _device(slots: _Slots, device: DeviceProperties, look: int) -> DeviceNow:
     """As its ring has it of this look; nothing, where there is none."""
-    seen = _looks(slots, RingOwner(kind=Kind.DEVICE, device=device.uuid), look, look + 1)
+    seen = _looks(slots, RingOwner(kind=RingType.DEVICE, device=device.uuid), look, look + 1)
     values: Values = next((each for _, each in seen), {})
     return DeviceNow(
         uuid=device.uuid,
@@ -218,9 +220,9 @@ def _ended(slots: Iterable[RingSlot], look: int) -> Iterable[tuple[int, EndedUse
     summed = {slot.sums.summed for slot in rings}
     for slot in rings:
         owner = slot.owner
-        if owner is None or owner.kind not in (Kind.SHARE, Kind.WORK) or not owner.work:
+        if owner is None or owner.kind not in (RingType.SHARE, RingType.WORK) or not owner.work:
             continue
-        if owner.kind is Kind.SHARE and slot.generation in summed:
+        if owner.kind is RingType.SHARE and slot.generation in summed:
             continue  # the node went down in the moment in which it was summed up
         last, totals = found.get(owner.work, (0, Totals()))
         found[owner.work] = max(last, slot.last), totals + slot.totals(look)

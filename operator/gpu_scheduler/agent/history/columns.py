@@ -56,7 +56,7 @@ class Column:
     of_steps: tuple[str, ...]
 
 
-class Kind(IntEnum):
+class RingType(IntEnum):
     """Whose ring it is."""
 
     DEVICE = 1
@@ -65,8 +65,8 @@ class Kind(IntEnum):
     WORK = 4  # sums alone: of rings that others needed
 
 
-_COLUMNS: dict[Kind, tuple[Column, ...]] = {
-    Kind.DEVICE: (
+_COLUMNS: dict[RingType, tuple[Column, ...]] = {
+    RingType.DEVICE: (
         Column("busy", RATIO, _ALL),  # share of time with a kernel, of anybody's
         Column("memoryMiB", AMOUNT, (MEAN, MAX)),
         Column("allocated", RATIO, (MEAN,)),  # sum of the shares that are given out
@@ -76,19 +76,19 @@ _COLUMNS: dict[Kind, tuple[Column, ...]] = {
         Column("tensor", RATIO, (MEAN, MAX)),
         Column("throttled", RATIO, (MEAN,)),  # 1: heat or a power brake held it back
     ),
-    Kind.SHARE: (
+    RingType.SHARE: (
         Column("busy", RATIO, _ALL),  # share of time with a kernel of its own
         Column("memoryMiB", AMOUNT, (MEAN, MAX)),
         Column("neighboursAbove", RATIO, (MEAN,)),  # what the others use above their shares
         Column("refused", SMALL, (MAX,)),  # allocations that its cap refused since the look before
     ),
-    Kind.CONTAINER: (
+    RingType.CONTAINER: (
         Column("cpuMilli", AMOUNT, (MEAN, MAX)),
         Column("memoryMiB", AMOUNT, (MEAN, MAX)),
         Column("ioStalled", RATIO, (MEAN, MAX)),  # share of time in which all of it waited
         Column("memoryStalled", RATIO, (MEAN, MAX)),
     ),
-    Kind.WORK: (),
+    RingType.WORK: (),
 }
 
 

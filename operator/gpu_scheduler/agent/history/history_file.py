@@ -15,7 +15,7 @@ from pathlib import Path
 from secrets import randbits
 from struct import Struct
 
-from gpu_scheduler.agent.history.columns import Kind
+from gpu_scheduler.agent.history.columns import RingType
 from gpu_scheduler.agent.history.history_clock import MARK_BYTES, HistoryClock
 from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS_OF_STEP, RingOwner, RingSlot
 
@@ -107,9 +107,9 @@ class HistoryFile:
             if first is None or first.owner is None:
                 return None
             del self._slots[first.owner]
-            if first.owner.kind is not Kind.SHARE or not first.owner.work:
+            if first.owner.kind is not RingType.SHARE or not first.owner.work:
                 return first
-            of_work = RingOwner(kind=Kind.WORK, work=first.owner.work)
+            of_work = RingOwner(kind=RingType.WORK, work=first.owner.work)
             sums = self._slots.get(of_work)
             if sums is not None:
                 sums.take(first, self.look())
@@ -180,7 +180,7 @@ def rings(path: Path, clock: HistoryClock) -> list[RingSlot]:
 
 
 def _was_short(slot: RingSlot) -> bool:
-    of_work = slot.owner is not None and slot.owner.kind is Kind.WORK
+    of_work = slot.owner is not None and slot.owner.kind is RingType.WORK
     return not of_work and slot.last - slot.first < LOOKS_OF_STEP
 
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from gpu_scheduler.agent.container_host import HostUse
+from gpu_scheduler.agent.container_host import ContainerHostUse
 from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import HistoryError, HistoryFile
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 FILE = "history"
 _TRY_AGAIN_SECONDS = 60.0
 _WHOLE_STEPS = LOOKS // LOOKS_OF_STEP - 1  # whose looks are all there still
-HostOf = Callable[[Collection[str], float], Mapping[str, HostUse]]
+HostOf = Callable[[Collection[str], float], Mapping[str, ContainerHostUse]]
 MarksOf = Callable[[Collection[ContainerUse]], Mapping[RingOwner, MemoryMarks]]
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from gpu_scheduler.agent.container_host import UNKNOWN, HostUse
-from gpu_scheduler.agent.history.columns import Kind, Values
+from gpu_scheduler.agent.container_host import UNKNOWN, ContainerHostUse
+from gpu_scheduler.agent.history.columns import RingType, Values
 from gpu_scheduler.agent.history.slot import RingOwner
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import ContainerUse
@@ -53,12 +53,12 @@ def of_devices(sample: Sample, uses: Collection[ContainerUse]) -> dict[RingOwner
     for device in sample.devices:
         on_it = shares.get(device.facts.uuid, {}).values()
         row = Row(_of_device(device, on_it) if device.readable else {})
-        rows[RingOwner(kind=Kind.DEVICE, device=device.facts.uuid)] = row
+        rows[RingOwner(kind=RingType.DEVICE, device=device.facts.uuid)] = row
     return rows
 
 
 def of_containers(
-    uses: Collection[ContainerUse], hosts: Mapping[str, HostUse]
+    uses: Collection[ContainerUse], hosts: Mapping[str, ContainerHostUse]
 ) -> dict[RingOwner, Row]:
     """Of containers, by what they use of their node (``hosts``, by container id)."""
     return {
@@ -70,12 +70,12 @@ def of_containers(
 
 def share_owner(use: ContainerUse, device: str) -> RingOwner:
     """Whose the ring of a container's share of a device is."""
-    return _owner(Kind.SHARE, use, device)
+    return _owner(RingType.SHARE, use, device)
 
 
 def container_owner(use: ContainerUse) -> RingOwner:
     """Whose the ring of a container is."""
-    return _owner(Kind.CONTAINER, use)
+    return _owner(RingType.CONTAINER, use)
 
 
 def device_mib(device: DeviceSample) -> float | None:
@@ -113,7 +113,7 @@ def _of_device(device: DeviceSample, shares: Collection[tuple[float, float | Non
     }
 
 
-def _of_host(use: HostUse) -> Values:
+def _of_host(use: ContainerHostUse) -> Values:
     return {
         "cpuMilli": use.cpu_milli,
         "memoryMiB": use.memory_mib,
@@ -122,7 +122,7 @@ def _of_host(use: HostUse) -> Values:
     }
 
 
-def _owner(kind: Kind, use: ContainerUse, device: str = "") -> RingOwner:
+def _owner(kind: RingType, use: ContainerUse, device: str = "") -> RingOwner:
     pod, own = use.container.pod, use.container.own
     return RingOwner(
         kind=kind,

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import msgspec
 
-from gpu_scheduler.agent.history.columns import LAYOUTS, Kind, Layout, Record, Values
+from gpu_scheduler.agent.history.columns import LAYOUTS, Layout, Record, RingType, Values
 from gpu_scheduler.usage.answer import BUCKETS, Totals
 
 LOOK_SECONDS, LOOKS = 10, 360
@@ -47,7 +47,7 @@ class RingOwner(msgspec.Struct, frozen=True, kw_only=True):
     ``work`` is that of ``OrderedPod``.
     """
 
-    kind: Kind
+    kind: RingType
     work: str = ""
     device: str = ""
     container_id: str = ""
@@ -59,7 +59,7 @@ class RingOwner(msgspec.Struct, frozen=True, kw_only=True):
     project: str = ""
 
 
-class Sums(msgspec.Struct, kw_only=True):
+class RingSums(msgspec.Struct, kw_only=True):
     """Since it began, of the time that was looked at.
 
     Attributes:
@@ -144,7 +144,7 @@ class RingSlot:
         self._at = at
         self.owner: RingOwner | None = None
         self.first = self.last = 0
-        self.sums = Sums()
+        self.sums = RingSums()
         self.generation = self._sums_written = 0
 
     def read(self) -> bool:
@@ -176,7 +176,7 @@ class RingSlot:
         self.first = look
         self.last = 0
         self.generation = generation
-        self.sums = Sums()
+        self.sums = RingSums()
         if sums is not None:
             self.sums.take(sums, before)
             self._write_sums()  # before the owner: the copy of before stays until then
@@ -201,7 +201,7 @@ class RingSlot:
     def totals(self, look: int) -> Totals:
         """Its sums; ``look``: the number of the look that is now."""
         sums = self.sums
-        of_work = self.owner is not None and self.owner.kind is Kind.WORK
+        of_work = self.owner is not None and self.owner.kind is RingType.WORK
         held = sums.held_gpu_seconds if of_work else sums.share * self.age_seconds(look)
         return Totals(
             containers=sums.containers if of_work else 1,
@@ -296,7 +296,7 @@ class RingSlot:
         os.pwrite(self._fd, row, self._sums_at(self._sums_written))
 
     def _read_sums(self) -> None:
-        self.sums = Sums()
+        self.sums = RingSums()
         self._sums_written = 0
         for copy in (0, 1):
             row = os.pread(self._fd, _SUMS.size + _CHECK.size, self._sums_at(copy))
@@ -308,7 +308,7 @@ class RingSlot:
             if generation == self.generation and written > self._sums_written:
                 self._sums_written = written
                 times, counts = rest[: len(_TIMES)], rest[len(_TIMES) + BUCKETS :]
-                self.sums = Sums(
+                self.sums = RingSums(
                     buckets=list(rest[len(_TIMES) : len(_TIMES) + BUCKETS]),
                     **dict(zip(_TIMES, times, strict=True)),
                     **dict(zip(_COUNTS, counts, strict=True)),

@@ -2,12 +2,12 @@
 
 from gpu_scheduler.api.names import RESOURCE_MIB, RESOURCE_MILLI
 from gpu_scheduler.api.unstructured import listed, name_of, part
-from gpu_scheduler.cli.checks.facts import CheckInputs, Finding, missing, ok, some, unread, warn
+from gpu_scheduler.cli.checks.facts import Check, CheckInputs, missing, ok, some, unread, warn
 
 _CREATE = "kubectl gpu project create team-a --quota 1 --namespace team-a"
 
 
-def projects(facts: CheckInputs) -> list[Finding]:
+def projects(facts: CheckInputs) -> list[Check]:
     """Whether there is a project, and whether each can be used."""
     if facts.projects is None:
         return unread("projects", "GPUProjects", "gpuprojects.gpu-scheduler.io")
@@ -48,7 +48,7 @@ def projects(facts: CheckInputs) -> list[Finding]:
     return [ok("projects", said)]
 
 
-def quotas(facts: CheckInputs) -> list[Finding]:
+def quotas(facts: CheckInputs) -> list[Check]:
     """ResourceQuotas that speak of GPUs."""
     if facts.quotas is None:
         return unread("ResourceQuotas", "ResourceQuotas", "resourcequotas")

@@ -28,7 +28,7 @@ class CheckState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Check:
     """What came of one check.
 
     Attributes:
@@ -145,26 +145,26 @@ def age_seconds(facts: CheckInputs, lease: Body) -> float | None:
         return None
 
 
-def ok(name: str, what: str) -> Finding:
+def ok(name: str, what: str) -> Check:
     """It is as it should be."""
-    return Finding(CheckState.OK, name, what)
+    return Check(CheckState.OK, name, what)
 
 
-def missing(name: str, what: str, mend: str = "") -> Finding:
+def missing(name: str, what: str, mend: str = "") -> Check:
     """Without it the scheduler does not work."""
-    return Finding(CheckState.MISSING, name, what, mend)
+    return Check(CheckState.MISSING, name, what, mend)
 
 
-def warn(name: str, what: str, mend: str = "") -> Finding:
+def warn(name: str, what: str, mend: str = "") -> Check:
     """It works, and is perhaps not what is wanted."""
-    return Finding(CheckState.WARN, name, what, mend)
+    return Check(CheckState.WARN, name, what, mend)
 
 
-def unknown(name: str, what: str, mend: str = "") -> Finding:
+def unknown(name: str, what: str, mend: str = "") -> Check:
     """Whoever asks may not read it."""
-    return Finding(CheckState.UNKNOWN, name, what, mend)
+    return Check(CheckState.UNKNOWN, name, what, mend)
 
 
-def unread(name: str, what: str, verbs: str) -> list[Finding]:
+def unread(name: str, what: str, verbs: str) -> list[Check]:
     """What may not be read is not known."""
     return [unknown(name, f"you may not read {what}", f"kubectl auth can-i list {verbs} -A")]

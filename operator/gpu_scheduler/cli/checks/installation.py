@@ -8,9 +8,9 @@ from gpu_scheduler.api.names import GROUP, LEASE, VERSION
 from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part
 from gpu_scheduler.cli.checks.facts import (
     VERSION_LABEL,
+    Check,
     CheckInputs,
     CheckState,
-    Finding,
     age_seconds,
     describe_pods,
     held_seconds,
@@ -30,7 +30,7 @@ _INSTALL = "helm install gpu-scheduler charts/gpu-scheduler -n {} --create-names
 _APPLY = "kubectl apply --server-side --force-conflicts -f crds/"
 
 
-def crds(facts: CheckInputs) -> list[Finding]:
+def crds(facts: CheckInputs) -> list[Check]:
     """Whether our kinds are there, served, and those of this program."""
     from gpu_scheduler.api.crd import KINDS
 
@@ -67,7 +67,7 @@ def crds(facts: CheckInputs) -> list[Finding]:
     return findings
 
 
-def operator(facts: CheckInputs) -> list[Finding]:
+def operator(facts: CheckInputs) -> list[Check]:
     """Whether the operator's Deployment is there and ready."""
     if facts.deployments is None:
         return unread("operator", "Deployments", "deployments.apps")
@@ -90,10 +90,10 @@ def operator(facts: CheckInputs) -> list[Finding]:
     mend = describe_pods(where, found)
     if not wanted:
         mend = f"kubectl -n {where} scale deployment {name_of(found)} --replicas=2"
-    return [Finding(CheckState.WARN if ready else CheckState.MISSING, "operator", said, mend)]
+    return [Check(CheckState.WARN if ready else CheckState.MISSING, "operator", said, mend)]
 
 
-def leader(facts: CheckInputs) -> list[Finding]:
+def leader(facts: CheckInputs) -> list[Check]:
     """Whether somebody leads: without, nothing is placed."""
     if facts.leases is None:
         return unread("leader", f"Leases in {facts.namespace}", "leases.coordination.k8s.io")
@@ -113,7 +113,7 @@ def leader(facts: CheckInputs) -> list[Finding]:
     return [ok("leader", f"{holder}, renewed {age:.0f} s ago")]
 
 
-def versions(facts: CheckInputs) -> list[Finding]:
+def versions(facts: CheckInputs) -> list[Check]:
     """Whether program, operator, agent and CRDs are of one version."""
     found = {"this program": facts.version}
     for what, body in (("operator", facts.operator), ("agent", facts.agent)):

@@ -8,9 +8,9 @@ from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, par
 from gpu_scheduler.cli.checks.facts import (
     COUNT,
     PRESENT,
+    Check,
     CheckInputs,
     CheckState,
-    Finding,
     age_seconds,
     describe_pods,
     held_seconds,
@@ -35,7 +35,7 @@ def gpu_nodes(facts: CheckInputs) -> list[Body]:
     return [node for node in facts.nodes or () if _has_gpu(node) or name_of(node) in known]
 
 
-def labels(facts: CheckInputs) -> list[Finding]:
+def labels(facts: CheckInputs) -> list[Check]:
     """Whether nodes with GPUs are known as such, and bear what the agent is started by."""
     if facts.nodes is None:
         return unread("node labels", "Nodes", "nodes")
@@ -63,7 +63,7 @@ def labels(facts: CheckInputs) -> list[Finding]:
     return [ok("node labels", f"{_nodes(there)} with GPUs, all with the agent's label")]
 
 
-def agent(facts: CheckInputs) -> list[Finding]:
+def agent(facts: CheckInputs) -> list[Check]:
     """Whether an agent runs on each node with a GPU."""
     if facts.daemonsets is None:
         return unread("agent", "DaemonSets", "daemonsets.apps")
@@ -80,10 +80,10 @@ def agent(facts: CheckInputs) -> list[Finding]:
     if ready >= wanted:
         return [ok("agent", said)]
     mend = describe_pods(where, found)
-    return [Finding(CheckState.WARN if ready else CheckState.MISSING, "agent", said, mend)]
+    return [Check(CheckState.WARN if ready else CheckState.MISSING, "agent", said, mend)]
 
 
-def reports(facts: CheckInputs) -> list[Finding]:
+def reports(facts: CheckInputs) -> list[Check]:
     """Whether each agent has reported its GPUs, and goes on renewing its Lease."""
     if facts.agent is None:
         return []
@@ -132,7 +132,7 @@ def reports(facts: CheckInputs) -> list[Finding]:
     return [*findings, ok("reports", said)] if names else findings
 
 
-def _self_tests(facts: CheckInputs, there: Sequence[Body]) -> Iterator[Finding]:
+def _self_tests(facts: CheckInputs, there: Sequence[Body]) -> Iterator[Check]:
     """Levels of isolation that did not hold, with what the tests saw."""
     from gpu_scheduler.state.nodes.agents import failed_isolation
 
@@ -157,7 +157,7 @@ def _again(facts: CheckInputs, node: str) -> str:
     return f"kubectl {where} --field-selector spec.nodeName={node}"
 
 
-def _without_agents(facts: CheckInputs, nodes: Sequence[Body]) -> tuple[list[Finding], set[str]]:
+def _without_agents(facts: CheckInputs, nodes: Sequence[Body]) -> tuple[list[Check], set[str]]:
     """Of nodes that no agent reports, those where none can run, and what is to be expected there.
 
     Their GPUs are those that labels tell; where labels tell none, an agent is missing.
@@ -215,7 +215,7 @@ def _tolerate(facts: CheckInputs, key: str) -> str:
     return f"{facts.upgrade()} --set-json 'agent.tolerations={json.dumps(tolerations)}'"
 
 
-def runtime_class(facts: CheckInputs) -> list[Finding]:
+def runtime_class(facts: CheckInputs) -> list[Check]:
     """Whether the RuntimeClasses that the chart names are there."""
     agents = str(part(facts.agent or {}, "spec", "template", "spec").get("runtimeClassName") or "")
     wanted = list(dict.fromkeys(name for name in (facts.runtime_class, agents) if name))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from gpu_scheduler.api.names import GROUP, LABEL_JOB, VISIBLE_DEVICES
 from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part, text
-from gpu_scheduler.cli.checks.facts import CheckInputs, Finding, some, unread, warn
+from gpu_scheduler.cli.checks.facts import Check, CheckInputs, some, unread, warn
 from gpu_scheduler.jobs.conflicts import PLUGIN_RESOURCES
 
 _NO_GPU = ("", "none", "void")
@@ -18,7 +18,7 @@ _ALLOCATED = re.compile(rf"metadata\.annotations\['{re.escape(GROUP)}/c\d+-devic
 _VALUE = "admission.devices.exemptNamespaces"
 
 
-def picking(facts: CheckInputs) -> list[Finding]:
+def picking(facts: CheckInputs) -> list[Check]:
     """Where pods pick GPUs that are not exempt from the policy."""
     name = "pods that pick GPUs"
     policies = [each for each in facts.validating or () if name_of(each).endswith("-devices")]

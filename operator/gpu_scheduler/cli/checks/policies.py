@@ -2,8 +2,8 @@
 
 from gpu_scheduler.api.unstructured import name_of, part
 from gpu_scheduler.cli.checks.facts import (
+    Check,
     CheckInputs,
-    Finding,
     Read,
     missing,
     ok,
@@ -17,7 +17,7 @@ _SUFFIXES = ("allocations", "bindings", "crds", "operator", "sweeps", "term")
 """Of the policies that stand in every installation with ``admission.enabled``."""
 
 
-def validating(facts: CheckInputs) -> list[Finding]:
+def validating(facts: CheckInputs) -> list[Check]:
     """What keeps others from writing allocations."""
     name = "admission policies"
     if "validatingadmissionpolicies" not in facts.admission:
@@ -43,7 +43,7 @@ def validating(facts: CheckInputs) -> list[Finding]:
     return [ok(name, f"{len(names)} are installed and bound")]
 
 
-def mutating(facts: CheckInputs) -> list[Finding]:
+def mutating(facts: CheckInputs) -> list[Check]:
     """What makes pods of Deployments and others ours."""
     name = "any-pod policy"
     if "mutatingadmissionpolicies" not in facts.admission:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpu_scheduler.cli.lazy import Place
 
 if TYPE_CHECKING:
-    from gpu_scheduler.cli.checks.facts import CheckInputs, Finding
+    from gpu_scheduler.cli.checks.facts import Check, CheckInputs
 
 
 def _check(module: str, function: str, help: str) -> Place:
@@ -33,11 +33,11 @@ CHECKS = {
 }
 
 
-def findings(facts: "CheckInputs") -> "list[Finding]":
+def findings(facts: "CheckInputs") -> "list[Check]":
     """Of all checks."""
     return [finding for check in CHECKS.values() for finding in check.load()(facts)]
 
 
-def complete(found: "Sequence[Finding]") -> bool:
+def complete(found: "Sequence[Check]") -> bool:
     """Whether nothing is missing."""
     return all(finding.state.value != "MISSING" for finding in found)

@@ -10,7 +10,7 @@ from gpu_scheduler.cli.shown import output_option, plain, print_value, say
 from gpu_scheduler.cli.where import ClusterOptions, of_cluster
 
 if TYPE_CHECKING:
-    from gpu_scheduler.cli.checks.facts import Finding
+    from gpu_scheduler.cli.checks.facts import Check
 
 _COLOURS = {"OK": "green", "MISSING": "bold red", "WARN": "yellow", "UNKNOWN": "dim"}
 
@@ -65,7 +65,7 @@ def command(
     context.exit(0 if complete(found) else 1)
 
 
-def _print(found: "list[Finding]") -> None:
+def _print(found: "list[Check]") -> None:
     """A line for each, folded on a terminal; commands are not, so that they can be copied."""
     from textwrap import wrap
 

@@ -24,7 +24,7 @@ NOT_YOURS = (
     "whose processes are on the GPUs is shown to who may run programs in the pods of agents "
     "(create pods/exec in namespace {}), which you may not; your own work: kubectl gpu top jobs"
 )
-Run = Callable[[Sequence[str]], bytes]
+KubectlRunner = Callable[[Sequence[str]], bytes]
 """kubectl with these arguments: what it prints."""
 
 
@@ -45,7 +45,7 @@ class ProcessesView:
         return {"processes": list(self.rows), "notShown": list(self.missing)}
 
 
-def read(cluster: ClusterAccess, namespace: str, run: Run) -> ProcessesView:
+def read(cluster: ClusterAccess, namespace: str, run: KubectlRunner) -> ProcessesView:
     """Ask all agents, some at once; ``namespace``: of the operator.
 
     Raises:
@@ -83,7 +83,7 @@ def _runs(pod: Body) -> bool:
     return text(pod, "status", "phase") == "Running"
 
 
-def _ask(run: Run, namespace: str, agent: str) -> list[Body] | str:
+def _ask(run: KubectlRunner, namespace: str, agent: str) -> list[Body] | str:
     """What one says, or why it does not."""
     where = [f"--namespace={namespace}", f"pod/{agent}", "--container=agent"]
     try:

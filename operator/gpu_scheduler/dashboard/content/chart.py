@@ -2,14 +2,14 @@
 
 from gpu_scheduler.dashboard.content.rows import projects_for
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import Asked, one_of
+from gpu_scheduler.dashboard.question import RequestParameters, one_of
 from gpu_scheduler.dashboard.views import ChartView
 from gpu_scheduler.dashboard.visible import Visible
 
 SPANS = ("24h", "1h", "7d")
 
 
-def chart(picture: Picture, visible: Visible, asked: Asked) -> ChartView | None:
+def chart(picture: Picture, visible: Visible, asked: RequestParameters) -> ChartView | None:
     """Asked for: span, project; the cluster's for those who may see its nodes.
 
     Raises:

@@ -13,14 +13,14 @@ from gpu_scheduler.dashboard.content.words import (
     sentence,
 )
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import Asked
+from gpu_scheduler.dashboard.question import RequestParameters
 from gpu_scheduler.dashboard.rows import Lead, NodeRow
 from gpu_scheduler.dashboard.views import GpusView
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.usage.figures import GpuState
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> GpusView:
+def page(picture: Picture, visible: Visible, asked: RequestParameters) -> GpusView:
     """All nodes that the reader may see; nothing is asked for."""
     nodes, parts = nodes_for(picture, visible), parts_for(picture, visible)
     busy = parts[GpuState.BUSY] if picture.followed else None

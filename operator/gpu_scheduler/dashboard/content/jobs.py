@@ -14,7 +14,7 @@ from gpu_scheduler.dashboard.content.rows import (
 )
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import Asked, one_of, page_of
+from gpu_scheduler.dashboard.question import RequestParameters, one_of, page_of
 from gpu_scheduler.dashboard.rows import BesideRow, JobRow, Lead, WorkRef
 from gpu_scheduler.dashboard.views import JobsView, JobView
 from gpu_scheduler.dashboard.visible import Visible
@@ -22,7 +22,7 @@ from gpu_scheduler.dashboard.visible import Visible
 _SORTS = ("", "-created", "created", "name", "-held", "held", "-busy", "busy", "phase")
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> JobsView:
+def page(picture: Picture, visible: Visible, asked: RequestParameters) -> JobsView:
     """Asked for: q, project, type, phase, reason, advice, idle=1, sort, offset, limit.
 
     Raises:
@@ -98,7 +98,7 @@ def find(picture: Picture, visible: Visible, ref: WorkRef) -> JobRow | None:
     return next((row for _, row in there if row.ref == ref), None)
 
 
-def one(picture: Picture, visible: Visible, asked: Asked) -> JobView | None:
+def one(picture: Picture, visible: Visible, asked: RequestParameters) -> JobView | None:
     """Asked for by namespace, kind and name."""
     ref = WorkRef(namespace=asked["namespace"], kind=asked["kind"], name=asked["name"])
     row = find(picture, visible, ref)

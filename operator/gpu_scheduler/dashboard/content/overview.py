@@ -5,7 +5,7 @@ from gpu_scheduler.dashboard.content.hidden import nodes_for, parts_for
 from gpu_scheduler.dashboard.content.rows import projects_for, queue_for, reasons, seen, works_for
 from gpu_scheduler.dashboard.content.words import listed
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import Asked
+from gpu_scheduler.dashboard.question import RequestParameters
 from gpu_scheduler.dashboard.rows import NodeRow, PartRow
 from gpu_scheduler.dashboard.views import OverviewView
 from gpu_scheduler.dashboard.visible import Visible
@@ -14,14 +14,14 @@ from gpu_scheduler.usage.figures import GpuState
 _MOST = 6  # rows of a list that has a page of its own
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> OverviewView:
+def page(picture: Picture, visible: Visible, asked: RequestParameters) -> OverviewView:
     """For one reader; nothing is asked for."""
     nodes, states = nodes_for(picture, visible), parts_for(picture, visible)
     queue = queue_for(picture, visible)
     idle = tuple(seen(picture.idle, visible))
     advice = tuple(seen(picture.advice, visible))
     why = reasons(queue)
-    known = overview_lead.Known(
+    known = overview_lead.LeadInputs(
         parts=states,
         nodes=len(nodes),
         followed=picture.followed,

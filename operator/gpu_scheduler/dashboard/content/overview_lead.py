@@ -19,7 +19,7 @@ from gpu_scheduler.usage.figures import HELD, GpuState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class LeadInputs:
     """What it is made of.
 
     Attributes:
@@ -47,7 +47,7 @@ class Known:
     own: bool
 
 
-def lead(known: Known) -> Lead:
+def lead(known: LeadInputs) -> Lead:
     """What is going on; and who waits."""
     return Lead(first=_first(known), then=_then(known))
 
@@ -66,7 +66,7 @@ def allocated(parts: Mapping[GpuState, float], *, followed: bool) -> Sentence:
     return (*start, *_used(parts, held, followed), *sentence("."))
 
 
-def _first(known: Known) -> Sentence:
+def _first(known: LeadInputs) -> Sentence:
     parts, held = known.parts, sum(known.parts[state] for state in HELD)
     if not known.own:
         if not known.nodes:
@@ -92,7 +92,7 @@ def _used(parts: Mapping[GpuState, float], held: float, followed: bool) -> Sente
     return (*said, *sentence(rest))
 
 
-def _idle(known: Known) -> Sentence:
+def _idle(known: LeadInputs) -> Sentence:
     idle = known.parts[GpuState.IDLE]
     if amount(idle) == "0" or not known.idle:
         return ()
@@ -106,7 +106,7 @@ def _idle(known: Known) -> Sentence:
     )  # fmt: skip
 
 
-def _then(known: Known) -> Sentence:
+def _then(known: LeadInputs) -> Sentence:
     silent = (
         f" {begin(many(known.silent_agents, 'agent'))} "
         f"{'does' if known.silent_agents == 1 else 'do'} not answer."

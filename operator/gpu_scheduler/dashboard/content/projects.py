@@ -21,13 +21,13 @@ from gpu_scheduler.dashboard.content.words import (
     sentence,
 )
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import MOST_ROWS, Asked
+from gpu_scheduler.dashboard.question import MOST_ROWS, RequestParameters
 from gpu_scheduler.dashboard.rows import Lead, ProjectRow, QueueRow
 from gpu_scheduler.dashboard.views import ProjectsView, ProjectView
 from gpu_scheduler.dashboard.visible import Visible
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> ProjectsView:
+def page(picture: Picture, visible: Visible, asked: RequestParameters) -> ProjectsView:
     """Those that the reader may see; nothing is asked for."""
     rows = tuple(projects_for(picture.projects, visible))
     return ProjectsView(at=picture.at, lead=lead(rows, picture.at), rows=rows)
@@ -71,7 +71,7 @@ def lead(rows: tuple[ProjectRow, ...], now: float) -> Lead:
     )
 
 
-def one(picture: Picture, visible: Visible, asked: Asked) -> ProjectView | None:
+def one(picture: Picture, visible: Visible, asked: RequestParameters) -> ProjectView | None:
     """Asked for by name."""
     rows = projects_for(picture.projects, visible)
     row = next((each for each in rows if each.name == asked["name"]), None)

@@ -11,7 +11,7 @@ from gpu_scheduler.dashboard.content.rows import (
 )
 from gpu_scheduler.dashboard.content.words import begin, count, duration, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import Asked, one_of, page_of
+from gpu_scheduler.dashboard.question import RequestParameters, one_of, page_of
 from gpu_scheduler.dashboard.rows import Lead, QueueRow
 from gpu_scheduler.dashboard.views import QueueView
 from gpu_scheduler.dashboard.visible import Visible
@@ -19,7 +19,7 @@ from gpu_scheduler.dashboard.visible import Visible
 _SORTS = ("", "position", "since", "-since", "gpus", "-gpus", "name")
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> QueueView:
+def page(picture: Picture, visible: Visible, asked: RequestParameters) -> QueueView:
     """Asked for: q, project, type, reason, sort, offset, limit.
 
     Raises:

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Protocol, TypeVar
 
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import Asked
+from gpu_scheduler.dashboard.question import RequestParameters
 from gpu_scheduler.dashboard.rows import JobRow, ProjectRow, QueueRow, ReasonRow, WorkRef
 from gpu_scheduler.dashboard.visible import Visible
 
@@ -18,12 +18,12 @@ def searched(text: str, row: JobRow | QueueRow) -> bool:
     return text in f"{row.ref.namespace}/{row.ref.name} {row.project}".lower()
 
 
-def asked_for(row: JobRow | QueueRow, asked: Asked, fields: Sequence[str]) -> bool:
+def asked_for(row: JobRow | QueueRow, asked: RequestParameters, fields: Sequence[str]) -> bool:
     """Whether a row has what was asked for in these fields, each by its name."""
     return all(not asked.get(each) or getattr(row, each) == asked[each] for each in fields)
 
 
-def text_of(asked: Asked) -> str:
+def text_of(asked: RequestParameters) -> str:
     """What is searched for."""
     return asked.get("q", "")[:_MOST_TEXT].strip().lower()
 

@@ -3,13 +3,13 @@
 from gpu_scheduler.dashboard.content.rows import seen
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import Asked, page_of
+from gpu_scheduler.dashboard.question import RequestParameters, page_of
 from gpu_scheduler.dashboard.rows import Lead, SweepRow, WorkRef
 from gpu_scheduler.dashboard.views import SweepsView, SweepView
 from gpu_scheduler.dashboard.visible import Visible
 
 
-def page(picture: Picture, visible: Visible, asked: Asked) -> SweepsView:
+def page(picture: Picture, visible: Visible, asked: RequestParameters) -> SweepsView:
     """Asked for: offset, limit; the newest first.
 
     Raises:
@@ -40,7 +40,7 @@ def lead(rows: list[SweepRow]) -> Lead:
     return Lead(first=sentence(first))
 
 
-def one(picture: Picture, visible: Visible, asked: Asked) -> SweepView | None:
+def one(picture: Picture, visible: Visible, asked: RequestParameters) -> SweepView | None:
     """Asked for by namespace and name."""
     ref = WorkRef(namespace=asked["namespace"], kind="GPUJob", name=asked["name"])
     if not visible.sees(ref.namespace):

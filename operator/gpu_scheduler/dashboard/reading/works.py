@@ -65,7 +65,7 @@ class RowsOfJob(msgspec.Struct, frozen=True, gc=False):
     sweep: SweepRow | None
 
 
-class _Known(msgspec.Struct, frozen=True, gc=False):
+class _CachedRows(msgspec.Struct, frozen=True, gc=False):
     """Rows, and what they were made of; None: it could not be made."""
 
     uid: str
@@ -90,7 +90,9 @@ class WorkRows:
         self._state = state
         self._idle_seconds = idle_seconds
         self._ahead = ahead
-        self._known: list[_Known] = []  # in the order of the state, where those that stay keep it
+        self._known: list[
+            _CachedRows
+        ] = []  # in the order of the state, where those that stay keep it
 
     async def read(
         self, works: Mapping[str, LiveWork], headlines: Mapping[str, str]
@@ -101,7 +103,7 @@ class WorkRows:
             works: what holds GPUs, by key.
             headlines: the rule of the first advice of work, by key.
         """
-        old, known = iter(self._known), list[_Known]()
+        old, known = iter(self._known), list[_CachedRows]()
         was = next(old, None)
         async for part in in_parts(self._state.gpujobs.values(), _A_TURN):
             for job in part:
@@ -120,22 +122,22 @@ class WorkRows:
         self._known = known
         return [each.rows for each in known if each.rows is not None]
 
-    def _made(self, job: GPUJobRecord, work: LiveWork | None, advice: str) -> _Known:
+    def _made(self, job: GPUJobRecord, work: LiveWork | None, advice: str) -> _CachedRows:
         rows = None
         try:
             row = self._row(job, self._figures(work, advice))
             rows = RowsOfJob(row, queued(queue_row(row, job)), sweep_row(row, job))
         except Exception:  # a status is what somebody wrote
             unexpected("dashboard", job.key)
-        return _Known(job.uid, job.status, job.spec, work, advice, rows)
+        return _CachedRows(job.uid, job.status, job.spec, work, advice, rows)
 
-    def _with_figures(self, was: _Known, work: LiveWork | None, advice: str) -> _Known:
+    def _with_figures(self, was: _CachedRows, work: LiveWork | None, advice: str) -> _CachedRows:
         """Only what its GPUs say is another."""
         rows = was.rows
         if rows is not None:
             row = replace(rows.job, **self._figures(work, advice)._asdict())
             rows = RowsOfJob(row, rows.queued, rows.sweep)
-        return _Known(was.uid, was.status, was.spec, work, advice, rows)
+        return _CachedRows(was.uid, was.status, was.spec, work, advice, rows)
 
     def _figures(self, work: LiveWork | None, advice: str) -> Figures:
         return figures_of(work, advice, self._idle_seconds, self._ahead)

@@ -33,7 +33,7 @@ OPTIONAL = PATHS[GPUCLASSES]
 """Need not exist, nor need its CRD."""
 
 _KIND_OF = {path: kind for kind, path in PATHS.items()}
-_Found = set[tuple[Name, str]]  # with uids
+_ListedNames = set[tuple[Name, str]]  # with uids
 _LEAST_SECONDS = 2.0  # between two lists of everything
 
 
@@ -60,7 +60,7 @@ class OurLists:
         Raises:
             ApiError: a list could not be read; nothing was forgotten then.
         """
-        known, seen, versions = self._custom_resources.known(), _Found(), dict[str, str]()
+        known, seen, versions = self._custom_resources.known(), _ListedNames(), dict[str, str]()
         for kind, path in PATHS.items():
             try:
                 versions[path] = await self._list(path, seen)
@@ -101,7 +101,7 @@ class OurLists:
         await self._made.wait()
         if version := self._versions.pop(path, ""):
             return version
-        kind, seen = _KIND_OF[path], _Found()
+        kind, seen = _KIND_OF[path], _ListedNames()
         known = {found for found in self._custom_resources.known() if found[0][0] == kind}
         version = await self._list(path, seen)
         self._forget(known - seen)
@@ -109,7 +109,7 @@ class OurLists:
             self._custom_resources.look_at_all()
         return version
 
-    async def _list(self, path: str, seen: _Found) -> str:
+    async def _list(self, path: str, seen: _ListedNames) -> str:
         """Take a kind in, in parts: thousands in one go would stop all others."""
         kind, version = _KIND_OF[path], ""
         async for part in parts(self._client, path):
@@ -124,7 +124,7 @@ class OurLists:
             version = part.version
         return version
 
-    def _forget(self, gone: _Found) -> None:
+    def _forget(self, gone: _ListedNames) -> None:
         for name, uid in gone:
             self._custom_resources.gone(name, uid)
 

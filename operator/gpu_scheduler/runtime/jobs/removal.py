@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 _UNDER_WAY_SECONDS = 1.0  # until a pod is looked for again whose placement was under way
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _NamedList(msgspec.Struct, frozen=True):
     items: tuple[Named, ...] = ()
 
 
@@ -115,7 +115,7 @@ class Removal:
             ApiError: the API server could not be asked; try again.
         """
         path = of_group(GROUP, VERSION, GPUJOBS, job.namespace)
-        found = await self._client.get(path, _Found, fieldSelector=f"metadata.name={job.name}")
+        found = await self._client.get(path, _NamedList, fieldSelector=f"metadata.name={job.name}")
         if any(each.metadata.uid == job.uid for each in found.items):
             return False
         now = self._state.gpujobs.get(job.key)

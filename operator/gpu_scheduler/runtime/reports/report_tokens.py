@@ -56,14 +56,14 @@ class _Bound(msgspec.Struct, frozen=True):
     pod: _Pod = _Pod()
 
 
-class _Claims(msgspec.Struct, frozen=True, rename={"bound": "kubernetes.io"}):
+class _TokenClaims(msgspec.Struct, frozen=True, rename={"bound": "kubernetes.io"}):
     aud: list[str] | str = ""
     exp: float = 0.0
     iat: float = 0.0
     bound: _Bound = _Bound()
 
 
-_CLAIMS = msgspec.json.Decoder(_Claims)
+_CLAIMS = msgspec.json.Decoder(_TokenClaims)
 
 
 class ReportJudge(Protocol):
@@ -126,7 +126,7 @@ class ReportTokens:
         return await asyncio.shield(task)
 
     async def _judge(
-        self, digest: bytes, token: str, claims: _Claims, pod: PodUID, source: str
+        self, digest: bytes, token: str, claims: _TokenClaims, pod: PodUID, source: str
     ) -> Answer | None:
         refused = await self._reviews.refusal(token, pod, source)
         if refused is None:
@@ -138,7 +138,7 @@ class ReportTokens:
         return refused
 
 
-def _read(token: str, pod: PodUID) -> _Claims | Answer:
+def _read(token: str, pod: PodUID) -> _TokenClaims | Answer:
     """What a token says, which nobody has verified, or why it cannot be this pod's."""
     form = _FORM.match(token)
     if form is None:

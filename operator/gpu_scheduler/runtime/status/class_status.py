@@ -6,7 +6,7 @@ Asked by the status writer when nodes or classes change.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from gpu_scheduler.api.condition import ConditionType, Told, condition
+from gpu_scheduler.api.condition import ConditionType, StatusBody, condition
 from gpu_scheduler.api.gpuclass import GPUClassStatus
 from gpu_scheduler.core.model.catalogue import Catalogue
 from gpu_scheduler.core.model.cluster import Cluster
@@ -37,7 +37,7 @@ def class_status(
     gpus: int,
     nodes: int,
     taken: tuple[Claim, ...],
-    before: Told,
+    before: StatusBody,
     now: str,
 ) -> GPUClassStatus:
     """The status that a class should have (``before``: the one it has, as JSON)."""
@@ -95,7 +95,7 @@ class ClassStatuses(StoreStatuses):
         """Count the GPUs once, for all classes that are due."""
         self._stock = stock(self._state.ledger.cluster, self._state.classes.catalogue)
 
-    def status(self, key: str) -> tuple[Told, Told]:
+    def status(self, key: str) -> tuple[StatusBody, StatusBody]:
         """See ``Statuses``."""
         gpus, nodes = self._stock.get(key, (0, 0))
         before = self.store.statuses.get(key, {})

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from gpu_scheduler.api import states as words
 from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.api.condition import ConditionType, condition
-from gpu_scheduler.api.gpujob import GPUJobStatus, HeldRoom, Phase, Placement, PodCounts
+from gpu_scheduler.api.gpujob import GPUJobStatus, HeldRoom, Phase, PodCounts, PodPlacement
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.api.sweep_status import SweepStatus
 from gpu_scheduler.core.model.decision import Grant, Reason, Wait
@@ -24,7 +24,13 @@ from gpu_scheduler.runtime.status import counting, protection, states
 from gpu_scheduler.runtime.status.counting import Counted, Failed
 from gpu_scheduler.runtime.status.judged import Judged
 from gpu_scheduler.runtime.status.protection import Wanted, Watched
-from gpu_scheduler.runtime.status.states import NOTHING, JobContext, Said, UnfinishedJob, is_victim
+from gpu_scheduler.runtime.status.states import (
+    NOTHING,
+    JobContext,
+    ReasonAndMessage,
+    UnfinishedJob,
+    is_victim,
+)
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
 from gpu_scheduler.state.nodes.agents import compute_percent, worst
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
@@ -175,7 +181,7 @@ def _position(told: object, waiting: Wait) -> int:
 
 def _verdict(
     job: GPUJobRecord, own: list[JobRecord], bad: list[Failed], sweep: Judged | None
-) -> tuple[bool, Said]:
+) -> tuple[bool, ReasonAndMessage]:
     """Whether the job has succeeded, and why it has failed, with an empty sentence if not."""
     if sweep is not None:  # the verdict over trials, not that of the Jobs
         reason = sweep.reason if sweep.failure else ""
@@ -187,7 +193,7 @@ def _verdict(
 
 
 def _last_words(
-    job: GPUJobRecord, ended: Phase, failed_as: Said, sweep: Judged | None
+    job: GPUJobRecord, ended: Phase, failed_as: ReasonAndMessage, sweep: Judged | None
 ) -> tuple[str, str]:
     """Reason and message of a job that has ended; what was known before stays known."""
     before = str(job.status.get("reason", "")), str(job.status.get("message", ""))
@@ -286,13 +292,13 @@ def _newest(pod: PodRecord) -> tuple[int, str]:
     return (-pod.version, pod.name)
 
 
-def _placement(pod: PodRecord, watched: Watched) -> Placement:
+def _placement(pod: PodRecord, watched: Watched) -> PodPlacement:
     grants = pod.allocation.grants if pod.allocation else ()
     per_device: dict[str, int] = {}
     for grant in grants:
         per_device[grant.device] = per_device.get(grant.device, 0) + grant.mib
     reports = watched.reports(pod) if pod.stage is Stage.RUNNING else ()
-    return Placement(
+    return PodPlacement(
         pod=pod.name,
         node=pod.node,
         devices=list(per_device),
@@ -313,7 +319,7 @@ def _wanted(
     phase: Phase,
     complete: bool,
     held: list[PodRecord],
-    said: Said,
+    said: ReasonAndMessage,
     known: JobContext,
 ) -> list[Wanted]:
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}

@@ -6,7 +6,7 @@ What one says is worked out in ``status``, when its turn to write has come.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gpu_scheduler.api.condition import ConditionType, Told
+from gpu_scheduler.api.condition import ConditionType, StatusBody
 from gpu_scheduler.api.gpujob import FINISHED, Phase
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.states import event_kind
@@ -36,7 +36,7 @@ _TRANSIENT = frozenset(
 )
 
 
-def turned_bad(before: Told, after: Told) -> list[tuple[str, str]]:
+def turned_bad(before: StatusBody, after: StatusBody) -> list[tuple[str, str]]:
     """Reason and message of what agents warn of, as far as the status did not say so before."""
     known = {
         (c.get("type"), c.get("status"), c.get("reason")) for c in before.get("conditions") or ()
@@ -113,7 +113,7 @@ class JobStatuses:
         job = self._state.gpujobs.get(JobKey(key))
         return job is not None and not job.shown.get("phase")
 
-    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
+    def write(self, key: str, uid: str, patch: StatusBody, after: StatusBody) -> Write:
         """See ``Statuses``."""
         job = self._state.gpujobs[JobKey(key)]
         path = of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
@@ -122,7 +122,7 @@ class JobStatuses:
     def prepare(self) -> None:
         """Nothing: each is worked out by itself."""
 
-    def status(self, key: str) -> tuple[Told, Told]:
+    def status(self, key: str) -> tuple[StatusBody, StatusBody]:
         """See ``Statuses``."""
         state, job = self._state, self._state.gpujobs[JobKey(key)]
         status = gpujob_status(
@@ -142,11 +142,11 @@ class JobStatuses:
             self.written(key, job.shown, after)
         return job.shown, after
 
-    def is_minor(self, patch: Told) -> bool:
+    def is_minor(self, patch: StatusBody) -> bool:
         """See ``Statuses``."""
         return patch.keys() == {"queuePosition"}
 
-    def is_transient(self, key: str, patch: Told, after: Told) -> bool:
+    def is_transient(self, key: str, patch: StatusBody, after: StatusBody) -> bool:
         """See ``Statuses``; what somebody else wrote is put right at once."""
         job, reason = self._state.gpujobs[JobKey(key)], after.get("reason")
         passes = (
@@ -156,7 +156,7 @@ class JobStatuses:
         )
         return passes and job.shown == job.status
 
-    def written(self, key: str, before: Told, after: Told) -> None:
+    def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """Keep it, and tell those who wait for it.
 
         What the watch has shown since the write was sent may be older than that, or an earlier
@@ -176,7 +176,7 @@ class JobStatuses:
         if job.finished:
             self._links.finished(job.key)
 
-    def _report(self, subject: InvolvedObject, before: Told, after: Told) -> None:
+    def _report(self, subject: InvolvedObject, before: StatusBody, after: StatusBody) -> None:
         reason, phase, message = (str(after.get(k) or "") for k in ("reason", "phase", "message"))
         told = reason == Reason.PREEMPTED  # when it was decided, with more detail
         kind = event_kind(reason)

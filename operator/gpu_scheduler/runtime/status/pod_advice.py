@@ -9,7 +9,7 @@ what somebody else does to the condition is not put right sooner. ``Statuses`` o
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from gpu_scheduler.api.advice import Advice
-from gpu_scheduler.api.condition import Told
+from gpu_scheduler.api.condition import StatusBody
 from gpu_scheduler.api.names import CONDITION_ADVICE
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.wording import clip
@@ -61,7 +61,7 @@ class PodAdvice(PodStatuses):
             return None
         return key
 
-    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
+    def write(self, key: str, uid: str, patch: StatusBody, after: StatusBody) -> Write:
         """See ``Statuses``."""
         condition = (
             {"type": CONDITION_ADVICE, "status": "True", **after}
@@ -70,7 +70,7 @@ class PodAdvice(PodStatuses):
         )
         return self.write_of(key, uid, [condition])
 
-    def status(self, key: str) -> tuple[Told, Told]:
+    def status(self, key: str) -> tuple[StatusBody, StatusBody]:
         """See ``Statuses``: the condition without its type."""
         pod = self._state.pods.known[PodUID(key)]
         there, said = pod.advised, self._said.get(pod.uid)
@@ -93,7 +93,7 @@ class PodAdvice(PodStatuses):
             "lastTransitionTime": said.since,
         }
 
-    def written(self, key: str, before: Told, after: Told) -> None:
+    def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """Nothing more is, for an hour; the Event of the day is said of the workload."""
         self._written[PodUID(key)] = self._clock()
 

@@ -9,7 +9,7 @@ and another one when the reason is another. ``Statuses`` of the writer.
 from collections.abc import Callable, Iterable, Mapping
 
 from gpu_scheduler.api import names
-from gpu_scheduler.api.condition import Told
+from gpu_scheduler.api.condition import StatusBody
 from gpu_scheduler.api.states import Trait, event_kind, having
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -69,7 +69,7 @@ class PodConditions(PodStatuses):
             return None
         return key if pod.stage is Stage.WAITING or self._is_nobodys(pod) else None
 
-    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
+    def write(self, key: str, uid: str, patch: StatusBody, after: StatusBody) -> Write:
         """See ``Statuses``."""
         condition = {
             "type": "PodScheduled",
@@ -79,7 +79,7 @@ class PodConditions(PodStatuses):
         }
         return self.write_of(key, uid, [condition])
 
-    def status(self, key: str) -> tuple[Told, Told]:
+    def status(self, key: str) -> tuple[StatusBody, StatusBody]:
         """See ``Statuses``: reason and message of the condition."""
         pod = self._state.pods.known[PodUID(key)]
         there = pod.unscheduled
@@ -90,11 +90,11 @@ class PodConditions(PodStatuses):
         told = UNSCHEDULABLE if reason in _NODE_HELPS else reason
         return before, {"reason": told, "message": clip(f"{reason}: {message}", MOST_CHARS)}
 
-    def is_minor(self, patch: Told) -> bool:
+    def is_minor(self, patch: StatusBody) -> bool:
         """See ``Statuses``: numbers alone."""
         return patch.keys() == {"message"}
 
-    def written(self, key: str, before: Told, after: Told) -> None:
+    def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """Tell it in an Event, too; a GPUJob's pods are told of on their job."""
         pod = self._state.pods.known.get(PodUID(key))
         if pod is None or before.get("reason") == after["reason"]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpu_scheduler.api.condition import Told
+from gpu_scheduler.api.condition import StatusBody
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
@@ -41,11 +41,11 @@ class PodStatuses:
     def prepare(self) -> None:
         """Nothing: each is worked out by itself."""
 
-    def is_minor(self, patch: Told) -> bool:
+    def is_minor(self, patch: StatusBody) -> bool:
         """See ``Statuses``."""
         return False
 
-    def is_transient(self, key: str, patch: Told, after: Told) -> bool:
+    def is_transient(self, key: str, patch: StatusBody, after: StatusBody) -> bool:
         """See ``Statuses``."""
         return False
 

@@ -9,7 +9,7 @@ does. ``Statuses`` of the writer.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gpu_scheduler.api.condition import ConditionType, Told
+from gpu_scheduler.api.condition import ConditionType, StatusBody
 from gpu_scheduler.api.names import GROUP
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.wording import clip, gpus
@@ -43,7 +43,7 @@ class PodWarnings(PodStatuses):
         """See ``Statuses``."""
         return key if self._ours(PodUID(key)) is not None else None
 
-    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
+    def write(self, key: str, uid: str, patch: StatusBody, after: StatusBody) -> Write:
         """See ``Statuses``."""
         pod = self._state.pods.known[PodUID(key)]
         since = {each.type: each.last_transition_time for each in pod.warnings}
@@ -60,7 +60,7 @@ class PodWarnings(PodStatuses):
         ]
         return self.write_of(key, uid, conditions)
 
-    def status(self, key: str) -> tuple[Told, Told]:
+    def status(self, key: str) -> tuple[StatusBody, StatusBody]:
         """See ``Statuses``: reason and message by type of condition."""
         pod = self._state.pods.known[PodUID(key)]
         before = {c.type: {"reason": c.reason, "message": c.message} for c in pod.warnings}
@@ -70,7 +70,7 @@ class PodWarnings(PodStatuses):
                 after[kind] = said
         return before, after
 
-    def written(self, key: str, before: Told, after: Told) -> None:
+    def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """Tell what is new of it in an Event, too."""
         pod = self._state.pods.known.get(PodUID(key))
         if pod is None:  # it went meanwhile

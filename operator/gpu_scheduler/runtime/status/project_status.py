@@ -7,7 +7,7 @@ that the state keeps, and one pass over all waiting jobs.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_scheduler.api.condition import ConditionType, StatusCondition, Told, condition
+from gpu_scheduler.api.condition import ConditionType, StatusBody, StatusCondition, condition
 from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
 from gpu_scheduler.core.model.request import ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import gpu_from_milli
@@ -53,7 +53,7 @@ def project_status(
     figures: ProjectFigures,
     *,
     conflicts: tuple[Claim, ...],
-    before: Told,
+    before: StatusBody,
     now: str,
 ) -> GPUProjectStatus:
     """The status that a project should have (``before``: the one it has, as JSON)."""
@@ -108,7 +108,7 @@ class ProjectStatuses(StoreStatuses):
         """One look for all projects that are due."""
         self._overview = survey(self._state, self._plan.shares_by_model_milli, self._plan.waits)
 
-    def status(self, key: str) -> tuple[Told, Told]:
+    def status(self, key: str) -> tuple[StatusBody, StatusBody]:
         """See ``Statuses``."""
         name, before = ProjectName(key), self.store.statuses.get(key, {})
         record: ProjectRecord = self.store.records[key]
@@ -145,7 +145,7 @@ def _conditions(
     record: ProjectRecord,
     figures: ProjectFigures,
     conflicts: tuple[Claim, ...],
-    before: Told,
+    before: StatusBody,
     now: str,
 ) -> list[StatusCondition]:
     problem = record.problem or "; ".join(

@@ -107,16 +107,16 @@ _BACK_OFF = (
     "its Job makes the next pod after a back-off of 10 s, doubled each time up to 10 minutes"
 )
 
-Said = tuple[str, str]
+ReasonAndMessage = tuple[str, str]
 """Reason and message."""
 
 
-def say(facts: UnfinishedJob) -> Said:
+def say(facts: UnfinishedJob) -> ReasonAndMessage:
     """Reason and message of a job that has not ended."""
     return next(said for step in _STEPS if (said := step(facts)) is not None)
 
 
-def on_its_node(pod: PodRecord) -> Said:
+def on_its_node(pod: PodRecord) -> ReasonAndMessage:
     """What is said of a pod that has a place and has not started, where nothing is wrong.
 
     On the gate path kube-scheduler has the next word; until it has bound the pod this is its.
@@ -128,7 +128,7 @@ def on_its_node(pod: PodRecord) -> Said:
     return Reason.STARTING, f"placed on {pod.node}, {doing or 'containers are starting'}"
 
 
-def _deleting(facts: UnfinishedJob) -> Said | None:
+def _deleting(facts: UnfinishedJob) -> ReasonAndMessage | None:
     if not facts.job.deleting:
         return None
     going, kept = [pod.name for pod in facts.live], facts.job.kept_by
@@ -142,24 +142,24 @@ def _deleting(facts: UnfinishedJob) -> Said | None:
     return Reason.DELETING, f"it is being deleted: {ends}{keeps}"
 
 
-def _invalid(facts: UnfinishedJob) -> Said | None:
+def _invalid(facts: UnfinishedJob) -> ReasonAndMessage | None:
     job = facts.job
     reason = job.problem_as if job.problem else Reason.INVALID
     return (reason, job.complaint) if job.complaint else None
 
 
-def _suspended(facts: UnfinishedJob) -> Said | None:
+def _suspended(facts: UnfinishedJob) -> ReasonAndMessage | None:
     if facts.job.spec is None or not facts.job.spec.suspend:
         return None
     return Reason.SUSPENDED, "spec.suspend is true: set it to false to go on"
 
 
-def _never(facts: UnfinishedJob) -> Said | None:
+def _never(facts: UnfinishedJob) -> ReasonAndMessage | None:
     wait = facts.known.wait
     return (wait.reason, wait.message) if wait is not None and wait.reason in NEVER else None
 
 
-def _gave_way(facts: UnfinishedJob) -> Said | None:
+def _gave_way(facts: UnfinishedJob) -> ReasonAndMessage | None:
     by, wait, preempted = facts.by, facts.known.wait, facts.known.preempted
     if not by:
         return None
@@ -170,7 +170,7 @@ def _gave_way(facts: UnfinishedJob) -> Said | None:
     return Reason.PREEMPTED, f"gave way to {by}; its pods are about to be made anew"
 
 
-def _stuck(facts: UnfinishedJob) -> Said | None:
+def _stuck(facts: UnfinishedJob) -> ReasonAndMessage | None:
     found = [t for pod in facts.placed if (t := pod.trouble or facts.known.trouble(pod))]
     if not found:
         return None
@@ -178,7 +178,7 @@ def _stuck(facts: UnfinishedJob) -> Said | None:
     return found[0].reason, found[0].message + more
 
 
-def _doubtful(facts: UnfinishedJob) -> Said | None:
+def _doubtful(facts: UnfinishedJob) -> ReasonAndMessage | None:
     """Of one that is tried again just now the next steps have better news."""
     doubt, known = facts.known.doubt, facts.known
     tried = facts.placed or known.nominated or any(p.uid in known.assumed for p in facts.live)
@@ -187,31 +187,31 @@ def _doubtful(facts: UnfinishedJob) -> Said | None:
     return doubt.said(known.wait)
 
 
-def _waits(facts: UnfinishedJob) -> Said | None:
+def _waits(facts: UnfinishedJob) -> ReasonAndMessage | None:
     wait = facts.known.wait
     return (wait.reason, wait.message) if wait is not None else None
 
 
-def _refused(facts: UnfinishedJob) -> Said | None:
+def _refused(facts: UnfinishedJob) -> ReasonAndMessage | None:
     return (Reason.PODS_REFUSED, facts.known.refused) if facts.known.refused else None
 
 
-def _no_more_trials(facts: UnfinishedJob) -> Said | None:
+def _no_more_trials(facts: UnfinishedJob) -> ReasonAndMessage | None:
     return facts.sweep if facts.sweep[0] else None
 
 
-def _taken(facts: UnfinishedJob) -> Said | None:
+def _taken(facts: UnfinishedJob) -> ReasonAndMessage | None:
     """Pods that another scheduler has put somewhere, or is to."""
     found = [pod.blocked for pod in facts.live if pod.blocked and pod.stage is not Stage.BLOCKED]
     return (Reason.SCHEDULING_GATED, names(found, "; ")) if found else None
 
 
-def _runs(facts: UnfinishedJob) -> Said | None:
+def _runs(facts: UnfinishedJob) -> ReasonAndMessage | None:
     runs = any(pod.stage is Stage.RUNNING and not _ends(pod) for pod in facts.live)
     return ("", "") if runs else None
 
 
-def _placed(facts: UnfinishedJob) -> Said | None:
+def _placed(facts: UnfinishedJob) -> ReasonAndMessage | None:
     if facts.placed:
         return on_its_node(facts.placed[0])
     placing = next((p.node for pod in facts.live if (p := facts.known.assumed.get(pod.uid))), "")
@@ -220,7 +220,7 @@ def _placed(facts: UnfinishedJob) -> Said | None:
     return None
 
 
-def _unplanned(facts: UnfinishedJob) -> Said | None:
+def _unplanned(facts: UnfinishedJob) -> ReasonAndMessage | None:
     waiting = sum(1 for pod in facts.live if pod.stage is Stage.WAITING)
     if waiting:
         return Reason.WAITING_FOR_PLAN, f"{pods(waiting)} to be planned next"
@@ -228,7 +228,7 @@ def _unplanned(facts: UnfinishedJob) -> Said | None:
     return (Reason.SCHEDULING_GATED, names(blocked, "; ")) if blocked else None
 
 
-def _no_job(facts: UnfinishedJob) -> Said | None:
+def _no_job(facts: UnfinishedJob) -> ReasonAndMessage | None:
     own = {job.role: job for job in facts.own}
     going = [job.name for job in facts.own if job.deleting]
     if going:
@@ -240,7 +240,7 @@ def _no_job(facts: UnfinishedJob) -> Said | None:
     return None
 
 
-def _next_job(facts: UnfinishedJob) -> Said:
+def _next_job(facts: UnfinishedJob) -> ReasonAndMessage:
     """What is said of a GPUJob whose Jobs are not all there."""
     if facts.job.templates is None:
         return Reason.CREATING_JOB, "it is being checked, then its Job is made"
@@ -250,7 +250,7 @@ def _next_job(facts: UnfinishedJob) -> Said:
     return Reason.WAITING_FOR_PLAN, "it is planned next"
 
 
-def _over(facts: UnfinishedJob) -> Said | None:
+def _over(facts: UnfinishedJob) -> ReasonAndMessage | None:
     """All indexes are over, and nobody has said so yet."""
     spec, counted = facts.job.spec, facts.counted
     total = spec.total_pods if spec is not None else 0
@@ -263,7 +263,7 @@ def _over(facts: UnfinishedJob) -> Said | None:
     )
 
 
-def _evicted(facts: UnfinishedJob) -> Said | None:
+def _evicted(facts: UnfinishedJob) -> ReasonAndMessage | None:
     if facts.known.evicted:
         return Reason.EVICTED, f"{facts.known.evicted}; {_BACK_OFF}"
     before = facts.job.status  # of an earlier leader, which knew why
@@ -272,7 +272,7 @@ def _evicted(facts: UnfinishedJob) -> Said | None:
     return Reason.EVICTED, str(before.get("message", ""))
 
 
-def _ending(facts: UnfinishedJob) -> Said | None:
+def _ending(facts: UnfinishedJob) -> ReasonAndMessage | None:
     failing = next((p for p in facts.live if p.failing and not p.deleting), None)
     if failing is not None:
         ends = f"is being ended by the kubelet of {failing.node}"
@@ -295,7 +295,7 @@ def _are(those: Sequence[str]) -> str:
     return "is" if len(those) == 1 else "are"
 
 
-def _retries(facts: UnfinishedJob) -> Said | None:
+def _retries(facts: UnfinishedJob) -> ReasonAndMessage | None:
     failed = tried_again(facts.own, facts.ended, facts.bad)
     if not failed:
         return None
@@ -310,7 +310,7 @@ def _retries(facts: UnfinishedJob) -> Said | None:
     )
 
 
-def _no_pods(facts: UnfinishedJob) -> Said:
+def _no_pods(facts: UnfinishedJob) -> ReasonAndMessage:
     if not facts.known.nominated and not any(j.parallelism for j in facts.own if not j.complete):
         return Reason.WAITING_FOR_PLAN, "its next pods are planned next"
     told = f"{facts.counted.succeeded} indexes succeeded; " if facts.counted.succeeded else ""
@@ -318,7 +318,7 @@ def _no_pods(facts: UnfinishedJob) -> Said:
     return Reason.CREATING_PODS, f"{told}Job {jobs} exists, its next pods are being made"
 
 
-_STEPS: tuple[Callable[[UnfinishedJob], Said | None], ...] = (
+_STEPS: tuple[Callable[[UnfinishedJob], ReasonAndMessage | None], ...] = (
     _deleting,
     _invalid,
     _suspended,

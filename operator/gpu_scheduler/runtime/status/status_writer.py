@@ -19,7 +19,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any, NoReturn, Protocol
 
-from gpu_scheduler.api.condition import Told
+from gpu_scheduler.api.condition import StatusBody
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.jobs.write import Write, send
@@ -80,7 +80,7 @@ class Statuses(Protocol):
         """Whether its status says nothing yet; such objects go first."""
         ...
 
-    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
+    def write(self, key: str, uid: str, patch: StatusBody, after: StatusBody) -> Write:
         """What says it: ``patch`` is what differs of its status, ``after`` all that it says."""
         ...
 
@@ -88,22 +88,22 @@ class Statuses(Protocol):
         """Find out once what several of them need to know: their statuses are asked for next."""
         ...
 
-    def status(self, key: str) -> tuple[Told, Told]:
+    def status(self, key: str) -> tuple[StatusBody, StatusBody]:
         """The status that an object has, and the one that it should have."""
         ...
 
-    def is_minor(self, patch: Told) -> bool:
+    def is_minor(self, patch: StatusBody) -> bool:
         """Whether nobody needs to know this soon."""
         ...
 
-    def is_transient(self, key: str, patch: Told, after: Told) -> bool:
+    def is_transient(self, key: str, patch: StatusBody, after: StatusBody) -> bool:
         """Whether what is to be said will be another thing in a moment, if all goes well.
 
         ``patch``: what of ``after`` is news.
         """
         ...
 
-    def written(self, key: str, before: Told, after: Told) -> None:
+    def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """The API server has it."""
         ...
 
@@ -133,7 +133,7 @@ class StoreStatuses:
         """All are written in one look: none has to go first."""
         return False
 
-    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
+    def write(self, key: str, uid: str, patch: StatusBody, after: StatusBody) -> Write:
         """See ``Statuses``."""
         path = of_group(GROUP, VERSION, self.kind, name=key, subresource="status")
         return merged(path, uid, patch)
@@ -142,15 +142,15 @@ class StoreStatuses:
         """None of them is."""
         return ()
 
-    def is_minor(self, patch: Told) -> bool:
+    def is_minor(self, patch: StatusBody) -> bool:
         """See ``Statuses``."""
         return False
 
-    def is_transient(self, key: str, patch: Told, after: Told) -> bool:
+    def is_transient(self, key: str, patch: StatusBody, after: StatusBody) -> bool:
         """See ``Statuses``."""
         return False
 
-    def written(self, key: str, before: Told, after: Told) -> None:
+    def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """See ``Statuses``."""
         self.store.written(key, before, after)
 
@@ -185,7 +185,7 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
     return {k: after.get(k) for k in sorted(keys) if before.get(k) != after.get(k)}
 
 
-def merged(path: str, uid: str, patch: Told) -> Write:
+def merged(path: str, uid: str, patch: StatusBody) -> Write:
     """What differs of a status, put into the one that an object has; nothing of another uid."""
     return Write("PATCH", path, {"metadata": {"uid": uid}, "status": patch}, MERGE_PATCH)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from gpu_scheduler.api.advice import MOST_RULES, Advice, AdviceEvent
-from gpu_scheduler.api.gpuusage import Busy, HostUse, Memory, Workload
+from gpu_scheduler.api.gpuusage import Busy, HostUse, MemoryUse, Workload
 from gpu_scheduler.api.job_usage import MOST_ROLES
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.common.work_name import GPUJOB
@@ -209,10 +209,10 @@ def _busy(totals: Totals, now: float | None) -> Busy:
     )
 
 
-def _memory(work: LiveWork, totals: Totals) -> Memory:
+def _memory(work: LiveWork, totals: Totals) -> MemoryUse:
     fullest = max(work.shares, key=lambda share: share.totals.peak_mib, default=None)
     now = work.summed("memory_mib")
-    return Memory.model_validate(
+    return MemoryUse.model_validate(
         {
             "now": None if now is None else round(now),
             "peak": totals.peak_mib if totals.containers else None,

@@ -42,7 +42,7 @@ _TRY_AGAIN_SECONDS = 30.0
 _SAID_EVERY = 120  # tries, an hour of them: a kind that is missing is missing for long
 
 
-class Sums(Protocol):
+class WorkSums(Protocol):
     """Of a work since it began, by key."""
 
     def sums(self, work: str) -> Totals:
@@ -52,7 +52,7 @@ class Sums(Protocol):
         """The same by role, where it has some."""
 
 
-Told = Callable[[LiveWork, float], Advised | None]
+Advisor = Callable[[LiveWork, float], Advised | None]
 
 
 class UsageObjects:
@@ -128,7 +128,9 @@ class UsageObjects:
         for there in self._kept.values():
             yield from ((key, kept.shown) for key, kept in there.items() if kept.shown.pods)
 
-    async def update(self, works: Mapping[str, LiveWork], sums: Sums, told: Told) -> list[str]:
+    async def update(
+        self, works: Mapping[str, LiveWork], sums: WorkSums, told: Advisor
+    ) -> list[str]:
         """Take over a minute; what has ended in it.
 
         Args:

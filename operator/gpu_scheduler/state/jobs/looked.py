@@ -25,7 +25,7 @@ class _Look:
     over: bool = False  # it is time for another one
 
 
-class Looked:
+class PrerequisiteStore:
     """By job."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from gpu_scheduler.state.pods import claims, containers
 from gpu_scheduler.state.pods.containers import Trouble
 from gpu_scheduler.state.pods.device_classes import gpus_by_claim
 from gpu_scheduler.state.pods.plugin import asked
-from gpu_scheduler.state.pods.shares import Share, group_uid, share_of
+from gpu_scheduler.state.pods.shares import PlainPodRequest, group_uid, share_of
 from gpu_scheduler.state.pods.slim import INDEX, too_heavy
 
 # A pod tells the same one several times within seconds.
@@ -95,7 +95,7 @@ class PodRecord:
     disruption: str = ""  # why it had to leave, as DisruptionTarget says
     saved: float = 0.0  # when its work last was, epoch seconds, as somebody says; 0 = it was not
     blocked: str = ""  # what keeps it from being placed, if that is not ours
-    share: Share | None = None  # what it asks for by itself; None: it is no such pod
+    share: PlainPodRequest | None = None  # what it asks for by itself; None: it is no such pod
     names_us: str = ""  # by what it waits for us: a field of its spec; empty: it does not
     warnings: tuple[Condition, ...] = ()  # that stand on it: of what its agent warns
     advised: Condition | None = None  # what stands on it of what to change

@@ -49,7 +49,7 @@ _MOST_PROBLEM = 1024  # characters
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
-class Share:
+class PlainPodRequest:
     """What a pod asks for by itself.
 
     Attributes:
@@ -85,7 +85,7 @@ class Share:
         return "" if self.request is None or self.request.gang_size else self.request.gang
 
 
-def share_of(pod: Pod) -> Share | None:
+def share_of(pod: Pod) -> PlainPodRequest | None:
     """What a pod asks for by itself; None where it does not."""
     notes = pod.metadata.annotations
     asked = notes.get(names.ASKED)
@@ -97,7 +97,7 @@ def share_of(pod: Pod) -> Share | None:
     gangs = tuple((label, tags[label]) for label, _ in GANGS if label in tags)
     controlled = any(owner.controller for owner in pod.metadata.owner_references)
     group = pod.spec.scheduling_group
-    told = _Told(asked, said, gangs, group.pod_group_name if group is not None else "")
+    told = _RequestTexts(asked, said, gangs, group.pod_group_name if group is not None else "")
     key = digest(*told, pod.spec.restart_policy, controlled)
     share = _KNOWN.get(key)
     if share is None:
@@ -105,7 +105,7 @@ def share_of(pod: Pod) -> Share | None:
     return share
 
 
-class _Told(NamedTuple):
+class _RequestTexts(NamedTuple):
     asked: str
     notes: tuple[tuple[str, str], ...]
     gangs: tuple[tuple[str, str], ...]
@@ -113,29 +113,29 @@ class _Told(NamedTuple):
 
 
 # Pods of one template say the same: they share it as long as one of them is there.
-_KNOWN: WeakValueDictionary[bytes, Share] = WeakValueDictionary()
+_KNOWN: WeakValueDictionary[bytes, PlainPodRequest] = WeakValueDictionary()
 
 
-def _share(told: _Told, restart_policy: str, controlled: bool) -> Share:
+def _share(told: _RequestTexts, restart_policy: str, controlled: bool) -> PlainPodRequest:
     asked = told.asked
     forever, field = restart_policy in ("", "Always"), f"metadata.annotations[{names.ASKED}]"
     if len(asked) > _MOST_ASKED:
         problem = f"{field}: {len(asked)} characters; at most {_MOST_ASKED} ask for GPUs"
-        return Share(None, problem, forever, controlled)
+        return PlainPodRequest(None, problem, forever, controlled)
     try:
         found = read(asked)
     except ValueError as error:
-        return Share(None, clip(f"{field}: {error}", _MOST_PROBLEM), forever, controlled)
+        return PlainPodRequest(None, clip(f"{field}: {error}", _MOST_PROBLEM), forever, controlled)
     request = request_of(found, dict(told.gangs), dict(told.notes), told.pod_group)
     if isinstance(request, tuple):
         problem = clip("; ".join(map(str, request)), _MOST_PROBLEM)
-        return Share(None, problem, forever, controlled)
+        return PlainPodRequest(None, problem, forever, controlled)
     kind = request.type
     interactive = forever if kind is None else kind is JobType.INTERACTIVE
-    return Share(request, "", interactive, controlled)
+    return PlainPodRequest(request, "", interactive, controlled)
 
 
-def group_name(pod: Pod, share: Share) -> str:
+def group_name(pod: Pod, share: PlainPodRequest) -> str:
     """What the group of a pod is called: who made the pod, or its gang, or else the pod itself.
 
     Of a ReplicaSet that is its Deployment. Several pods of one are called the same.
@@ -152,13 +152,13 @@ def group_name(pod: Pod, share: Share) -> str:
     return f"{meta.namespace}/{line(kind, _MOST_CHARS)} {line(name, _MOST_CHARS)}"
 
 
-def _key(meta: Meta, share: Share) -> JobKey:
+def _key(meta: Meta, share: PlainPodRequest) -> JobKey:
     named = f"gang {share.gang}" if share.gang else f"pod {meta.name}"
     named = f"podgroup {share.gang}" if share.pod_group else named
     return JobKey(f"{meta.namespace}/{named}")
 
 
-def group_uid(pod: Pod, share: Share) -> str:
+def group_uid(pod: Pod, share: PlainPodRequest) -> str:
     """What the group of a pod is known by; no object has such a uid."""
     meta = pod.metadata
     if share.pod_group:
@@ -187,7 +187,7 @@ class _Group:
     record: GPUJobRecord
     own: JobRecord
     problems: dict[PodUID, str]  # of its pods; empty = none
-    share: Share  # of its first pod
+    share: PlainPodRequest  # of its first pod
 
     def judge(self) -> bool:
         """A gang waits while one of its pods has a problem; True when that changed."""
@@ -216,7 +216,7 @@ class ShareGroups:
         """What a GPUJob, or a group of pods without one, is called in sentences."""
         return self._names.get(key, key)
 
-    def put(self, pod: Pod, share: Share, problem: str) -> tuple[JobRecord, bool]:
+    def put(self, pod: Pod, share: PlainPodRequest, problem: str) -> tuple[JobRecord, bool]:
         """Take over what a pod says: its group, and whether that is another one than before.
 
         ``problem``: why it is not planned, whatever it asks for; empty = it is.
@@ -244,7 +244,7 @@ class ShareGroups:
             known.problems[member] = problem
             known.judge()
 
-    def _size(self, namespace: str, share: Share) -> tuple[int, str]:
+    def _size(self, namespace: str, share: PlainPodRequest) -> tuple[int, str]:
         """With how many pods the group of one starts, and what is wrong with that."""
         if share.pod_group:
             return self.pod_groups.least(namespace, share.pod_group)
@@ -281,7 +281,7 @@ class ShareGroups:
         return known.own
 
 
-def _resized(record: GPUJobRecord, own: JobRecord, share: Share, size: int) -> JobRecord:
+def _resized(record: GPUJobRecord, own: JobRecord, share: PlainPodRequest, size: int) -> JobRecord:
     """A group starts with so many pods; 0: they start one by one."""
     request = share.request
     record.spec = _spec(
@@ -295,7 +295,9 @@ def _resized(record: GPUJobRecord, own: JobRecord, share: Share, size: int) -> J
     return replace(own, parallelism=max(1, size), completions=max(1, size))
 
 
-def _group(meta: Meta, share: Share, uid: str, problem: str) -> tuple[GPUJobRecord, JobRecord]:
+def _group(
+    meta: Meta, share: PlainPodRequest, uid: str, problem: str
+) -> tuple[GPUJobRecord, JobRecord]:
     key, name = _key(meta, share), share.gang or meta.name
     record = GPUJobRecord(
         key=key,

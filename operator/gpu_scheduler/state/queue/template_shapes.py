@@ -8,7 +8,7 @@ from gpu_scheduler.kube.objects import PodSpec
 
 
 @dataclass(slots=True)
-class _Known:
+class _SharedShape:
     spec: PodSpec  # holding it keeps its id its own
     asked: Hashable
     kind: PodShape
@@ -20,7 +20,7 @@ class TemplateShapes:
 
     def __init__(self) -> None:
         """None is known."""
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _SharedShape] = {}
         self._of: dict[JobKey, set[int]] = {}
 
     def of(
@@ -30,7 +30,7 @@ class TemplateShapes:
         known = self._known.get(id(spec))
         if known is None or known.asked != asked:
             users = known.users if known is not None else set()
-            known = self._known[id(spec)] = _Known(spec, asked, make(), users)
+            known = self._known[id(spec)] = _SharedShape(spec, asked, make(), users)
         known.users.add(key)
         self._of.setdefault(key, set()).add(id(spec))
         return known.kind

@@ -27,12 +27,12 @@ from gpu_scheduler.state.jobs.beginnings import Beginnings
 from gpu_scheduler.state.jobs.doubts import Doubts
 from gpu_scheduler.state.jobs.failed_nodes import FailedNodes
 from gpu_scheduler.state.jobs.job import GPUJobRecord, JobRecord
-from gpu_scheduler.state.jobs.looked import Looked
+from gpu_scheduler.state.jobs.looked import PrerequisiteStore
 from gpu_scheduler.state.jobs.role_requests import RoleRequest
 from gpu_scheduler.state.pods.device_classes import DeviceClassStore
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.state.pods.pod_shape import pod_resources, pod_shape_of
-from gpu_scheduler.state.pods.shares import Share
+from gpu_scheduler.state.pods.shares import PlainPodRequest
 from gpu_scheduler.state.pods.slim import slim
 from gpu_scheduler.state.queue.prospective import ProspectivePod
 from gpu_scheduler.state.queue.template_shapes import TemplateShapes
@@ -83,7 +83,7 @@ class PendingPods:
         self._ready: dict[JobKey, WaitingJob | None] = {}
         self._failed = FailedNodes()
         self.doubts = Doubts(self._beginnings.now)
-        self.looked = Looked()
+        self.looked = PrerequisiteStore()
         self._interned: Shared[PodShape] = Shared()
         self._shapes = TemplateShapes()
         self._seen_as: Bounded[tuple[str, PodShape], PodShape] = Bounded(_SEEN_BYTES)
@@ -409,7 +409,9 @@ class PendingPods:
             entry.pod_shape = self._shape_of(entry.pod, ask, job)
         return entry.pod_shape
 
-    def _shape_of(self, pod: Pod, ask: RoleRequest | Share, job: GPUJobRecord) -> PodShape:
+    def _shape_of(
+        self, pod: Pod, ask: RoleRequest | PlainPodRequest, job: GPUJobRecord
+    ) -> PodShape:
         # What leaves our gate passes through kube-scheduler, which alone counts those.
         gated = any(gate.name == GATE for gate in pod.spec.scheduling_gates)
         elsewhere = self._served.of(pod) if gated else frozenset()

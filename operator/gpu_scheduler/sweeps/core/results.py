@@ -29,7 +29,7 @@ _NUMBER = re.compile(
 )
 _MARK = "\ufeff"  # of a byte order, which some programs begin a file with
 
-Found = Mapping[str, str]
+MetricTexts = Mapping[str, str]
 """Texts that a regular expression found on one line, by the names of the metrics."""
 
 
@@ -66,7 +66,7 @@ def read_message(message: bytes | str | None, objective: Objective | None) -> Re
 
 def read_log(
     tail: str,
-    find: Callable[[str], Found | None],
+    find: Callable[[str], MetricTexts | None],
     objective: Objective | None,
     spent: Callable[[], bool] = lambda: False,
 ) -> Reading:

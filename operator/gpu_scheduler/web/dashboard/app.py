@@ -34,7 +34,7 @@ _LINES = 200  # of a log, where nothing is said
 
 STREAMS = web.AppKey("streams", Streams)
 """Those that are open."""
-Ask = Callable[[WhatIfQuestion, Reader, Visible], Awaitable[WhatIfAnswer]]
+WhatIfHandler = Callable[[WhatIfQuestion, Reader, Visible], Awaitable[WhatIfAnswer]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class DashboardParts:
     access: Access
     clock: Callable[[], float]
     own_token: OwnToken
-    what_if: Ask
+    what_if: WhatIfHandler
     actions: bool
     assets: Assets
     streams: StreamLimits

@@ -60,15 +60,15 @@ class Identity:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)
 
 
-class _Claims(msgspec.Struct, frozen=True):
+class _TokenClaims(msgspec.Struct, frozen=True):
     exp: float | None = None
 
 
-_CLAIMS = msgspec.json.Decoder(_Claims)
+_CLAIMS = msgspec.json.Decoder(_TokenClaims)
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _CachedIdentity:
     """``until``, ``good_until``: monotonic seconds."""
 
     who: Identity
@@ -97,7 +97,7 @@ class Identities:
         self._client = client
         self._clock = clock
         self._random = random or Random()
-        self._known: Bounded[bytes, _Known] = Bounded(MOST_KNOWN)
+        self._known: Bounded[bytes, _CachedIdentity] = Bounded(MOST_KNOWN)
         self._refused: Bounded[bytes, float] = Bounded(MOST_REFUSED)
         self._asking: dict[bytes, asyncio.Task[Identity]] = {}
         self._wrong: RateLimiter[str] = RateLimiter(WRONG_PER_SECOND, WRONG_BURST)
@@ -157,7 +157,7 @@ class Identities:
         seconds, ends = MOST_SECONDS - self._random.uniform(0, JITTER_SECONDS), _ends(token)
         if ends is not None:
             seconds = min(seconds, max(0.0, ends - self._clock.now()))
-        known = _Known(who, now + seconds, now + GOOD_SECONDS)
+        known = _CachedIdentity(who, now + seconds, now + GOOD_SECONDS)
         self._known.put(digest, known, len(repr((user.username, user.groups, extra))))
         return who
 

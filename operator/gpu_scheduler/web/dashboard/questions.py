@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import parse_qsl, unquote
 
-from gpu_scheduler.dashboard.pages import Asked, BadQuestionError, Page
+from gpu_scheduler.dashboard.pages import BadQuestionError, Page, RequestParameters
 from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 
 MOST_CHARS = 2000  # of an address
@@ -23,7 +23,7 @@ class Question:
     """A page, and what is asked of it."""
 
     page: Page
-    asked: Asked
+    asked: RequestParameters
 
     @cached_property
     def key(self) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -67,7 +67,7 @@ def _pattern(path: str) -> re.Pattern[str]:
     return re.compile(rf"{''.join(texts)}\Z")
 
 
-def _with(parts: dict[str, str], query: str) -> Asked:
+def _with(parts: dict[str, str], query: str) -> RequestParameters:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_PARAMETERS)
     except ValueError:

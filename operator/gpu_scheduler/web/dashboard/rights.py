@@ -61,12 +61,12 @@ _AWAY = RefusedAnswer(503, "the API server does not say what you may see; try ag
 _LATER = RefusedAnswer(503, "what you may see is still being asked; try again", 1)
 
 
-class _Said(msgspec.Struct, frozen=True):
+class _ReviewStatus(msgspec.Struct, frozen=True):
     allowed: bool = False
 
 
 class _Review(msgspec.Struct, frozen=True):
-    status: _Said = _Said()
+    status: _ReviewStatus = _ReviewStatus()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from msgspec import structs
 from tests.unit.agent.builders import OTHER_POD, POD, container, sample, seen, use
 from tests.unit.agent.fake_driver import gpu
 
-from gpu_scheduler.agent.container_host import HostUse
+from gpu_scheduler.agent.container_host import ContainerHostUse
 from gpu_scheduler.agent.driver import Load
 from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.history_clock import HistoryClock
@@ -39,7 +39,7 @@ class Node:
     def __init__(self, folder: Path, megabytes: int = 2) -> None:
         self.folder, self.megabytes, self.now = folder, megabytes, 1000.0
         self.marks: dict[RingOwner, MemoryMarks] = {}
-        self.host = HostUse(500.0, 2048.0, 0.1, 0.0, 1000.0, 4096.0)
+        self.host = ContainerHostUse(500.0, 2048.0, 0.1, 0.0, 1000.0, 4096.0)
         self.recorder = self.starts()
 
     def starts(self) -> Recorder:
@@ -49,7 +49,7 @@ class Node:
         )
         return self.recorder
 
-    def _host(self, ids: Collection[str], now: float) -> Mapping[str, HostUse]:
+    def _host(self, ids: Collection[str], now: float) -> Mapping[str, ContainerHostUse]:
         return dict.fromkeys(ids, self.host)
 
     def look(self, seconds: float, *uses: ContainerUse, load: float = 0.7) -> None:

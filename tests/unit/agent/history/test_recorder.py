@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.unit.agent.builders import CONTAINER, OTHER_POD, container, sample, seen, use
 
-from gpu_scheduler.agent.container_host import HostUse
+from gpu_scheduler.agent.container_host import ContainerHostUse
 from gpu_scheduler.agent.driver import Load
-from gpu_scheduler.agent.history.columns import Kind, Values
+from gpu_scheduler.agent.history.columns import RingType, Values
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.recorder import Recorder
 from gpu_scheduler.agent.history.slot import RingSlot
@@ -26,7 +26,7 @@ class Node:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.now = folder, 1000.0
-        self.host: dict[str, HostUse] = {}
+        self.host: dict[str, ContainerHostUse] = {}
         self.recorder = self.starts()
 
     def starts(self) -> Recorder:
@@ -34,7 +34,7 @@ class Node:
         self.recorder = Recorder(self.folder, 2, clock, self._host)
         return self.recorder
 
-    def _host(self, ids: Collection[str], now: float) -> Mapping[str, HostUse]:
+    def _host(self, ids: Collection[str], now: float) -> Mapping[str, ContainerHostUse]:
         return {each: self.host[each] for each in ids if each in self.host}
 
     def look(self, seconds: float, *uses: ContainerUse, of: Sample | None = None) -> None:
@@ -43,11 +43,11 @@ class Node:
             self.recorder.take(of or sample(), uses, self.now)
             self.now += 3.0
 
-    def rings(self, kind: Kind) -> list[RingSlot]:
+    def rings(self, kind: RingType) -> list[RingSlot]:
         assert self.recorder.file is not None
         return [s for s in self.recorder.file.slots() if s.owner and s.owner.kind is kind]
 
-    def last(self, kind: Kind, pod_uid: str = "") -> Values:
+    def last(self, kind: RingType, pod_uid: str = "") -> Values:
         assert self.recorder.file is not None
         (slot,) = [s for s in self.rings(kind) if s.owner and pod_uid in ("", s.owner.pod_uid)]
         return list(slot.looks(0, self.recorder.file.look() + 1))[-1][1]
@@ -65,10 +65,10 @@ def on_first(load: Load) -> Sample:
 
 def test_two_containers_on_a_device_have_their_own_figures(node: Node) -> None:
     node.look(60, use(BUSY), use(IDLE, of=NEIGHBOUR), of=on_first(Load(0.7, 250.0, 61.0)))
-    mine, other = (node.last(Kind.SHARE, uid) for uid in (container().pod.uid, OTHER_POD))
+    mine, other = (node.last(RingType.SHARE, uid) for uid in (container().pod.uid, OTHER_POD))
     assert (mine["busy"], mine["memoryMiB"]) == (pytest.approx(0.7, abs=0.01), 1000)
     assert (other["busy"], other["memoryMiB"]) == (0, 300)
-    device = node.last(Kind.DEVICE)
+    device = node.last(RingType.DEVICE)
     assert device["busy"] == pytest.approx(0.7, abs=0.01)
     assert device["allocated"] == pytest.approx(2 * 0.495, abs=0.01)
     assert device["used"] == pytest.approx(0.495, abs=0.01)  # 0.7 of a 0.49
@@ -80,28 +80,28 @@ def test_two_containers_on_a_device_have_their_own_figures(node: Node) -> None:
 )
 def test_a_share_is_the_one_that_was_given(node: Node, cap_mib: int, share: float) -> None:
     node.look(15, use(BUSY, cap_mib=cap_mib))  # of 40,448 MiB: what the driver keeps is nobody's
-    (ring,) = node.rings(Kind.SHARE)
+    (ring,) = node.rings(RingType.SHARE)
     assert ring.sums.share == share
 
 
 def test_what_nobody_knows_is_unknown(node: Node) -> None:
     node.look(15, use(seen(100, None)), of=on_first(Load()))
-    assert node.last(Kind.SHARE) == {
+    assert node.last(RingType.SHARE) == {
         "busy": None,
         "memoryMiB": None,
         "neighboursAbove": 0.0,
         "refused": None,
     }
-    device = node.last(Kind.DEVICE)
+    device = node.last(RingType.DEVICE)
     assert device["busy"] is device["used"] is device["powerWatts"] is None
-    assert set(node.last(Kind.CONTAINER).values()) == {None}
+    assert set(node.last(RingType.CONTAINER).values()) == {None}
 
 
 def test_a_device_that_does_not_answer_leaves_a_gap_and_ends_nobody(node: Node) -> None:
     node.look(30, use(BUSY))
     both = sample()
     lost = replace(both, devices=(replace(both.devices[0], readable=False), both.devices[1]))
-    (ring,) = node.rings(Kind.SHARE)
+    (ring,) = node.rings(RingType.SHARE)
     before = ring.sums.seconds
     gone = ContainerUse(container(), (replace(use().uses[0], readable=False),))
     node.look(30, gone, of=lost)
@@ -113,14 +113,14 @@ def test_a_peak_between_two_rows_is_kept(node: Node) -> None:
     node.look(12, use(BUSY))
     node.look(3, use(replace(BUSY, used_bytes=9000 * 1024 * 1024)))
     node.look(12, use(BUSY))
-    (ring,) = node.rings(Kind.SHARE)
+    (ring,) = node.rings(RingType.SHARE)
     assert ring.sums.peak_mib == 9000
 
 
 def test_a_container_uses_cpu_and_memory(node: Node) -> None:
-    node.host[CONTAINER] = HostUse(2500.0, 4096.0, 0.25, None)
+    node.host[CONTAINER] = ContainerHostUse(2500.0, 4096.0, 0.25, None)
     node.look(15, use(BUSY))
-    assert node.last(Kind.CONTAINER) == {
+    assert node.last(RingType.CONTAINER) == {
         "cpuMilli": 2500,
         "memoryMiB": 4096,
         "ioStalled": pytest.approx(0.25, abs=0.01),
@@ -131,7 +131,7 @@ def test_a_container_uses_cpu_and_memory(node: Node) -> None:
 def test_one_that_is_gone_has_ended_and_its_ring_stays(node: Node) -> None:
     node.look(30, use(BUSY))
     node.look(15)
-    (ring,) = node.rings(Kind.SHARE)
+    (ring,) = node.rings(RingType.SHARE)
     assert ring.last
     assert ring.owner is not None
     assert (ring.owner.namespace, ring.owner.job, ring.owner.project) == (
@@ -142,7 +142,7 @@ def test_one_that_is_gone_has_ended_and_its_ring_stays(node: Node) -> None:
 
 def test_a_container_that_the_kubelet_has_not_named_yet_has_no_ring(node: Node) -> None:
     node.look(15, use(BUSY, of=container(container_id="")))
-    assert not node.rings(Kind.SHARE)
+    assert not node.rings(RingType.SHARE)
 
 
 def test_steps_of_the_hour_before_a_restart_are_summed_up_after_it(node: Node) -> None:
@@ -150,7 +150,7 @@ def test_steps_of_the_hour_before_a_restart_are_summed_up_after_it(node: Node) -
     node.recorder.close()
     node.starts()
     node.look(15, use(BUSY))
-    (ring,) = node.rings(Kind.SHARE)
+    (ring,) = node.rings(RingType.SHARE)
     assert node.recorder.file is not None
     steps = list(ring.steps(0, node.recorder.file.look() // 60))
     assert len(steps) >= 2
@@ -172,4 +172,4 @@ def test_a_folder_that_is_not_there_costs_the_history_alone(
     assert "no history is kept for 60 s" in caplog.text
     node.folder.mkdir()
     node.look(60, use(BUSY))
-    assert node.rings(Kind.SHARE)
+    assert node.rings(RingType.SHARE)

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from tests.unit.agent.builders import CONTAINER, OTHER_POD, container, sample, seen, use
 from tests.unit.agent.history.test_recorder import BUSY, IDLE, Node
 
-from gpu_scheduler.agent.container_host import HostUse
+from gpu_scheduler.agent.container_host import ContainerHostUse
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import HistoryError, rings
 from gpu_scheduler.agent.history.recorder import FILE
@@ -26,7 +26,7 @@ def shown(node: Node) -> list[list[str]]:
 
 def test_who_runs_comes_before_who_has_ended(tmp_path: Path) -> None:
     node = Node(tmp_path)
-    node.host[CONTAINER] = HostUse(2500.0, 4096.0)
+    node.host[CONTAINER] = ContainerHostUse(2500.0, 4096.0)
     node.look(120, use(BUSY), use(IDLE, of=NEIGHBOUR))
     node.look(180, use(IDLE, of=NEIGHBOUR))
     first, second, running, ended = shown(node)

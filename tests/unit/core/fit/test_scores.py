@@ -8,17 +8,17 @@ from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.table import ScoreTable
 
-Ask = tuple[Candidates, PodRequest]
+PodCase = tuple[Candidates, PodRequest]
 
 
-def candidates(builder: ClusterBuilder, what: PodShape) -> Ask:
+def candidates(builder: ClusterBuilder, what: PodShape) -> PodCase:
     snapshot = Snapshot(builder.obj())
     pod_request = PodRequest(what, snapshot)
     table = ScoreTable(snapshot, Packing.FRAGMENTATION, History().workload)
     return Candidates(snapshot, table), pod_request
 
 
-def named(ask: Ask, *avoid: str, most_milli: int | None = None) -> int | None:
+def named(ask: PodCase, *avoid: str, most_milli: int | None = None) -> int | None:
     found = ask[0].best(ask[1], None, frozenset(avoid), most_milli)
     return found and found[0]
 

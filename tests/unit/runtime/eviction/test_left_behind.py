@@ -1,6 +1,6 @@
 """For how long pods whose owner is gone are counted on, and what is said of those that stay."""
 
-from tests.unit.runtime.status.test_pod_conditions import Said
+from tests.unit.runtime.status.test_pod_conditions import RecordedEvents
 from tests.unit.state.builders import (
     half,
     make_gpujob,
@@ -81,7 +81,7 @@ def test_after_ten_minutes_it_is_waited_for_no_more() -> None:
 
 
 def test_one_that_stays_says_so_until_it_has_an_owner_again() -> None:
-    state, said = ClusterState(), Said()
+    state, said = ClusterState(), RecordedEvents()
     warnings = PodWarnings(state, said, now=lambda: "now")  # type: ignore[arg-type]
     state.project_changed(make_project())
     state.nodes.changed(make_node("a"))
@@ -108,7 +108,7 @@ def test_one_that_stays_says_so_until_it_has_an_owner_again() -> None:
 
 def test_one_whose_owner_is_only_just_gone_says_nothing() -> None:
     case = Case()
-    warnings = PodWarnings(case.state, Said(), now=lambda: "now")  # type: ignore[arg-type]
+    warnings = PodWarnings(case.state, RecordedEvents(), now=lambda: "now")  # type: ignore[arg-type]
     assert not list(warnings.touched())
     case.passes(IDLE_SECONDS)
     assert list(warnings.touched()) == ["pod-0"]

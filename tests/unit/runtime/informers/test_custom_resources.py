@@ -163,7 +163,7 @@ def test_a_gpujob_that_breaks_our_code_is_set_aside_with_a_problem(
     def breaks(name: str, *_: object) -> list[str]:
         raise RecursionError("too deep") if name == "odd" else AssertionError
 
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(gpujob_body())
     monkeypatch.setattr("gpu_scheduler.runtime.informers.custom_resources.name_problems", breaks)
     told.custom_resources.gpujob(gpujob_body(name="odd", uid="odd"))
@@ -178,7 +178,7 @@ def test_a_gpujob_that_breaks_our_code_is_set_aside_with_a_problem(
 def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
     monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    told = Told()
+    told = Intake()
     state, nodes = told.state, told.state.nodes
     target: object
     target, method = {
@@ -214,7 +214,7 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
 # --- events ---
 
 
-class Told:
+class Intake:
     def __init__(self) -> None:
         self.state = ClusterState()
         self.changed: list[JobKey] = []
@@ -222,7 +222,7 @@ class Told:
 
 
 def test_a_gpujob_is_taken_in_and_looked_at() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(gpujob_body())
     assert told.changed == [KEY]
     assert told.state.changes.some.is_set()
@@ -230,7 +230,7 @@ def test_a_gpujob_is_taken_in_and_looked_at() -> None:
 
 
 def test_old_news_are_ignored() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(gpujob_body(version=5, generation=2, gpu=0.25))
     told.custom_resources.gpujob(gpujob_body(version=4, generation=1))
     assert told.state.gpujobs[KEY].generation == 2
@@ -245,7 +245,7 @@ def test_old_news_are_ignored() -> None:
 
 @pytest.mark.parametrize("kind", ["problem", "unfollowed"])
 def test_a_status_update_does_not_forget_what_was_found_wrong_later(kind: str) -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(gpujob_body(version=1))
     setattr(told.state.gpujobs[KEY], kind, "no project")
     told.custom_resources.gpujob(gpujob_body(version=2, status={"phase": "Pending"}))
@@ -257,7 +257,7 @@ def test_a_status_update_does_not_forget_what_was_found_wrong_later(kind: str) -
 def test_our_own_status_is_compared_and_nothing_else_happens(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told, reads = Told(), 0
+    told, reads = Intake(), 0
 
     def counting(*args: Any) -> Any:
         nonlocal reads
@@ -284,7 +284,7 @@ def test_our_own_status_is_compared_and_nothing_else_happens(
 
 
 def test_that_a_gpujob_is_being_deleted_is_news_of_the_same_generation() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(gpujob_body(version=1))
     version = told.state.changes.version
     body = gpujob_body(version=2)
@@ -295,7 +295,7 @@ def test_that_a_gpujob_is_being_deleted_is_news_of_the_same_generation() -> None
 
 
 def test_a_new_gpujob_of_the_same_name_is_judged_anew() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(gpujob_body(version=1))
     told.state.gpujobs[KEY].problem = "no project"
     told.custom_resources.gpujob(gpujob_body(version=2, uid="second"))
@@ -303,7 +303,7 @@ def test_a_new_gpujob_of_the_same_name_is_judged_anew() -> None:
 
 
 def test_the_deletion_of_an_earlier_gpujob_does_not_delete_its_successor() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(gpujob_body(version=2, uid="second"))
     told.custom_resources.gpujob_gone("team-a", "job", "first")
     assert told.state.gpujobs[KEY].uid == "second"
@@ -313,7 +313,7 @@ def test_the_deletion_of_an_earlier_gpujob_does_not_delete_its_successor() -> No
 
 def test_old_news_of_an_object_do_not_displace_its_successor() -> None:
     """Objects of one name are told of side by side: what is old shows by its version."""
-    told = Told()
+    told = Intake()
     told.state.nodes.changed(make_node("a", gpus=0))
     told.custom_resources.gpujob(gpujob_body(version=9, uid="second", gpu=0.25))
     told.custom_resources.project(project_body(version=9, uid="second", quota=3))
@@ -329,7 +329,7 @@ def test_old_news_of_an_object_do_not_displace_its_successor() -> None:
 
 async def test_what_is_gone_stays_gone_whatever_was_listed_since() -> None:
     """The watch may be minutes behind a list, and tell of changes before it tells of the end."""
-    told = Told()
+    told = Intake()
     bodies: list[tuple[Callable[[Any], None], Any]] = [
         (told.custom_resources.project, project_body()),
         (told.custom_resources.node, gpunode_body()),
@@ -348,7 +348,7 @@ async def test_what_is_gone_stays_gone_whatever_was_listed_since() -> None:
 
 
 def test_a_projects_news_concern_every_job_and_every_project() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(gpujob_body())
     told.custom_resources.project(project_body("other", uid="o"))
     told.changed.clear()
@@ -388,7 +388,7 @@ def lists(
 
 
 async def test_a_resync_takes_in_what_is_new_and_forgets_what_is_gone() -> None:
-    told = Told()
+    told = Intake()
     for body in (project_body(), project_body("stays", uid="stays")):
         told.custom_resources.project(body)
     told.custom_resources.gpujob(gpujob_body())
@@ -406,7 +406,7 @@ async def test_a_resync_takes_in_what_is_new_and_forgets_what_is_gone() -> None:
 
 
 async def test_a_long_list_is_read_in_pages() -> None:
-    told = Told()
+    told = Intake()
     jobs = [gpujob_body(f"job-{number}", uid=f"uid-{number}") for number in range(1201)]
     told.custom_resources.gpujob(jobs[-1])
 
@@ -428,7 +428,7 @@ def kinds(client: FakeClient) -> list[str]:
 
 
 async def test_the_first_lists_say_once_as_of_when_each_kind_is_known() -> None:
-    told = Told()
+    told = Intake()
     client = FakeClient(lambda sent: {"metadata": {"resourceVersion": "77"}, "items": None})
     ours = OurLists(client, told.custom_resources)  # type: ignore[arg-type]
     await ours.all()
@@ -440,7 +440,7 @@ async def test_the_first_lists_say_once_as_of_when_each_kind_is_known() -> None:
 
 
 async def test_who_has_lost_its_place_gets_a_list_of_its_own_which_forgets_what_is_gone() -> None:
-    told = Told()
+    told = Intake()
     full = lists([project_body()], [gpunode_body()], [gpujob_body()], [gpuclass_body()])
     ours = OurLists(full, told.custom_resources)  # type: ignore[arg-type]
     await ours.all()
@@ -458,7 +458,7 @@ async def test_who_has_lost_its_place_gets_a_list_of_its_own_which_forgets_what_
 
 
 async def test_of_a_kind_that_cannot_be_listed_nothing_is_forgotten() -> None:
-    told = Told()
+    told = Intake()
     client = lists([project_body()], [gpunode_body()], [gpujob_body()], [gpuclass_body()])
     ours = OurLists(client, told.custom_resources)  # type: ignore[arg-type]
     await ours.all()
@@ -473,7 +473,7 @@ async def test_of_a_kind_that_cannot_be_listed_nothing_is_forgotten() -> None:
 async def test_a_first_list_that_cannot_be_had_is_lost_and_no_later_one() -> None:
     """Then a watch is open, and says what there is; one that is refused says so itself."""
     client = FakeClient(lambda sent: errors.Forbidden(403, "Forbidden", "no"))
-    ours = OurLists(client, Told().custom_resources)  # type: ignore[arg-type]
+    ours = OurLists(client, Intake().custom_resources)  # type: ignore[arg-type]
     with pytest.raises(errors.Forbidden):
         await ours.all()
     path = f"{GROUP}/gpuclasses"
@@ -488,7 +488,7 @@ async def test_a_first_list_that_cannot_be_had_is_lost_and_no_later_one() -> Non
 
 
 async def test_a_kind_that_need_not_be_installed_is_passed_over_and_forgets_nothing() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.gpuclass(gpuclass_body())
     ours = OurLists(lists(), told.custom_resources)  # type: ignore[arg-type]
     await ours.all()
@@ -498,7 +498,7 @@ async def test_a_kind_that_need_not_be_installed_is_passed_over_and_forgets_noth
 
 
 async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.project(project_body())
     told.custom_resources.gpujob(gpujob_body())
     client = FakeClient(
@@ -511,7 +511,7 @@ async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
 
 
 async def test_a_successor_of_the_same_name_survives_a_resync() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(gpujob_body(uid="first"))
     client = lists(jobs=[gpujob_body(uid="second", version=2)])
     await OurLists(client, told.custom_resources).all()  # type: ignore[arg-type]
@@ -519,7 +519,7 @@ async def test_a_successor_of_the_same_name_survives_a_resync() -> None:
 
 
 async def test_what_is_deleted_while_the_lists_are_read_stays_gone() -> None:
-    told = Told()
+    told = Intake()
     told.custom_resources.project(project_body())
     told.custom_resources.node(gpunode_body())
     told.custom_resources.gpuclass(gpuclass_body())
@@ -541,7 +541,7 @@ async def test_what_is_deleted_while_the_lists_are_read_stays_gone() -> None:
 
 
 def test_the_deletion_of_an_earlier_gpunode_leaves_its_successors_devices() -> None:
-    told = Told()
+    told = Intake()
     told.state.nodes.changed(make_node("a", gpus=0))
     told.custom_resources.node(gpunode_body(uid="second"))
     told.custom_resources.node_gone("a", "first")
@@ -567,7 +567,7 @@ def test_whoever_tells_the_agents_hears_of_gpunodes_and_of_projects() -> None:
 
 
 def test_a_gpujob_may_come_after_its_job_and_pod() -> None:
-    told = Told()
+    told = Intake()
     told.state.pod_changed(make_pod())
     told.state.job_changed(make_job())
     told.custom_resources.project(project_body())

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.informers.test_custom_resources import project_body
-from tests.unit.runtime.job_writing import NO_LIBRARY, place_unmade
+from tests.unit.runtime.job_writing import NO_LIBRARY, place_prospective
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
@@ -209,7 +209,7 @@ class Placed(Case):
             gpujob_body("four", uid="gpujob-four", parallelism=4, completions=4)
         )
         assert await self.accepting.refused(self.state.gpujobs[FOUR], ProjectName("team-a")) == ""
-        for key in place_unmade(self.state):
+        for key in place_prospective(self.state):
             assert key in (KEY, FOUR)
         for each in self.state.decisions.nominated.of(FOUR):
             each.asked = True
@@ -309,12 +309,12 @@ async def test_a_place_that_is_given_again_has_its_own_time() -> None:
     one = JobKey("team-a/one")  # of which no Job can be made
     case.custom_resources.gpujob(gpujob_body("one", uid="gpujob-one"))
     assert await case.accepting.refused(case.state.gpujobs[one], ProjectName("team-a")) == ""
-    place_unmade(case.state)
+    place_prospective(case.state)
     async with case.running():
         await asyncio.sleep(PATIENCE_SECONDS - 1)
         for _ in range(100):
             await asyncio.sleep(0.05)
-            place_unmade(case.state)  # as the planner does, before the next look
+            place_prospective(case.state)  # as the planner does, before the next look
     assert case.followed == [one]
 
 
@@ -328,7 +328,7 @@ class Queue(Case):
             self.custom_resources.gpujob(gpujob_body(name, uid=f"gpujob-{name}"))
             job = self.state.gpujobs[key]
             assert await self.accepting.refused(job, ProjectName("team-a")) == ""
-        place_unmade(self.state)
+        place_prospective(self.state)
 
     def come(self, name: str) -> None:
         key, uid = JobKey(f"team-a/{name}"), f"uid-{name}"

@@ -13,7 +13,7 @@ from tests.unit.runtime.fake_client import (
     UNPROCESSABLE,
     FakeClient,
 )
-from tests.unit.runtime.job_writing import place_unmade, reconciler
+from tests.unit.runtime.job_writing import place_prospective, reconciler
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
 
@@ -109,7 +109,7 @@ class Case:
     async def handle(self) -> None:
         """One look at the GPUJob; another one if pods of it get their places."""
         await self.reconciler.handle(KEY)
-        if place_unmade(self.state):
+        if place_prospective(self.state):
             await self.reconciler.handle(KEY)
 
     async def keys_within(self, seconds: float) -> list[float]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import UNPROCESSABLE
-from tests.unit.runtime.job_writing import place_unmade
+from tests.unit.runtime.job_writing import place_prospective
 from tests.unit.runtime.jobs.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_gpujob, make_job
@@ -101,7 +101,7 @@ async def test_nobody_goes_again_for_pods_for_which_a_job_may_not_be_made_wider(
     case.state.job_changed(make_job(parallelism=0, completions=8))
     await case.handle()
     doubts = case.state.waiting.doubts
-    assert place_unmade(case.state) and KEY not in doubts
+    assert place_prospective(case.state) and KEY not in doubts
     case.answers = {"PATCH": UNPROCESSABLE}
     await case.handle()
     known = doubts.of(KEY)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, NOT_LEADER, FakeClient, Sent
-from tests.unit.runtime.job_writing import place_unmade, reconciler
+from tests.unit.runtime.job_writing import place_prospective, reconciler
 from tests.unit.runtime.jobs.test_reconcile import KEY, THERE, FakeAcceptance
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
@@ -74,7 +74,7 @@ class Case:
 
     async def handle(self) -> None:
         await self.reconciler.handle(KEY)
-        if place_unmade(self.state):
+        if place_prospective(self.state):
             await self.reconciler.handle(KEY)
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.runtime.binding.test_failed_placements import FakeEvents
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.informers.test_custom_resources import project_body
-from tests.unit.runtime.job_writing import NO_LIBRARY, place_unmade, reconciler
+from tests.unit.runtime.job_writing import NO_LIBRARY, place_prospective, reconciler
 from tests.unit.runtime.status_case import FakePlanning, FakePreemption
 from tests.unit.runtime.status_writing import status_writer
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
@@ -101,7 +101,7 @@ class Cluster:
     async def _plan(self) -> None:
         """Whatever may be planned has a place at once."""
         while True:
-            for key in place_unmade(self.state):
+            for key in place_prospective(self.state):
                 self.queue.add(key)
             await asyncio.sleep(0.02)
 

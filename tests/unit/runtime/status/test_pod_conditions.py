@@ -23,7 +23,7 @@ from gpu_scheduler.state.pods.claims import VOLUMES
 UID = "uid-web-1"
 
 
-class Said:
+class RecordedEvents:
     """Events, as far as they are told here."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Said:
 
 class Case:
     def __init__(self, known: ClusterState | None = None) -> None:
-        self.state, self.said, self.clock = known or state(), Said(), 0.0
+        self.state, self.said, self.clock = known or state(), RecordedEvents(), 0.0
         self.waits: dict[JobKey, Wait] = {}
         self.conditions = PodConditions(
             self.state,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.runtime.status.test_pod_conditions import Said
+from tests.unit.runtime.status.test_pod_conditions import RecordedEvents
 from tests.unit.state.builders import half, make_pod
 from tests.unit.state.nodes.test_agents import FINE, OVER, SILENT, devices
 from tests.unit.state.pods.test_shares import asking, state
@@ -20,7 +20,7 @@ class Case:
     """A pod on the first device of node a, and what the agent there says."""
 
     def __init__(self, *reports: SeenContainer, **pod: Any) -> None:
-        self.state, self.said, self.version = state(), Said(), 1
+        self.state, self.said, self.version = state(), RecordedEvents(), 1
         self.warnings = PodWarnings(
             self.state,
             self.said,  # type: ignore[arg-type]

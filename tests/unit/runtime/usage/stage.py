@@ -21,7 +21,7 @@ from gpu_scheduler.usage.answer import BUCKETS, AgentUsage, EndedUse, ShareUse, 
 NODE = "a"
 
 
-class Said(Events):
+class RecordedEvents(Events):
     """Events that nobody writes."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class UsageStage:
         self.monotonic = monotonic or (lambda: self.seconds)
         clock = Clock(self.monotonic, lambda: 1_700_000_000 + self.monotonic())
         self.common = common.build(self.client, OperatorSettings(), clock, lambda job: None)
-        self.events = Said()
+        self.events = RecordedEvents()
         self.common = replace_parts(self.common, events=self.events)
         self.state = self.common.state
         self.state.nodes.changed(make_node(NODE))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.runtime.usage.stage import Said, UsageStage, follow
+from tests.unit.runtime.usage.stage import RecordedEvents, UsageStage, follow
 
 from gpu_scheduler.api.advice import Advice
 from gpu_scheduler.core.model.request import JobKey
@@ -23,7 +23,7 @@ class Case:
         self.stage = UsageStage()
         self.stage.job()
         self.stage.runs()
-        self.events = Said()
+        self.events = RecordedEvents()
         self.told = AdviceTold(self.events, self.stage.state.changes)
         self.stage.state.changes.take_touched()
 

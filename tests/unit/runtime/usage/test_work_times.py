@@ -7,7 +7,7 @@ from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.usage.work_times import WorkTimes
 
 
-class Told:
+class RecordedTimes:
     """In place of metrics."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Timed(UsageStage):
 
     def __init__(self, *, live: bool = True) -> None:
         super().__init__()
-        self.told = Told()
+        self.told = RecordedTimes()
         self.times = WorkTimes(self.state, self.told)
         self.state.beginnings.live = live
         self.version = 0

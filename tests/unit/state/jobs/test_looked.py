@@ -2,13 +2,13 @@
 
 from tests.unit.state.builders import make_gpujob
 
-from gpu_scheduler.state.jobs.looked import Looked
+from gpu_scheduler.state.jobs.looked import PrerequisiteStore
 
 KEY, ABOUT = make_gpujob().key, ("uid", 1)
 
 
-def looked(missing: str = "") -> Looked:
-    made = Looked()
+def looked(missing: str = "") -> PrerequisiteStore:
+    made = PrerequisiteStore()
     made.on = True
     assert made.unseen(KEY, ABOUT) and not made.lacks(KEY, ABOUT)
     assert made.note(KEY, ABOUT, missing, 10.0) == bool(missing)
@@ -16,7 +16,7 @@ def looked(missing: str = "") -> Looked:
 
 
 def test_where_nobody_looks_nothing_is_unseen() -> None:
-    assert not Looked().unseen(KEY, ABOUT)
+    assert not PrerequisiteStore().unseen(KEY, ABOUT)
 
 
 def test_what_is_missing_is_told_and_counts_until_the_next_look() -> None:
@@ -59,7 +59,7 @@ def test_what_was_seen_of_jobs_that_are_gone_is_forgotten() -> None:
 
 def test_who_reads_a_status_knows_what_was_missing_until_somebody_looks() -> None:
     for on in (False, True):
-        made = Looked()
+        made = PrerequisiteStore()
         made.on = on
         made.read(KEY, ABOUT, "needs 1 GPU; nobody gives way to it: there is no claim")
         made.read(KEY, ABOUT, "needs 1 GPU")

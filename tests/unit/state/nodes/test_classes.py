@@ -119,7 +119,7 @@ def test_prices_are_exact_millionths_in_the_order_of_age():
     )
 
 
-class Told:
+class Intake:
     """An intake, and which jobs it wants looked at."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class Told:
 
 
 def test_a_job_that_waits_for_a_shape_is_looked_at_when_it_appears_changes_and_goes():
-    told = Told()
+    told = Intake()
     told.custom_resources.gpujob(shaped())
     told.custom_resources.gpujob(gpujob_body("other", uid="other"))
     assert told.job.unknown
@@ -155,7 +155,7 @@ def test_a_job_that_waits_for_a_shape_is_looked_at_when_it_appears_changes_and_g
 
 
 def test_news_of_a_class_that_change_nothing_concern_nobody():
-    told = Told()
+    told = Intake()
     told.custom_resources.gpuclass(body("v100", **V100))
     told.custom_resources.gpujob(shaped())
     told.changed.clear()
@@ -168,7 +168,7 @@ def test_news_of_a_class_that_change_nothing_concern_nobody():
 
 
 def test_another_problem_of_a_job_outlives_the_news_of_its_class():
-    told = Told()
+    told = Intake()
     told.custom_resources.gpuclass(body("v100", **V100))
     told.custom_resources.gpujob(shaped())
     told.job.problem = "spec.template: refused"

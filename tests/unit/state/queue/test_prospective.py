@@ -70,7 +70,7 @@ def test_nothing_waits_before_it_is_accepted_nor_once_it_is_suspended_wrong_or_o
     assert pods(fresh) == 0
 
 
-def test_what_a_job_makes_by_itself_is_not_unmade() -> None:
+def test_what_a_job_makes_by_itself_is_not_prospective() -> None:
     state = accepted(parallelism=4, completions=8)
     state.job_changed(make_job(parallelism=3, completions=8))
     assert pods(state) == 1, "three come without another write"

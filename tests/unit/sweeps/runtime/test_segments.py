@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient, Sent
-from tests.unit.runtime.job_writing import job_writes, place_unmade
+from tests.unit.runtime.job_writing import job_writes, place_prospective
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.sweeps.runtime.cases import KEY, Case, segment_job
 
@@ -98,7 +98,7 @@ class Making(Case):
         """One look at the GPUJob; what is wrong with it."""
         job = self.state.gpujobs[KEY]
         problem = await self.segments.follow(job, TEAM)
-        if place_unmade(self.state):
+        if place_prospective(self.state):
             problem = await self.segments.follow(job, TEAM)
         return problem
 

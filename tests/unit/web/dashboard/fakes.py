@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from gpu_scheduler.dashboard.pages import Page
 from gpu_scheduler.dashboard.picture import Picture
-from gpu_scheduler.dashboard.question import Asked, BadQuestionError
+from gpu_scheduler.dashboard.question import BadQuestionError, RequestParameters
 from gpu_scheduler.dashboard.rows import Lead, View
 from gpu_scheduler.dashboard.views import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from gpu_scheduler.dashboard.visible import Visible
@@ -89,7 +89,7 @@ class ApiServer:
         return sum(user == who for user, _ in self.asked)
 
 
-class Seen(View, frozen=True, kw_only=True):
+class SeenView(View, frozen=True, kw_only=True):
     """A view of what a reader may see."""
 
     at: float
@@ -107,7 +107,7 @@ class Works:
     made: int = 0
     fails: Exception | None = None
 
-    def page(self, picture: Picture, visible: Visible, asked: Asked) -> Seen | None:
+    def page(self, picture: Picture, visible: Visible, asked: RequestParameters) -> SeenView | None:
         self.made += 1
         if self.fails:
             raise self.fails
@@ -116,7 +116,7 @@ class Works:
         if "namespace" in asked and not visible.sees(asked["namespace"]):
             return None
         shown = visible.namespaces
-        return Seen(
+        return SeenView(
             at=picture.at,
             namespaces=None if shown is None else tuple(sorted(shown)),
             inventory=visible.inventory,

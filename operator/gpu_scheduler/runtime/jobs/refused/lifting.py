@@ -33,7 +33,7 @@ _PART = 60.0  # of the time that it has waited
 
 
 @dataclass(slots=True)
-class _Known:
+class _RefusedSpec:
     about: Hashable
     since: float
     due: float
@@ -67,7 +67,7 @@ class Lifting:
         self._refusals = refusals
         self._changed = changed
         self._clock = clock
-        self._known: dict[JobKey, _Known] = {}
+        self._known: dict[JobKey, _RefusedSpec] = {}
         self._asked: dict[str, float] = {}  # when one of a namespace was tried last
 
     async def run(self) -> NoReturn:
@@ -111,7 +111,7 @@ class Lifting:
         self._known = {
             key: self._known[key]
             if key in self._known and self._known[key].about == about
-            else _Known(about, now, now + PAUSE_SECONDS)
+            else _RefusedSpec(about, now, now + PAUSE_SECONDS)
             for key, about in there.items()
         }
         namespaces = {namespace_of(key) for key in there}
