@@ -32,6 +32,8 @@ class Pod:
     job: str
     phase: str
     deleting: bool
+    made_by: str = ""
+    """The uid of the Job that has it."""
     holds: dict[Card, tuple[int, int]] = field(default_factory=dict)  # milli, MiB
     announced: bool = False  # that it has to go, on the pod itself
 
@@ -54,6 +56,12 @@ class Torn:
     namespace: str
     job: str
     name: str
+
+
+def owner_uid(meta: Mapping[str, Any], kind: str) -> str:
+    """The uid of the one of this kind that an object belongs to; empty: of none."""
+    owners = meta.get("ownerReferences") or ()
+    return next((str(o["uid"]) for o in owners if o.get("controller") and o["kind"] == kind), "")
 
 
 class Checker:
@@ -104,6 +112,7 @@ class Checker:
             job=(meta.get("labels") or {}).get("gpu-scheduler.io/job", ""),
             phase=phase,
             deleting="deletionTimestamp" in meta,
+            made_by=owner_uid(meta, "Job"),
             holds=holds,
             announced=any(
                 c["type"] == "DisruptionTarget" and c["status"] == "True"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.api.tenant import GROUP
-from tests.soak.checker import Checker
+from tests.soak.checker import Checker, Pod, owner_uid
 from tests.soak.load import Load, finished
 from tests.soak.site import Site, say
 from tests.soak.watch import Watch
@@ -49,9 +49,10 @@ class Jobs:
         """Failures that the Jobs of a GPUJob counted, by the Job's uid; of Jobs that went, too."""
         self.changes: dict[str, list[float]] = {}
         """When something of a GPUJob, or of a Job of it, changed: epoch seconds."""
+        self._owners: dict[str, str] = {}  # of Jobs: the uid of the GPUJob, by theirs
         self._let_go: dict[tuple[str, str], list[float]] = {}  # when its pods might be deleted
         self.watch = Watch(site, f"{GROUP}/gpujobs", self._see, self._gone)
-        self.watch_batch = Watch(site, "/apis/batch/v1/jobs", self._count, lambda meta: None)
+        self.watch_batch = Watch(site, "/apis/batch/v1/jobs", self._count, self._forget)
         self._wrong_since: dict[tuple[str, str, str], float] = {}
         self._calm_since: float | None = None
         self.late: Counter[str] = Counter()
@@ -85,11 +86,19 @@ class Jobs:
 
     def _count(self, body: Mapping[str, Any]) -> None:
         meta, failed = body["metadata"], int(body.get("status", {}).get("failed", 0))
+        self._owners[meta["uid"]] = owner_uid(meta, "GPUJob")
         name = (meta.get("labels") or {}).get("gpu-scheduler.io/job", "")
         if name:
             self._changed((meta["namespace"], name))
             counted = self.failed.setdefault((meta["namespace"], name), {})
             counted[meta["uid"]] = max(failed, counted.get(meta["uid"], 0))
+
+    def _forget(self, meta: Mapping[str, Any]) -> None:
+        self._owners.pop(meta["uid"], None)
+
+    def _own(self, seen: SeenJob, labelled: list[Pod]) -> list[Pod]:
+        """Those that are a GPUJob's: a Job without its owner runs on, and is nobody's any more."""
+        return [pod for pod in labelled if self._owners.get(pod.made_by) == seen.uid]
 
     def _see(self, body: Mapping[str, Any]) -> None:
         meta, status = body["metadata"], body.get("status") or {}
@@ -130,7 +139,7 @@ class Jobs:
             unfinished += 1
             if seen.suspended:
                 continue
-            what = self._wrong(key[1], seen, live.get(key, []))
+            what = self._wrong(key[1], seen, self._own(seen, live.get(key, [])))
             if what:
                 wrong.add((*key, what))
         self._load.unfinished = unfinished
@@ -154,7 +163,8 @@ class Jobs:
         namespace, name, what = wrong
         status = self.seen[namespace, name].status
         said = {k: status.get(k) for k in ("phase", "reason", "message", "pods")}
-        pods = self._checker.live().get((namespace, name), [])
+        labelled = self._checker.live().get((namespace, name), [])
+        pods = self._own(self.seen[namespace, name], labelled)
         states = Counter((p.phase, "held" if p.holds else "", p.deleting) for p in pods)
         calm = now - (self._calm_since or now)
         clock = time.strftime("%H:%M:%S")
@@ -163,7 +173,7 @@ class Jobs:
             f"{json.dumps(said)[:300]}; its pods: {dict(states)}"
         )
 
-    def _wrong(self, name: str, seen: SeenJob, pods: list[Any]) -> str:
+    def _wrong(self, name: str, seen: SeenJob, pods: list[Pod]) -> str:
         status = seen.status
         if name.startswith(SLIP) and any(pod.holds for pod in pods):
             return "is no pod, and holds a GPU"

@@ -3,7 +3,8 @@
 import io
 import json
 import threading
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from tests.soak.checker import Checker
 from tests.soak.jobs import Jobs
@@ -127,6 +128,43 @@ def test_a_pod_with_a_place_that_is_deleted_without_a_word_is_noted() -> None:
         for _ in range(2):
             eyes._see(running | {"metadata": going})
         assert len(jobs.unannounced()) == found
+
+
+def test_pods_of_a_job_whose_owner_somebody_took_away_are_no_pods_of_its_gpujob() -> None:
+    """It waits for a place for its next pod, while the old one runs on as nobody's."""
+    waits: dict[str, Any] = {"phase": "Pending", "reason": "WaitingForQuota"}
+    owner = {"kind": "GPUJob", "uid": "u", "controller": True}
+    for owners, wrong in (
+        ([owner], "says that it waits, and all its pods are placed"),
+        ([], ""),
+        ([owner | {"uid": "earlier"}], ""),
+        ([owner | {"controller": False}], ""),
+        (None, ""),  # the Job is gone
+    ):
+        eyes = checker()
+        site: Any = Site()
+        jobs = Jobs(site, cast(Any, _Load()), eyes)
+        running = pod("x", 500)
+        running["metadata"] |= {"namespace": "red", "labels": {"gpu-scheduler.io/job": "j"}}
+        running["metadata"]["ownerReferences"] = [owner | {"kind": "Job", "uid": "job-uid"}]
+        eyes._see(running)
+        jobs._see(gpujob("") | {"status": waits})
+        meta = {"namespace": "red", "name": "j", "uid": "job-uid", "ownerReferences": owners}
+        jobs._count({"metadata": meta})
+        if owners is None:
+            jobs._forget(meta)
+        jobs.look()
+        assert [what for *_, what in jobs._wrong_since] == ([wrong] if wrong else [])
+
+
+class Site:
+    """All is calm."""
+
+    def __init__(self) -> None:
+        self.disturbed = self.leaderless = SimpleNamespace(since=None)
+
+    def rest(self, seconds: float) -> None:
+        pass
 
 
 def test_a_slip_says_that_it_is_one_and_holds_nothing() -> None:

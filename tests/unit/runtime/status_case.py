@@ -59,7 +59,9 @@ class FakePreemption:
 
 
 class Case:
-    def __init__(self, *, hurried: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, *, seconds: float = INTERVAL, hurried: Callable[[], bool] = lambda: False
+    ) -> None:
         self.state = ClusterState()
         self.custom_resources = CustomResources(self.state, changed=lambda key: None)
         self.custom_resources.project(project_body())
@@ -79,7 +81,7 @@ class Case:
             self.preemption,
             numbers=lambda most: list(islice(self.numbers, most)),
             finished=self.finished.append,
-            seconds=INTERVAL,
+            seconds=seconds,
             clock=clock,
             now=lambda: "2026-01-01T00:00:00Z",
             hurried=hurried,

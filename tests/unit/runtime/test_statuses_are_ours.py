@@ -136,6 +136,40 @@ async def test_numbers_of_a_project_are_written_back() -> None:
         assert told[record.project.name]["allocatedGPU"] == "0"
 
 
+@pytest.mark.parametrize("forged", [*FORGED, {"queuePosition": 1}], ids=str)
+def test_who_never_stops_gets_one_answer_a_second_and_the_last_word_is_ours(forged: Json) -> None:
+    """Both of a job that waits and of one whose pod was placed meanwhile."""
+
+    @virtual
+    async def one_a_second() -> None:
+        case = StatusCase(seconds=1.0)
+        case.waits()
+        version = 2
+        async with case.running():
+            await asyncio.sleep(2)
+            for placed in (False, True):
+                if placed:
+                    case.planning.waits.clear()
+                    case.state.job_changed(make_job())
+                    case.state.pod_changed(make_pod(node="a", grants=half()))
+                before = len(case.written(JOB_PATH))
+                for number in range(200):
+                    told = {**case.state.gpujobs[KEY].shown, **forged, "evictions": number + 1}
+                    if forged.keys() == {"queuePosition"}:
+                        told = {**case.state.gpujobs[KEY].shown, "queuePosition": number + 2}
+                    version += 1
+                    case.custom_resources.gpujob(gpujob_body(version=version, status=told))
+                    await asyncio.sleep(0.3)
+                assert 30 <= len(case.written(JOB_PATH)) - before <= 61, "in 60 s"
+                await asyncio.sleep(1.5)
+                shown = case.state.gpujobs[KEY].shown
+                assert shown == case.state.gpujobs[KEY].status
+                assert shown["reason"] == ("Starting" if placed else "WaitingForGPU")
+                assert "evictions" not in shown and shown.get("queuePosition") in (1, None)
+
+    one_a_second()
+
+
 async def slow_answer() -> Json:
     await asyncio.sleep(3)
     return {}

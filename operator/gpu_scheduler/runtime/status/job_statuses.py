@@ -34,6 +34,9 @@ _TRANSIENT = frozenset(
         Reason.STARTING,
     }
 )
+_MAY_LAST_SECONDS = 5.0
+_FIRST_WORDS_SECONDS = 1.0  # of a job that has said nothing yet
+_OVER_SECONDS = 1.5  # where the reason that stands there is over: nobody reads it for two seconds
 
 
 def turned_bad(before: StatusBody, after: StatusBody) -> list[tuple[str, str]]:
@@ -142,19 +145,30 @@ class JobStatuses:
             self.written(key, job.shown, after)
         return job.shown, after
 
-    def is_minor(self, patch: StatusBody) -> bool:
-        """See ``Statuses``."""
-        return patch.keys() == {"queuePosition"}
-
-    def is_transient(self, key: str, patch: StatusBody, after: StatusBody) -> bool:
+    def is_minor(self, key: str, patch: StatusBody) -> bool:
         """See ``Statuses``; what somebody else wrote is put right at once."""
-        job, reason = self._state.gpujobs[JobKey(key)], after.get("reason")
+        return patch.keys() == {"queuePosition"} and self._is_ours(key)
+
+    def may_last_seconds(self, key: str, patch: StatusBody, after: StatusBody) -> float:
+        """See ``Statuses``; what somebody else wrote is put right at once."""
+        reason = after.get("reason")
         passes = (
             reason == Reason.FINISHING
             or (after.get("phase") == Phase.PENDING and reason in _TRANSIENT)
             or patch.keys() == {"heldRoom"}  # most that is nominated has its pod in milliseconds
         )
-        return passes and job.shown == job.status
+        if not passes or not self._is_ours(key):
+            return 0.0
+        if self.is_silent(key):
+            return _FIRST_WORDS_SECONDS
+        before = self._state.gpujobs[JobKey(key)].shown.get("reason")
+        over = "reason" in patch and before and before not in _TRANSIENT
+        return _OVER_SECONDS if over else _MAY_LAST_SECONDS
+
+    def _is_ours(self, key: str) -> bool:
+        """Whether what stands there is what we said last."""
+        job = self._state.gpujobs[JobKey(key)]
+        return job.shown == job.status
 
     def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """Keep it, and tell those who wait for it.

@@ -90,7 +90,7 @@ class PodConditions(PodStatuses):
         told = UNSCHEDULABLE if reason in _NODE_HELPS else reason
         return before, {"reason": told, "message": clip(f"{reason}: {message}", MOST_CHARS)}
 
-    def is_minor(self, patch: StatusBody) -> bool:
+    def is_minor(self, key: str, patch: StatusBody) -> bool:
         """See ``Statuses``: numbers alone."""
         return patch.keys() == {"message"}
 

@@ -41,13 +41,13 @@ class PodStatuses:
     def prepare(self) -> None:
         """Nothing: each is worked out by itself."""
 
-    def is_minor(self, patch: StatusBody) -> bool:
+    def is_minor(self, key: str, patch: StatusBody) -> bool:
         """See ``Statuses``."""
         return False
 
-    def is_transient(self, key: str, patch: StatusBody, after: StatusBody) -> bool:
+    def may_last_seconds(self, key: str, patch: StatusBody, after: StatusBody) -> float:
         """See ``Statuses``."""
-        return False
+        return 0.0
 
     def write_of(self, key: str, uid: str, conditions: Sequence[Mapping[str, Any]]) -> Write:
         """The write that puts these on a pod.

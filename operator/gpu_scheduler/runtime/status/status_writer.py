@@ -44,8 +44,6 @@ _AT_A_TIME = 20  # statuses that are worked out before others have their turn: s
 MINOR_SECONDS = 10.0  # between a write and one that says nothing but trifles
 _MINOR = 2  # in a look: 40 a second
 _SUMS = 8  # at once, of a kind: 160 a second where the API server has nothing else to do
-TRANSIENT_SECONDS = 5.0  # that something may last before it is written
-FIRST_WORDS_SECONDS = 1.0  # the same, of an object that has said nothing yet
 # Of a namespace: who makes what is wrong by the thousand hears of it in time.
 _REFUSED_PER_SECOND, _REFUSED_AT_ONCE = 2.0, 2000
 _REST = 10  # times as long as the preparation of a kind took, before the next one
@@ -92,14 +90,14 @@ class Statuses(Protocol):
         """The status that an object has, and the one that it should have."""
         ...
 
-    def is_minor(self, patch: StatusBody) -> bool:
+    def is_minor(self, key: str, patch: StatusBody) -> bool:
         """Whether nobody needs to know this soon."""
         ...
 
-    def is_transient(self, key: str, patch: StatusBody, after: StatusBody) -> bool:
-        """Whether what is to be said will be another thing in a moment, if all goes well.
+    def may_last_seconds(self, key: str, patch: StatusBody, after: StatusBody) -> float:
+        """For how long it may stay unsaid: in a moment it is another thing, if all goes well.
 
-        ``patch``: what of ``after`` is news.
+        ``patch``: what of ``after`` is news; 0: it is written at once.
         """
         ...
 
@@ -142,13 +140,13 @@ class StoreStatuses:
         """None of them is."""
         return ()
 
-    def is_minor(self, patch: StatusBody) -> bool:
+    def is_minor(self, key: str, patch: StatusBody) -> bool:
         """See ``Statuses``."""
         return False
 
-    def is_transient(self, key: str, patch: StatusBody, after: StatusBody) -> bool:
+    def may_last_seconds(self, key: str, patch: StatusBody, after: StatusBody) -> float:
         """See ``Statuses``."""
-        return False
+        return 0.0
 
     def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """See ``Statuses``."""
@@ -324,12 +322,11 @@ class StatusWriter:
             self._transient.pop(uid, None)  # it has passed
             return
         at = -inf
-        if statuses.is_transient(key, patch, after):
-            may_last = FIRST_WORDS_SECONDS if statuses.is_silent(key) else TRANSIENT_SECONDS
+        if may_last := statuses.may_last_seconds(key, patch, after):
             at = self._transient.setdefault(uid, self._clock()) + may_last
         else:
             self._transient.pop(uid, None)
-        if statuses.is_minor(patch):
+        if statuses.is_minor(key, patch):
             if not minor:
                 return  # each has its turn, or else a write of one would make the next one due
             at = self._minor_from(uid)

@@ -126,7 +126,7 @@ def test_what_stands_there_already_is_not_said_again() -> None:
     assert before == after
     case.waits_for(Reason.WAITING_FOR_QUOTA, "more of it")
     before, after = case.conditions.status(UID)
-    assert case.conditions.is_minor({"message": after["message"]})
+    assert case.conditions.is_minor("uid", {"message": after["message"]})
     case.conditions.written(UID, before, after)
     assert case.said.events == [], "the same reason is one Event"
 

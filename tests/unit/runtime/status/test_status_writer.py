@@ -19,7 +19,7 @@ from tests.unit.runtime.fake_client import (
 from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.runtime.status_case import INTERVAL, JOB_PATH, KEY, PROJECT_PATH, Case
 from tests.unit.runtime.virtual_loop import virtual
-from tests.unit.state.builders import gpujob_body, half
+from tests.unit.state.builders import gpujob_body, half, make_job, make_pod
 
 from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationReason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -63,15 +63,33 @@ async def test_what_lasts_is_written_after_a_second() -> None:
 @virtual
 async def test_who_has_said_something_waits_longer_with_what_passes() -> None:
     case = Case()
-    case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
     async with case.running():
+        await asyncio.sleep(2)
+        case.state.changes.touch(KEY)  # its echo: that was said, what follows has its own time
         await asyncio.sleep(INTERVAL)
-        del case.planning.waits[KEY]
-        case.state.changes.touch(KEY)
+        case.state.job_changed(make_job())
         await asyncio.sleep(4.5)
         assert len(case.written()) == 1
         await asyncio.sleep(1)
-    assert [write.body["status"]["reason"] for write in case.written()][1:] == ["CreatingJob"]
+    told = [write.body["status"]["reason"] for write in case.written()]
+    assert told == ["CreatingJob", "CreatingPods"]
+
+
+@virtual
+async def test_a_reason_that_is_over_stands_for_less_than_two_seconds() -> None:
+    case = Case(seconds=1.0)
+    case.waits()
+    async with case.running():
+        await asyncio.sleep(INTERVAL)
+        del case.planning.waits[KEY]
+        case.state.job_changed(make_job())
+        case.state.pod_changed(make_pod(node="a", grants=half()))
+        await asyncio.sleep(1.3)
+        assert len(case.written()) == 1, "a pod that starts at once costs no write of its own"
+        await asyncio.sleep(0.5)
+        assert case.written()[-1].body["status"]["reason"] == "Starting"
+        await asyncio.sleep(60)
+    assert len(case.written()) == 2
 
 
 @virtual
