@@ -3,11 +3,13 @@
 Each time for longer: up to half a minute where the API server could not answer, from half a minute
 to ten where it refused, since that is over only when somebody changes something (``errors``). For
 loops that find out anew what there is to write, and would else send it again at their own pace.
-What is not asked about again is forgotten.
+What is not asked about again is forgotten. ``LastWords`` is for loops that try again at their own
+pace anyway, and shall only say it once.
 """
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from math import inf
 from typing import Generic, TypeVar
 
 from gpu_scheduler.kube.backoff import Backoff
@@ -18,6 +20,7 @@ K = TypeVar("K", bound=Hashable)
 
 LATER_SECONDS = 30.0
 REFUSED_SECONDS, MOST_REFUSED_SECONDS = 30.0, 600.0
+QUIET_SECONDS = 600.0  # without it: then the same is news again
 _REMEMBERED = 1000  # before those that nobody asks about any more are looked for
 
 
@@ -27,6 +30,22 @@ class _Failure:
     final: bool
     times: int
     until: float
+
+
+class LastWords:
+    """What a loop said last: the same is no news, also where it went well in between."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Nothing was said yet; ``clock``: monotonic seconds."""
+        self._clock = clock
+        self._words: bytes = b""
+        self._heard_at = -inf
+
+    def news(self, error: BaseException) -> bool:
+        """It failed; whether that is to be said."""
+        before, since = self._words, self._clock() - self._heard_at
+        self._words, self._heard_at = digest(str(error)), self._clock()
+        return before != self._words or since >= QUIET_SECONDS
 
 
 class Failures(Generic[K]):

@@ -20,6 +20,7 @@ from typing import Any, Protocol, Unpack
 
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.backoff import Timing
+from gpu_scheduler.kube.failures import LastWords
 from gpu_scheduler.kube.times import micro_timestamp
 from gpu_scheduler.kube.transport import RequestOptions
 from gpu_scheduler.kube.unexpected import unexpected
@@ -161,6 +162,7 @@ class Elector:
         self._claimed = False  # a write of ours may have put our identity into the lease
         self._lease: _Lease = {}  # as of our last write
         self._sighting: _Sighting | None = None
+        self._failure = LastWords(timing.clock)
 
     def remaining(self) -> float:
         """Seconds within which a write may start and must have ended; 0: none may start.
@@ -174,17 +176,13 @@ class Elector:
 
     async def acquire(self) -> None:
         """Wait until we are the leader, through any failure of the API server."""
-        said = ""
         while True:
             try:
                 if await self._try_to_acquire():
                     logger.info("%s holds the lease %s", self.identity, self._path)
                     return
-                said = ""
             except errors.ApiError as error:
-                if said != str(error):
-                    said = str(error)
-                    logger.warning("lease: %s", error)
+                self._say(error)
             except Exception:
                 unexpected("lease", self._path)
             delay = min(self._times.retry_seconds, _LOOK_SECONDS) * (1.0 + 0.2 * self._random())
@@ -214,8 +212,7 @@ class Elector:
                 why = f"it is now held by {taken}"
                 break
             except errors.ApiError as error:
-                if not failure:
-                    logger.warning("lease: %s", error)
+                self._say(error)
                 failure = failure or f"; it began with: {error}"
             except Exception as error:  # such as of an answer that is none: the next may be better
                 unexpected("lease", self._path)
@@ -248,6 +245,10 @@ class Elector:
             except Exception as error:
                 logger.warning("lease: not released: %s", error)
                 return
+
+    def _say(self, error: errors.ApiError) -> None:
+        if self._failure.news(error):
+            logger.warning("lease: %s", error)
 
     async def _try_to_acquire(self) -> bool:
         try:

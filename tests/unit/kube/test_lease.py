@@ -449,3 +449,47 @@ async def test_who_loses_the_lease_says_why(stage: Stage) -> None:
     await stage.time.run_for(3)
     assert holding.result().startswith("a lost the lease /apis/coordination.k8s.io/v1/namespaces/")
     assert holding.result().endswith("/leases/leader: it is now held by b")
+
+
+async def test_a_cause_that_comes_and_goes_is_said_once_by_candidate_and_leader(
+    stage: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Every third request is refused, in the same words, then in others, and once much later."""
+    words, asked = "refused", 0
+
+    def now_and_then() -> None:
+        nonlocal asked
+        asked += 1
+        if asked % 3 == 0 and words:
+            raise errors.ServerError(500, "InternalError", words)
+
+    class Flapping(LeaseClient):
+        async def get(self, path: str, *, timeout_seconds: float) -> dict[str, Any]:
+            now_and_then()
+            return await super().get(path, timeout_seconds=timeout_seconds)
+
+        async def replace(self, *args: Any, **options: Any) -> dict[str, Any]:
+            now_and_then()
+            return await super().replace(*args, **options)
+
+    def said() -> int:
+        return sum(line.startswith("lease: ") for line in caplog.messages)
+
+    stage.run(lead(stage.candidate("other")))
+    await stage.time.run_for(1)
+    b = stage.candidate("b")
+    b._client = Flapping(stage.store, stage.time)
+    stage.run(lead(b))
+    await stage.time.run_for(30)
+    assert b.remaining() == 0 and said() == 1
+    await stage.stop(stage.tasks[0])
+    await stage.time.run_for(120)
+    assert b.remaining() > 0 and said() == 1
+    words = "another"
+    await stage.time.run_for(60)
+    assert b.remaining() > 0 and said() == 2
+    words = ""
+    await stage.time.run_for(700)
+    words = "another"
+    await stage.time.run_for(60)
+    assert b.remaining() > 0 and said() == 3

@@ -20,6 +20,7 @@ from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import LastWords
 from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class LeaderTerm:
         self._leaders = paths.core("limitranges", namespace)
         self._began = self._say_at = 0.0
         self._doubted = asyncio.Event()
+        self._unread = LastWords(clock)
         self.text = ""
         """Holder and number, as placing writes carry it; empty until ``begin`` is over."""
         self.waiting_for = "it has not been taken yet"
@@ -107,7 +109,8 @@ class LeaderTerm:
             except errors.NotLeader:
                 raise
             except Exception as error:  # the next refusal brings doubt again
-                log.warning("whose the term is cannot be read: %s", error)
+                if self._unread.news(error):
+                    log.warning("whose the term is cannot be read: %s", error)
                 holder = self._holder
             if not holder:
                 log.warning("LimitRange %s is gone: it is made again", LEASE)

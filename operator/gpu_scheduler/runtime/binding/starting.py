@@ -17,6 +17,7 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import LastWords
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.turns import Turns
@@ -58,6 +59,8 @@ class _Slow:
     ask_at: float
     asked: int = 0
     trouble: Trouble | None = None
+    unread: LastWords | None = None
+    """Of why its Events could not be read."""
 
 
 class Starting:
@@ -159,7 +162,10 @@ class Starting:
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
-            return log.info("Events of %s/%s: %s", pod.namespace, pod.name, error)
+            slow.unread = slow.unread or LastWords(self._clock)
+            if slow.unread.news(error):
+                log.info("Events of %s/%s: %s", pod.namespace, pod.name, error)
+            return
         key = self._state.workloads.key_of(pod)
         if found is not None and found != slow.trouble and key is not None:
             slow.trouble = found

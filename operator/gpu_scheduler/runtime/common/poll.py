@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.failures import LastWords
 from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
@@ -24,19 +25,17 @@ async def poll_for_ever(
     Raises:
         NotLeader: the fence has closed.
     """
-    said = ""
+    failure = LastWords(asyncio.get_running_loop().time)
     while True:
         await asyncio.sleep(seconds)
         try:
             done = check()
             if done is not None:
                 await done
-            said = ""
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
-            if said != str(error):
-                said = str(error)
+            if failure.news(error):
                 log.warning("%s: %s", about, error)
         except Exception:
             unexpected(loop, about)

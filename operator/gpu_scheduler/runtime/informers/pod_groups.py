@@ -11,6 +11,7 @@ from typing import NoReturn
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import LastWords
 from gpu_scheduler.kube.objects import PodGroup
 from gpu_scheduler.kube.paths import POD_GROUPS
 from gpu_scheduler.kube.reflector import Reflector
@@ -52,7 +53,7 @@ class PodGroups:
 
     async def _version(self) -> str:
         """That in which the API server serves them, once it does."""
-        attempt = 0
+        attempt, failure = 0, LastWords(asyncio.get_running_loop().time)
         while True:
             for version in VERSIONS:
                 try:
@@ -62,7 +63,8 @@ class PodGroups:
                 except errors.NotFound:
                     continue
                 except errors.ApiError as error:
-                    log.warning("looking for %s of %s: %s", PLURAL, GROUP, error)
+                    if failure.news(error):
+                        log.warning("looking for %s of %s: %s", PLURAL, GROUP, error)
                     break
                 if any(each.get("name") == PLURAL for each in found.get("resources") or ()):
                     return version

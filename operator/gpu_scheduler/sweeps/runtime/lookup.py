@@ -7,12 +7,14 @@ such trials of a Job.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import NoReturn
 
 import msgspec
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.unexpected import unexpected
@@ -32,10 +34,11 @@ class _Pods(msgspec.Struct, frozen=True):
 class Lookup:
     """Looks after trials that nobody explains."""
 
-    def __init__(self, client: Client, trials: Trials) -> None:
-        """``trials`` says which, and is told what was found."""
+    def __init__(self, client: Client, trials: Trials, clock: Callable[[], float]) -> None:
+        """``trials`` says which, and is told what was found; ``clock``: monotonic seconds."""
         self._client = client
         self._trials = trials
+        self._failures: Failures[str] = Failures(clock)  # by Job
 
     async def run(self) -> NoReturn:
         """Look for ever; ends with NotLeader when the fence closes."""
@@ -51,14 +54,18 @@ class Lookup:
     async def once(self) -> None:
         """Look up what is overdue now."""
         for sweep, job, trials in self._trials.overdue(OVERDUE_SECONDS):
+            if not self._failures.may_try(job.uid):
+                continue
             try:
                 found = await self._client.get(
                     core("pods", job.namespace), _Pods, labelSelector=f"{_JOB_UID}={job.uid}"
                 )
                 self._trials.resolve(sweep, job, trials, found.items)
+                self._failures.over(job.uid)
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:
-                log.info("%s: looking for pods of %s: %s", sweep.key, job.name, error)
+                if self._failures.note(job.uid, error):
+                    log.info("%s: looking for pods of %s: %s", sweep.key, job.name, error)
             except Exception:  # whoever may make pods may write anything into their annotations
                 unexpected("lookup", f"{sweep.key}: pods of {job.name}")

@@ -19,7 +19,7 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.failures import Failures
+from gpu_scheduler.kube.failures import Failures, LastWords
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.unexpected import unexpected
@@ -181,6 +181,7 @@ class Results:
         return Segment(number, rows.start, len(rows))
 
     async def _look_for_ever(self) -> NoReturn:
+        unread = LastWords(self._clock)
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             for key in [k for k in tuple(self._stored) if self._sweeps.by_uid(k[0]) is None]:
@@ -194,7 +195,8 @@ class Results:
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:
-                log.info("results of sweep %s, segment %d: %s", *key, error)
+                if unread.news(error):
+                    log.info("results of sweep %s, segment %d: %s", *key, error)
             except Exception:
                 unexpected("results", f"segment {key[1]}")
 

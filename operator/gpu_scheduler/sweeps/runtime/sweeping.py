@@ -61,7 +61,7 @@ class Sweeping:
             terminating=state.namespaces.terminating,
             refused=self._results_refused,
         )
-        self._lookup = Lookup(client, self.trials)
+        self._lookup = Lookup(client, self.trials, clock)
         self.pruning = Pruning(
             state, client, handle.evictor, handle.events, clock=clock, now=handle.clock.moment
         )

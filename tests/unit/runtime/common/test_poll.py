@@ -61,3 +61,23 @@ async def test_what_the_api_server_answers_again_and_again_is_said_once(
     assert [line for line in caplog.messages if line.startswith("things")] == [
         f"things: {error}" for error in (BUSY, AWAY, BUSY)
     ]
+
+
+@virtual
+async def test_what_comes_and_goes_is_said_once_and_again_after_ten_quiet_minutes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    check = Check()
+
+    def flaps() -> None:
+        check.now()
+        if check.times % 2 and (check.times < 20 or check.times > 640):
+            raise BUSY
+
+    async with Running(poll_for_ever(flaps, seconds=1, loop="some", about="things")):
+        await asyncio.sleep(600)
+        assert [line for line in caplog.messages if line.startswith("things")] == [
+            f"things: {BUSY}"
+        ]
+        await asyncio.sleep(60)
+    assert sum(line.startswith("things") for line in caplog.messages) == 2
