@@ -105,6 +105,56 @@ def test_all_pages_are_read(call: Any, server: Server) -> None:
     assert [line[0] for line in lines(call("--no-headers"))] == ["a", "b"]
 
 
+def pods_of(server: Server, left: Json, status: str) -> list[str]:
+    """A namespace with this pod of a GPUJob; what was asked for beside its line of the Table."""
+    asked = list[str]()
+
+    def pods(request: Request) -> Json:
+        if "as=Table" in request.accept:
+            names = [{"name": "Name"}, {"name": "Status"}]
+            return {"columnDefinitions": names, "rows": [{"cells": ["train-0-x", status]}]}
+        asked.append(request.params["labelSelector"])
+        return {"items": [left] if asked[-1] == LABEL_JOB else []}
+
+    server.answers[f"GET {PODS}"] = pods
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("jobs", "found"),
+    [
+        ([], True),
+        ([row("other")], True),
+        ([row("train", status="Pending")], True),  # whose Job somebody took away
+        ([row("train", status="Running")], False),  # it runs, as it says: no pod is read
+    ],
+)
+def test_a_pod_that_runs_on_as_nobodys_has_a_line(
+    call: Any, server: Server, jobs: list[Json], found: bool
+) -> None:
+    said = "no GPUJob owns this pod any more: kubectl delete pod -n team-a train-0-x"
+    left = pod("train-0-x", labels={LABEL_JOB: "train"}, annotations=holds("n1", g=[500, 1024]))
+    owned = {"type": "gpu-scheduler.io/Owned", "status": "False", "message": said}
+    left["status"] = {"phase": "Running", "conditions": ["odd", {}, owned]}
+    asked = pods_of(server, left, "Running")
+    server.answers[f"GET {JOBS}"] = table(*jobs)
+    result = call("--no-headers")
+    assert (LABEL_JOB in asked) is found
+    there = [line[:5] for line in lines(result) if line[0].startswith("pod/")]
+    assert there == [["pod/train-0-x", "Running", "0.5/0.5", "OwnerGone", "n1"]] * found
+    assert (said in " ".join(result.stderr.split())) is found
+    left["status"]["conditions"] = [owned | {"status": "True"}]
+    assert "pod/train-0-x" not in call("--no-headers").output
+
+
+@pytest.mark.parametrize("status", ["Pending", "SchedulingGated", "Completed", "Error"])
+def test_a_pod_that_holds_nothing_is_not_read(call: Any, server: Server, status: str) -> None:
+    asked = pods_of(server, {}, status)
+    server.answers[f"GET {JOBS}"] = table(row("other"))
+    call()
+    assert LABEL_JOB not in asked
+
+
 @pytest.mark.parametrize("status", ["Terminating", "Unknown", "Running"])
 def test_a_pod_that_outlives_its_job_has_a_line_until_it_is_gone(
     call: Any, server: Server, status: str
@@ -115,20 +165,11 @@ def test_a_pod_that_outlives_its_job_has_a_line_until_it_is_gone(
         "deletionTimestamp": "2026-01-01T01:10:00Z",
         "deletionGracePeriodSeconds": 600,
     }
-
-    def pods(request: Request) -> Json:
-        if "as=Table" in request.accept:
-            names = [{"name": "Name"}, {"name": "Status"}]
-            return {"columnDefinitions": names, "rows": [{"cells": ["train-0-x", status]}]}
-        if request.params["labelSelector"] == LABEL_JOB:
-            return {"items": [left]}
-        return {"items": []}
-
-    server.answers[f"GET {PODS}"] = pods
-    server.answers[f"GET {JOBS}"] = table(row("other"))
+    asked = pods_of(server, left, status)
+    server.answers[f"GET {JOBS}"] = table(row("train" if status == "Running" else "other"))
     result = call("--no-headers")
     if status == "Running":  # nothing is ending, and no pod is read
-        assert [line[0] for line in lines(result)] == ["other"]
+        assert [line[0] for line in lines(result)] == ["train"] and LABEL_JOB not in asked
         return
     (_, line) = lines(result)
     assert line[:5] == ["pod/train-0-x", "Terminating", "0.5/0.5", "JobDeleted", "n1"]

@@ -92,6 +92,20 @@ def test_a_pod_that_outlives_its_job_is_told_with_since_when_it_ends(
     assert [each["job"] for each in total.get("leftBehind", ())] == ["gone"] * told
 
 
+def test_a_pod_that_runs_on_as_nobodys_is_told(top: Any, objects: Objects) -> None:
+    said = "no GPUJob owns this pod any more"
+    orphan = pod("left-0-x", "r7525-0", ("1", 500), job="left")
+    owned = {"type": "gpu-scheduler.io/Owned", "status": "False", "message": said}
+    orphan["status"] = {**orphan.get("status", {}), "phase": "Running", "conditions": [owned]}
+    objects.lists[PODS].append(orphan)
+    objects.lists[GPUJOBS] = [{"metadata": {"name": "left", "namespace": "team-a"}}]
+    assert f"pod team-a/left-0-x: {said}" in " ".join(top("jobs").output.split())
+    total = json.loads(top("gpus", "-o", "json").output)["total"]
+    assert [(each["job"], each["reason"]) for each in total["leftBehind"]] == [
+        ("left", "OwnerGone")
+    ]
+
+
 def test_what_is_held_for_pods_that_do_not_exist_is_shown_and_is_no_free_gpu(
     top: Any, objects: Objects
 ) -> None:

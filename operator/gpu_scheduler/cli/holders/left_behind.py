@@ -1,7 +1,8 @@
-"""Pods that hold GPUs and are ending, while their GPUJob is deleted already.
+"""Pods that hold GPUs and are no GPUJob's any more: they are ending, or run on as nobody's.
 
 A program that does not end when it is told to keeps its share for as long as its grace period
-lets it, or for ever where its node does not answer; nothing else that is listed says so.
+lets it, or for ever where its node does not answer. A pod whose GPUJob was orphaned runs on: the
+operator says so in its condition ``Owned``. Nothing else that is listed says either.
 """
 
 from collections.abc import Iterable
@@ -9,13 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from gpu_scheduler.api.names import LABEL_JOB
-from gpu_scheduler.api.unstructured import Body, labels_of, name_of, text
+from gpu_scheduler.api.names import GROUP, LABEL_JOB
+from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, text
 from gpu_scheduler.cli.finding import gpujob_path
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.command_client import CommandClient
 
+_OWNED, _OWNER_GONE = f"{GROUP}/Owned", "OwnerGone"
 _MOST_JOBS = 20  # that are asked for; of more nothing is said
 
 
@@ -28,7 +30,8 @@ class OutlivingPod:
         job: name of its GPUJob.
         node: where it is.
         milli: milli-GPU that it holds.
-        since: when it was told to end, RFC 3339; empty: not known.
+        since: when it was told to end, RFC 3339; empty: not known, or it was not.
+        orphaned: what the operator says of one that runs on as nobody's; empty: it is ending.
     """
 
     pod: Body
@@ -36,6 +39,12 @@ class OutlivingPod:
     node: str
     milli: int
     since: str
+    orphaned: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why it has a line of its own, in one word."""
+        return _OWNER_GONE if self.orphaned else "JobDeleted"
 
     @property
     def namespace(self) -> str:
@@ -43,6 +52,8 @@ class OutlivingPod:
         return text(self.pod, "metadata", "namespace")
 
     def __str__(self) -> str:
+        if self.orphaned:
+            return f"pod {self.namespace}/{name_of(self.pod)}: {self.orphaned}"
         since = f" since {self.since}" if self.since else ""
         return (
             f"pod {self.namespace}/{name_of(self.pod)} holds {gpu_from_milli(self.milli)} GPU on "
@@ -59,19 +70,29 @@ class OutlivingPod:
             "node": self.node,
             "milliGPU": self.milli,
             "terminatingSince": self.since or None,
+            "reason": self.reason,
         }
 
 
 def left_behind(client: CommandClient, pods: Iterable[Body]) -> list[OutlivingPod]:
-    """Those among pods; GPUJobs are asked for where a pod is ending, and only then."""
+    """Those among pods; GPUJobs are asked for where a pod is ending, and only then.
+
+    A GPUJob that is called so now says nothing of an orphan: it may be a later one, or the same,
+    whose Job somebody took away.
+    """
     from gpu_scheduler.api.allocation import of_pod
 
     found: list[OutlivingPod] = []
     created: dict[tuple[str, str], str | None] = {}
     for pod in pods:
         job, namespace = labels_of(pod).get(LABEL_JOB), text(pod, "metadata", "namespace")
-        has = of_pod(pod) if job and text(pod, "metadata", "deletionTimestamp") else None
+        ends, orphaned = bool(text(pod, "metadata", "deletionTimestamp")), _orphaned(pod)
+        has = of_pod(pod) if job and (ends or orphaned) else None
         if has is None or not job or text(pod, "status", "phase") in ("Succeeded", "Failed"):
+            continue
+        milli = sum(grant.milli for grant in has.grants)
+        if not ends:
+            found.append(OutlivingPod(pod, job, has.node, milli, "", orphaned))
             continue
         if (namespace, job) not in created:
             if len(created) == _MOST_JOBS:
@@ -80,9 +101,16 @@ def left_behind(client: CommandClient, pods: Iterable[Body]) -> list[OutlivingPo
         at = created[namespace, job]
         if at is None or (at and at <= text(pod, "metadata", "creationTimestamp")):
             continue  # it is there: what is said of it says what its pods do
-        milli = sum(grant.milli for grant in has.grants)
         found.append(OutlivingPod(pod, job, has.node, milli, _since(pod)))
     return found
+
+
+def _orphaned(pod: Body) -> str:
+    """What the operator says of a pod that is nobody's any more; empty: it does not."""
+    for each in listed(pod, "status", "conditions"):
+        if isinstance(each, dict) and each.get("type") == _OWNED and each.get("status") == "False":
+            return str(each.get("message") or _OWNER_GONE)
+    return ""
 
 
 def _created(client: CommandClient, namespace: str, job: str) -> str | None:

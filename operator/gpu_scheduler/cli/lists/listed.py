@@ -21,7 +21,9 @@ Key = tuple[str, str]
 """Namespace, and name as on a command line."""
 
 _PAGE = 500  # objects per answer
-_ENDING = ("Terminating", "Unknown")  # as the API server's Table calls pods that are ending
+# As the API server's Table calls pods that are ending.
+_ENDING = ("Terminating", "Unknown")
+_HOLD_NOTHING = ("Completed", "Error", "Succeeded", "Failed", "Pending", "SchedulingGated")
 
 
 class Listed:
@@ -33,7 +35,7 @@ class Listed:
         versions: of each collection, by its path: where a watch goes on.
         shares: workloads that are no GPUJobs, as last read.
         without_pods: these may not be listed, so GPUJobs alone are shown.
-        left: pods that hold GPUs of GPUJobs that are deleted, as last read.
+        left: pods that hold GPUs and are no GPUJob's any more, as last read.
     """
 
     def __init__(
@@ -98,16 +100,18 @@ class Listed:
     def read(self) -> tuple[Columns, dict[Key, list[str]]]:
         """The columns, and the lines by what they are about."""
         columns: Columns | None = None
-        rows = dict[Key, list[str]]()
+        rows, runs = dict[Key, list[str]](), dict[str, bool]()
         for path in self.job_paths():
             for table in self._tables(path):
                 if columns is None:
                     columns = Columns.of(table, all_namespaces=self._several)
                 for row in table.get("rows") or ():
-                    if self.shows(columns, cells := columns.row(row)):
-                        rows[self.key(row)] = cells
+                    key, cells = self.key(row), columns.row(row)
+                    runs[key[1]] = runs.get(key[1], False) or columns.status(cells) == "Running"
+                    if self.shows(columns, cells):
+                        rows[key] = cells
         assert columns is not None, "there is at least one namespace"
-        for key, cells in (*self._left_rows(columns), *self._share_rows(columns)):
+        for key, cells in (*self._left_rows(columns, runs), *self._share_rows(columns)):
             rows[key] = cells
         return columns, rows
 
@@ -122,13 +126,14 @@ class Listed:
 
     def objects(self) -> list[Json]:
         """The objects behind the lines."""
-        found = [
-            each
-            for path in self.job_paths()
-            for each in self.client.items(path, self._selector, page=_PAGE)
-            if self._has_status(str((each.get("status") or {}).get("phase") or "Pending"))
-        ]
-        self.left = self._left_behind()
+        found, runs = list[Json](), dict[str, bool]()
+        for path in self.job_paths():
+            for each in self.client.items(path, self._selector, page=_PAGE):
+                phase = str((each.get("status") or {}).get("phase") or "Pending")
+                runs[name_of(each)] = runs.get(name_of(each), False) or phase == "Running"
+                if self._has_status(phase):
+                    found.append(each)
+        self.left = self._left_behind(runs)
         pods = [*({**each.pod} for each in self.left), *self._pods()]
         return found + [each for each in pods if self._has_status(status_of([each]))]
 
@@ -155,36 +160,46 @@ class Listed:
                 return
             params["continue"] = str(meta["continue"])
 
-    def _left_rows(self, columns: Columns) -> Iterator[tuple[Key, list[str]]]:
-        self.left = self._left_behind()
+    def _left_rows(
+        self, columns: Columns, runs: Mapping[str, bool]
+    ) -> Iterator[tuple[Key, list[str]]]:
+        self.left = self._left_behind(runs)
         for each in self.left:
             made = text(each.pod, "metadata", "creationTimestamp")
             cells = columns.cells(each.namespace, left_cells(each, age(made, self._now())))
             if self.shows(columns, cells):
                 yield (each.namespace, f"pod/{name_of(each.pod)}"), cells
 
-    def _left_behind(self) -> list[OutlivingPod]:
-        """Pods are read where the server's Table says that one is ending, and only then."""
+    def _left_behind(self, runs: Mapping[str, bool]) -> list[OutlivingPod]:
+        """Pods are read where the server's Table says that one may be such, and only then.
+
+        ``runs``: whether a GPUJob does, by its name.
+        """
         selector = ",".join(filter(None, (LABEL_JOB, self._selector)))
         try:
             return [
                 each
                 for path in self.pod_paths()
-                if self._any_ends(path, selector)
+                if self._any_may_be_left(path, selector, runs)
                 for each in left_behind(self.client, self.client.items(path, selector, page=_PAGE))
             ]
         except errors.Forbidden:
             self.without_pods = True
             return []
 
-    def _any_ends(self, path: str, selector: str) -> bool:
+    def _any_may_be_left(self, path: str, selector: str, runs: Mapping[str, bool]) -> bool:
+        """Whether a pod is ending, or runs while no GPUJob does that it is called after."""
         params = {"limit": "1000", "includeObject": "None", "labelSelector": selector}
         while True:
             page = self.client.table(path, **params)
             names = [str(each.get("name")) for each in page.get("columnDefinitions") or ()]
             cells = [row.get("cells") or () for row in page.get("rows") or ()]
-            if any(dict(zip(names, each, strict=False)).get("Status") in _ENDING for each in cells):
-                return True
+            for row in (dict(zip(names, each, strict=False)) for each in cells):
+                status = str(row.get("Status"))
+                if status in _ENDING:
+                    return True
+                if status not in _HOLD_NOTHING and not _runs_of(str(row.get("Name") or ""), runs):
+                    return True
             more = (page.get("metadata") or {}).get("continue")
             if not more:
                 return False
@@ -219,3 +234,13 @@ class Listed:
             )
         except errors.ApiError:
             return {}  # may not be seen by everybody; nothing else is missing then
+
+
+def _runs_of(pod: str, runs: Mapping[str, bool]) -> bool:
+    """Whether a GPUJob runs after which a pod may be called: its name, a role, numbers."""
+    name = pod
+    while "-" in name:
+        name = name.rpartition("-")[0]
+        if runs.get(name):
+            return True
+    return False

@@ -71,14 +71,14 @@ class PodOwner:
 
 
 def left_cells(left: OutlivingPod, age: str) -> dict[str, str]:
-    """What is known of a pod whose GPUJob is deleted, by the columns of one."""
+    """What is known of a pod that is no GPUJob's any more, by the columns of one."""
     held = gpu_from_milli(left.milli)
     return {
         "NAME": f"pod/{name_of(left.pod)}",
         "PROJECT": labels_of(left.pod).get(LABEL_PROJECT, ""),
-        "STATUS": "Terminating",
+        "STATUS": phase_of(left.pod) if left.orphaned else "Terminating",
         "GPU": f"{held}/{held}",
-        "REASON": "JobDeleted",
+        "REASON": left.reason,
         "NODE": left.node,
         "AGE": age,
     }
