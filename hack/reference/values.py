@@ -18,7 +18,7 @@ CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 _HEAD = """# Values of the chart
 
 Generated from `values.yaml` and `values.schema.json` of the chart (`make reference`). A value
-that is not listed here is refused. Set one with `helm upgrade --reuse-values --set
+that is not listed here is refused. Set one with `helm upgrade --reset-then-reuse-values --set
 scheduling.packing=spread`.
 """
 

@@ -108,7 +108,7 @@ class CheckInputs:
         found = self.operator or self.agent or {}
         release = labels_of(found).get(INSTANCE_LABEL, "gpu-scheduler")
         more = f" --set {values}" if values else ""
-        where = f"-n {self.namespace} --reuse-values{more}"
+        where = f"-n {self.namespace} --reset-then-reuse-values{more}"
         return f"helm upgrade {release} charts/gpu-scheduler {where}"
 
 

@@ -36,5 +36,5 @@ def leader(cluster: ClusterAccess, namespace: str) -> Leader:
                 return Leader(pod, int(port["containerPort"]))
     raise Failed(
         "the dashboard is off; who owns the release turns it on: "
-        "helm upgrade --reuse-values --set dashboard.enabled=true"
+        "helm upgrade --reset-then-reuse-values --set dashboard.enabled=true"
     )
