@@ -348,5 +348,6 @@ def test_a_release_of_another_name_is_upgraded_by_it() -> None:
     found["metadata"]["labels"]["app.kubernetes.io/instance"] = "mine"
     (said,) = policies.mutating(replace(well(), deployments=[found], mutating=[]))
     assert said.mend == (
-        "helm upgrade mine charts/gpu-scheduler -n gpus --reset-then-reuse-values --set shares.enabled=true"
+        "helm upgrade mine charts/gpu-scheduler -n gpus --reset-then-reuse-values "
+        "--set shares.enabled=true"
     )
