@@ -5,7 +5,7 @@ series as there are projects and namespaces. ``max`` before a sum: while the lea
 replicas may tell the same figure.
 """
 
-from boards.grafana import Board, Panel, Variable, bars, lines, stat, table
+from boards.grafana import Board, Panel, Variable, bars, lines, stacks, stat, table
 
 _P = '{project=~"$project"}'
 _OF = '{project=~"$project", namespace=~"$namespace"}'
@@ -16,144 +16,114 @@ PROJECT = Variable("project", "project", "gpusched_project_quota_gpus")
 NAMESPACE = Variable("namespace", "namespace", f"namespace_project:gpusched_gpujobs:count{_P}")
 GPUJOB = Variable("gpujob", "gpujob", f"gpusched_gpujob_info{_OF}", all=False)
 _DEVICE = "node, gpu, uuid, model"
+_RATIO = "percentunit"
 
 
 def _project(figure: str) -> str:
     return f"sum(max by (project) (gpusched_project_{figure}_gpus{_P}))"
 
 
-def _recorded(figure: str, by: str = "namespace") -> str:
-    return f"sum by ({by}) (namespace_project:gpusched_gpujob_{figure}{_OF})"
+def _each(series: str, by: str, where: str = _P) -> tuple[str, str]:
+    """A query, and its series' names: the last of the labels that it is kept apart by."""
+    return f"max by ({by}) ({series}{where})", f"{{{{{by.split()[-1]}}}}}"
 
 
-def _job(figure: str) -> str:
-    return f"max by (namespace, gpujob) (gpusched_gpujob_{figure}{_JOB})"
+def _recorded(figure: str, called: str = "") -> tuple[str, str]:
+    query = f"sum by (namespace) (namespace_project:gpusched_gpujob_{figure}:sum{_OF})"
+    return query, f"{{{{namespace}}}} {called}".rstrip()
+
+
+def _job(figure: str, called: str = "") -> tuple[str, str]:
+    query, name = _each(f"gpusched_gpujob_{figure}", "namespace, gpujob", _JOB)
+    return query, f"{name} {called}".rstrip()
+
+
+def _of_devices(series: str, labels: str = "") -> str:
+    return f"max by ({_DEVICE}{labels}) (gpusched_gpu_{series}{_M})"
 
 
 def _device(name: str, series: str, unit: str, **more: object) -> Panel:
-    expr = f"max by ({_DEVICE}) ({series}{_M})"
-    return lines(name, unit, (expr, "{{node}} {{gpu}}"), **more)
+    return lines(name, (_of_devices(series), "{{node}} {{gpu}}"), unit=unit, **more)
 
 
 def _quantiles(name: str, series: str, by: str = "") -> Panel:
     labels = f"{by}, le" if by else "le"
     rate = f"sum by ({labels}) (rate({series}_bucket[$__rate_interval]))"
     named = f"{{{{{by}}}}} " if by else ""
-    return lines(
-        name,
-        "s",
-        (f"histogram_quantile(0.5, {rate})", f"{named}half"),
-        (f"histogram_quantile(0.99, {rate})", f"{named}99 %"),
-    )
+    half = f"histogram_quantile(0.5, {rate})", f"{named}half"
+    most = f"histogram_quantile(0.99, {rate})", f"{named}99 %"
+    return lines(name, half, most, unit="s")
 
 
 def _rate(name: str, series: str, by: str) -> Panel:
     expr = f"sum by ({by}) (rate({series}[$__rate_interval]))"
-    return lines(name, "ops", (expr, "{{" + by + "}}"))
+    return lines(name, (expr, "{{" + by + "}}"), unit="ops")
 
 
+_WHY = stacks(
+    "Why jobs wait",
+    (
+        f"sum by (reason) (max by (reason, project, type) (gpusched_pending_jobs{_P}))",
+        "{{reason}}",
+    ),
+)
 CLUSTER = Board(
     "cluster",
     "GPUs / Cluster",
     "Where are the GPUs, are they used, and who waits?",
     (MODEL, PROJECT, NAMESPACE),
     (
-        stat("GPUs", f"count(max by ({_DEVICE}) (gpusched_gpu_allocated_ratio{_M}))"),
-        stat(
-            "Given out",
-            f"avg(max by ({_DEVICE}) (gpusched_gpu_allocated_ratio{_M}))",
-            "percentunit",
-        ),
-        stat(
-            "Used", f"avg(max by ({_DEVICE}) (gpusched_gpu_utilization_ratio{_M}))", "percentunit"
-        ),
+        stat("GPUs", f"count({_of_devices('allocated_ratio')})"),
+        stat("Given out", f"avg({_of_devices('allocated_ratio')})", _RATIO),
+        stat("Used", f"avg({_of_devices('utilization_ratio')})", _RATIO),
         stat("Held idle", 'sum(max by (state) (gpusched_gpus{state="idle"}))'),
         stat("In pieces", "max(gpusched_fragmented_gpus)"),
         stat("Agents not heard", "sum(max by (node) (gpusched_agent_silent))"),
-        lines(
+        stacks(
             "Where the GPUs are",
-            "short",
-            ("max by (state) (gpusched_gpus)", "{{state}}"),
+            _each("gpusched_gpus", "state", ""),
             width=12,
-            stacked=True,
             text="Each GPU adds up to exactly one.",
         ),
         lines(
             "Given out and used",
-            "percentunit",
             (f"model:gpusched_gpu_allocated_ratio:avg{_M}", "{{model}} given out"),
             (f"model:gpusched_gpu_utilization_ratio:avg{_M}", "{{model}} used"),
+            unit=_RATIO,
             width=12,
             most=1,
         ),
-        lines(
-            "Held by projects",
-            "short",
-            (
-                f"max by (project) (gpusched_project_allocated_gpus{_P})",
-                "{{project}}",
-            ),
-            stacked=True,
-        ),
-        lines(
-            "Asked for by what waits",
-            "short",
-            (
-                f"max by (project) (gpusched_project_pending_gpus{_P})",
-                "{{project}}",
-            ),
-            stacked=True,
-        ),
-        lines(
-            "Why jobs wait",
-            "short",
-            (
-                f"sum by (reason) (max by (reason, project, type) (gpusched_pending_jobs{_P}))",
-                "{{reason}}",
-            ),
-            stacked=True,
-        ),
+        stacks("Held by projects", _each("gpusched_project_allocated_gpus", "project")),
+        stacks("Asked for by what waits", _each("gpusched_project_pending_gpus", "project")),
+        _WHY,
         bars(
             "Nodes, given out",
-            "percentunit",
+            _RATIO,
             "max by (node) (gpusched_node_gpus_allocated) / max by (node) (gpusched_node_gpus)",
             "{{node}}",
             most=1,
         ),
-        lines("Advice", "short", ("max by (rule) (gpusched_advice)", "{{rule}}"), stacked=True),
-        lines(
-            "Held and not used for an hour",
-            "short",
-            (_recorded("idle_gpus:sum"), "{{namespace}}"),
-            stacked=True,
-        ),
-        _device("Use", "gpusched_gpu_utilization_ratio", "percentunit", most=1),
-        _device("Tensor cores", "gpusched_gpu_tensor_ratio", "percentunit", most=1),
-        _device("Memory", "gpusched_gpu_memory_used_bytes", "bytes"),
-        _device("Power", "gpusched_gpu_power_watts", "watt"),
-        _device("Heat", "gpusched_gpu_temperature_celsius", "celsius"),
+        stacks("Advice", _each("gpusched_advice", "rule", "")),
+        stacks("Held and not used for an hour", _recorded("idle_gpus")),
+        _device("Use", "utilization_ratio", _RATIO, most=1),
+        _device("Tensor cores", "tensor_ratio", _RATIO, most=1),
+        _device("Memory", "memory_used_bytes", "bytes"),
+        _device("Power", "power_watts", "watt"),
+        _device("Heat", "temperature_celsius", "celsius"),
         lines(
             "Throttled",
-            "percentunit",
             (f"avg by (model, reason) (gpusched_gpu_throttled{_M})", "{{model}} {{reason}}"),
+            unit=_RATIO,
         ),
-        table(
-            "XIDs since the agent's start",
-            f"max by ({_DEVICE}, code) (gpusched_gpu_xid_total{_M})",
-        ),
-        table(
-            "ECC errors",
-            f"max by ({_DEVICE}) (gpusched_gpu_ecc_errors_total{_M})",
-        ),
-        table(
-            "Remapped rows of memory",
-            f"max by ({_DEVICE}, errors) (gpusched_gpu_remapped_rows_total{_M})",
-        ),
+        table("XIDs since the agent's start", _of_devices("xid_total", ", code")),
+        table("ECC errors", _of_devices("ecc_errors_total")),
+        table("Remapped rows of memory", _of_devices("remapped_rows_total", ", errors")),
         _quantiles("Until work got its first GPU", "gpusched_queue_wait_seconds", "type"),
         _quantiles("How long GPUJobs ran", "gpusched_job_run_seconds", "type"),
     ),
 )
 
+_RATE = f"by (type) (project_type:gpusched_gpu_%sseconds:rate5m{_P})"
 PROJECTS = Board(
     "project",
     "GPUs / Project",
@@ -172,7 +142,6 @@ PROJECTS = Board(
         stat("Work with GPUs", f"sum(namespace_project:gpusched_gpujobs:count{_OF})"),
         lines(
             "Promised and held",
-            "short",
             (_project("quota"), "guaranteed"),
             (_project("limit"), "limit"),
             (_project("fair_share"), "fair share"),
@@ -182,45 +151,24 @@ PROJECTS = Board(
         ),
         lines(
             "Held and busy",
-            "short",
-            (_recorded("allocated_gpus:sum"), "{{namespace}} held"),
-            (_recorded("busy_gpus:sum"), "{{namespace}} busy"),
+            _recorded("allocated_gpus", "held"),
+            _recorded("busy_gpus", "busy"),
             width=12,
         ),
-        lines(
-            "GPUs held and not used for an hour",
-            "short",
-            (_recorded("idle_gpus:sum"), "{{namespace}}"),
-            stacked=True,
-        ),
+        stacks("GPUs held and not used for an hour", _recorded("idle_gpus")),
         lines(
             "GPU memory",
-            "bytes",
-            (_recorded("gpu_memory_used_bytes:sum"), "{{namespace}} used"),
-            (_recorded("gpu_memory_limit_bytes:sum"), "{{namespace}} limit"),
+            _recorded("gpu_memory_used_bytes", "used"),
+            _recorded("gpu_memory_limit_bytes", "limit"),
+            unit="bytes",
         ),
-        lines(
-            "Why jobs wait",
-            "short",
-            (
-                f"sum by (reason) (max by (reason, project, type) (gpusched_pending_jobs{_P}))",
-                "{{reason}}",
-            ),
-            stacked=True,
-        ),
-        lines("CPU", "short", (_recorded("cpu_used_cores:sum"), "{{namespace}}"), stacked=True),
-        lines("Memory", "bytes", (_recorded("ram_used_bytes:sum"), "{{namespace}}"), stacked=True),
+        _WHY,
+        stacks("CPU", _recorded("cpu_used_cores")),
+        stacks("Memory", _recorded("ram_used_bytes"), unit="bytes"),
         lines(
             "GPU-hours each hour, held and idle",
-            "short",
-            (
-                f"sum by (type) (project_type:gpusched_gpu_seconds:rate5m{_P})",
-                "{{type}} held",
-            ),
-            (
-                f"sum by (type) (project_type:gpusched_gpu_idle_seconds:rate5m{_P})",
-                "{{type}} idle",
-            ),
+            (f"sum {_RATE % ''}", "{{type}} held"),
+            (f"sum {_RATE % 'idle_'}", "{{type}} idle"),
         ),
         table(
             "GPU-hours in this time",
@@ -251,42 +199,35 @@ JOB = Board(
         ),
         lines(
             "GPUs asked for and held",
-            "short",
-            (_job("requested_gpus"), "{{gpujob}} asked for"),
-            (_job("allocated_gpus"), "{{gpujob}} held"),
+            _job("requested_gpus", "asked for"),
+            _job("allocated_gpus", "held"),
         ),
         lines(
             "Use of its GPUs",
-            "percentunit",
-            (_job("gpu_utilization_ratio"), "{{gpujob}}"),
+            _job("gpu_utilization_ratio"),
+            unit=_RATIO,
             text="Share of time with a kernel of its own. Unknown where the driver does not tell.",
             most=1,
         ),
-        lines("Since the last kernel", "s", (_job("idle_seconds"), "{{gpujob}}")),
+        lines("Since the last kernel", _job("idle_seconds"), unit="s"),
         lines(
             "GPU memory",
-            "bytes",
-            (_job("gpu_memory_used_bytes"), "{{gpujob}} used"),
-            (_job("gpu_memory_limit_bytes"), "{{gpujob}} limit"),
+            _job("gpu_memory_used_bytes", "used"),
+            _job("gpu_memory_limit_bytes", "limit"),
+            unit="bytes",
         ),
-        lines("CPU", "short", (_job("cpu_used_cores"), "{{gpujob}}")),
-        lines("Memory", "bytes", (_job("ram_used_bytes"), "{{gpujob}}")),
-        lines(
+        lines("CPU", _job("cpu_used_cores")),
+        lines("Memory", _job("ram_used_bytes"), unit="bytes"),
+        stacks(
             "Trials of sweeps",
-            "short",
             (
                 f"max by (namespace, gpujob, state) (gpusched_sweep_trials{_JOB})",
                 "{{gpujob}} {{state}}",
             ),
-            stacked=True,
         ),
         lines(
             "Best objective of sweeps",
-            "short",
-            (
-                f"max by (namespace, gpujob) (gpusched_sweep_best_objective{_JOB})",
-                "{{gpujob}}",
-            ),
+            _each("gpusched_sweep_best_objective", "namespace, gpujob", _JOB),
         ),
     ),
 )
@@ -315,15 +256,15 @@ OPERATOR = Board(
         _rate("GPU-seconds lost by evictions", "gpusched_lost_gpu_seconds_total", "reason"),
         lines(
             "Pods evicted for their own sake",
-            "ops",
             *(
                 (f"sum(rate(gpusched_{name}_pods_total[$__rate_interval]))", name.replace("_", " "))
                 for name in ("over_cap", "stuck", "not_started", "overbooked", "rejected")
             ),
+            unit="ops",
         ),
         _rate("Gangs that gave back their places", "gpusched_gang_releases_total", "cause"),
-        lines("GPUJobs", "short", ("max by (phase) (gpusched_jobs)", "{{phase}}"), stacked=True),
-        lines("Pods that need a decision", "short", ("max(gpusched_waiting_pods)", "pods")),
+        stacks("GPUJobs", _each("gpusched_jobs", "phase", "")),
+        lines("Pods that need a decision", ("max(gpusched_waiting_pods)", "pods")),
         table(
             "Versions", "count by (pod, version) (gpusched_build_info)", width=8, hides=("Value",)
         ),

@@ -12,11 +12,8 @@ Json = dict[str, Any]
 
 SOURCE: Json = {"type": "prometheus", "uid": "${source}"}
 WIDTH = 24  # of a board, in Grafana's units
-_ALL: Json = {
-    "includeAll": True,
-    "allValue": ".*",
-    "current": {"text": ["All"], "value": ["$__all"]},
-}
+_ALL: Json = {"includeAll": True, "allValue": ".*"}
+_ALL["current"] = {"text": ["All"], "value": ["$__all"]}
 _LINK_TAG = "gpu-scheduler"
 
 # Queries of annotations are asked once a minute.
@@ -82,9 +79,14 @@ def stat(title: str, expr: str, unit: str = "short", **more: Any) -> Panel:
     return Panel(title, "stat", (Query(expr),), unit, **{"width": 4, "height": 4, **more})
 
 
-def lines(title: str, unit: str, *queries: tuple[str, str], **more: Any) -> Panel:
+def lines(title: str, *queries: tuple[str, str], **more: Any) -> Panel:
     """Curves; each query with what its series are called."""
-    return Panel(title, "timeseries", tuple(Query(*each) for each in queries), unit, **more)
+    return Panel(title, "timeseries", tuple(Query(*each) for each in queries), **more)
+
+
+def stacks(title: str, *queries: tuple[str, str], **more: Any) -> Panel:
+    """Curves one on the other, which add up to something."""
+    return lines(title, *queries, stacked=True, **more)
 
 
 def bars(title: str, unit: str, expr: str, legend: str, **more: Any) -> Panel:
@@ -174,12 +176,9 @@ def _placed(panels: Sequence[Panel]) -> Iterator[Json]:
     for number, panel in enumerate(panels, 1):
         if x + panel.width > WIDTH:
             x, y, height = 0, y + height, 0
-        yield {"id": number, **_panel(panel), "gridPos": _at(panel, x, y)}
+        place = {"x": x, "y": y, "w": panel.width, "h": panel.height}
+        yield {"id": number, **_panel(panel), "gridPos": place}
         x, height = x + panel.width, max(height, panel.height)
-
-
-def _at(panel: Panel, x: int, y: int) -> Json:
-    return {"x": x, "y": y, "w": panel.width, "h": panel.height}
 
 
 def _panel(panel: Panel) -> Json:
