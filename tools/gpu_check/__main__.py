@@ -20,7 +20,7 @@ from gpu_check.libraries import find_driver
 from gpu_check.machine import Machine, look
 from gpu_check.plan import DEFAULT_CAP_MIB, Plan, require_room
 from gpu_check.pretended import pretend_driver
-from gpu_check.probes import ProbeStarter
+from gpu_check.probes import Bench, ProbeStarter
 from gpu_check.report import Table, all_held, default_name, report, write
 
 HELD, NOT_HELD, CANNOT_RUN = 0, 1, 2
@@ -64,15 +64,8 @@ def check(options: argparse.Namespace, folder: Path) -> int:
         None if options.without_library else programs.library,
         {**driver.environment, "CUDA_VISIBLE_DEVICES": machine.uuid},
     )
-    plan = Plan(
-        machine,
-        nvml,
-        ProbeStarter(programs),
-        make_box,
-        options.cap_mib,
-        options.python,
-        frameworks,
-    )
+    bench = Bench(ProbeStarter(programs), make_box, nvml, options.cap_mib)
+    plan = Plan(machine, bench, options.python, frameworks)
     table, findings = Table(sys.stdout), []
     table.head(machine)
     for finding in plan.findings():

@@ -5,12 +5,12 @@ read NVML. Here NVML is read, so that the reserve can be compared with the truth
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gpu_check.boxes import MakeBox
-from gpu_check.findings import Figures, Finding, Verdict, failed
-from gpu_check.nvml import Nvml, Watch
-from gpu_check.probes import ProbeError, ProbeStarter
+from gpu_check import findings
+from gpu_check.findings import Figures, Finding, Verdict
+from gpu_check.nvml import Watch
+from gpu_check.probes import Bench
 
 FULL_RESERVE_CAP_MIB = 8192  # so large that the reserve is not made smaller for it
 RELEASES = ("a pointer", "it again", "an unknown one", "an unknown one, async", "pinned", "unpin")
@@ -31,43 +31,36 @@ class ContextCost:
     reserved: float
 
 
-def measure_context(start: ProbeStarter, make_box: MakeBox, nvml: Nvml | None) -> ContextCost:
+def measure_context(bench: Bench) -> ContextCost:
     """Look at one process from outside, and at the reserve from inside.
 
     Raises:
         ProbeError: the process does not do as it is told.
     """
-    watch = Watch(nvml)
-    with start(make_box(None)) as probe:
+    watch = Watch(bench.nvml)
+    with bench.start(bench.make_box(None)) as probe:
         alone = watch.held_mib([probe.process.pid])
         probe.ask("launch", 1)
         launched = watch.held_mib([probe.process.pid])
-    with start(make_box(FULL_RESERVE_CAP_MIB, None)) as probe:
+    with bench.start(bench.make_box(FULL_RESERVE_CAP_MIB, None)) as probe:
         view = probe.see()
     return ContextCost(alone, launched, view.total_mib - view.free_mib)
 
 
-@dataclass(frozen=True, slots=True)
-class ContextCheck:
+class ContextCheck(Bench):
     """The reserve, and releases."""
-
-    start: ProbeStarter
-    make_box: MakeBox
-    nvml: Nvml | None
-    cap_mib: int
 
     def findings(self) -> Iterator[Finding]:
         """Both."""
-        try:
-            yield self._reserve(measure_context(self.start, self.make_box, self.nvml))
-        except (ProbeError, OSError) as error:
-            yield failed("context reserve", "NVML", str(error))
-        try:
-            yield self._releases()
-        except ProbeError as error:
-            yield failed("release", "strange pointers", str(error))
+        return findings.each(
+            [
+                ("context reserve", "NVML", self._reserve),
+                ("release", "strange pointers", self._releases),
+            ]
+        )
 
-    def _reserve(self, cost: ContextCost) -> Finding:
+    def _reserve(self, check: str, how: str) -> Finding:
+        cost = measure_context(self)
         figures: Figures = {
             "context_mib": cost.alone,
             "with_a_kernel_mib": cost.launched,
@@ -75,16 +68,16 @@ class ContextCheck:
         }
         if cost.alone is None or cost.launched is None:
             note = "there is no NVML: the reserve could not be compared"
-            return Finding("context reserve", "NVML", Verdict.SKIPPED, note, figures=figures)
+            return Finding(check, how, Verdict.SKIPPED, note, figures=figures)
         most = max(cost.alone, cost.launched)
         note = f"NVML shows {cost.alone:g} MiB, {cost.launched:g} with a kernel; "
         short = most - cost.reserved
         note += f"the reserve of {cost.reserved:g} is " + (
             f"{short:g} short until the agent corrects it" if short > 0 else "enough"
         )
-        return Finding("context reserve", "NVML", Verdict.MEASURED, note, figures=figures)
+        return Finding(check, how, Verdict.MEASURED, note, figures=figures)
 
-    def _releases(self) -> Finding:
+    def _releases(self, check: str, how: str) -> Finding:
         answers, free = [], []
         for box in (self.make_box(None), self.make_box(self.cap_mib)):
             with self.start(box) as probe:
@@ -98,11 +91,6 @@ class ContextCheck:
         ]
         if free[1] != self.cap_mib:
             wrong.append(f"afterwards {free[1]:g} MiB of {self.cap_mib} are free")
-        return Finding(
-            "release",
-            "strange pointers",
-            Verdict.FAILED if wrong else Verdict.HELD,
-            "; ".join(wrong) or "the driver's own answers",
-            self.cap_mib,
-            figures={"answers": " ".join(map(str, capped))},
-        )
+        figures = {"answers": " ".join(map(str, capped))}
+        found = findings.judged(check, how, findings.said(*wrong), self.cap_mib, None, figures)
+        return found if wrong else replace(found, note="the driver's own answers")

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 
-from gpu_check.boxes import Box, MakeBox
-from gpu_check.findings import GRANULE_MIB, Finding, Verdict, failed
-from gpu_check.probes import MIB, OUT_OF_MEMORY, Probe, ProbeError, ProbeStarter
+from gpu_check import findings
+from gpu_check.boxes import Box
+from gpu_check.findings import GRANULE_MIB, Finding, ProbeError, Verdict
+from gpu_check.probes import MIB, OUT_OF_MEMORY, Bench, Probe
 
+ROWS = ("alloc", "async", "vmm")
 TURNS = 5
 STARTS = 20
 BATCHES = 40
@@ -60,35 +61,31 @@ def judge(turns: Turns, allowed: float, *, judged: bool) -> tuple[Verdict, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class CostCheck:
+class CostCheck(Bench):
     """Measures; judged: False on the pretended driver."""
 
-    start: ProbeStarter
-    make_box: MakeBox
-    cap_mib: int
     judged: bool
 
     def findings(self) -> Iterator[Finding]:
         """All of them."""
-        for row in ("alloc", "async", "vmm"):
-            yield self._caught(f"cost of {row}", "alloc and free", partial(self._pair, row))
-        yield self._caught("cost of a refusal", f"beside {OTHERS}", self._refusal)
-        yield self._caught("cost of a start", "no CUDA", self._process_start)
-        yield self._caught("cost of a start", "with a context", self._context_start)
-        yield self._caught("cost of a launch", "empty kernel", self._launch)
-
-    def _caught(self, check: str, how: str, measure: Callable[[], Finding]) -> Finding:
-        try:
-            return measure()
-        except (ProbeError, OSError, subprocess.SubprocessError) as error:
-            return failed(check, how, str(error))
+        return findings.each(
+            [
+                *((f"cost of {row}", "alloc and free", self._pair) for row in ROWS),
+                ("cost of a refusal", f"beside {OTHERS}", self._refusal),
+                ("cost of a start", "no CUDA", self._process_start),
+                ("cost of a start", "with a context", self._context_start),
+                ("cost of a launch", "empty kernel", self._launch),
+            ]
+        )
 
     def _turns(self, count: int, measure: Callable[[Box], float]) -> Turns:
         without, within = self.make_box(None), self.make_box(self.cap_mib)
         pairs = [(measure(without), measure(within)) for _ in range(count)]
         return Turns([pair[0] for pair in pairs], [pair[1] for pair in pairs])
 
-    def _pair(self, row: str) -> Finding:
+    def _pair(self, check: str, how: str) -> Finding:
+        row = check.rpartition(" ")[2]
+
         def measure(box: Box) -> float:
             with self.start(box) as probe:
                 cost, answer = probe.ask("cost", row, GRANULE_MIB * MIB, BATCHES, seconds=SECONDS)
@@ -96,10 +93,9 @@ class CostCheck:
                     raise ProbeError(f"{row}: CUresult {answer:.0f}")
                 return cost / 1000
 
-        turns = self._turns(TURNS, measure)
-        return self._finding(f"cost of {row}", "alloc and free", turns, PAIR_US, "us")
+        return self._finding(check, how, self._turns(TURNS, measure), PAIR_US, "us")
 
-    def _refusal(self) -> Finding:
+    def _refusal(self, check: str, how: str) -> Finding:
         """With the library: alone in its box, and beside others that have a slot in the ledger."""
         box = self.make_box(self.cap_mib)
 
@@ -111,7 +107,7 @@ class CostCheck:
         with ExitStack() as stack:
             self._crowd(stack, box)
             turns = Turns(alone, measure(), ("alone", "beside"))
-        return self._finding("cost of a refusal", f"beside {OTHERS}", turns, REFUSED_US, "us")
+        return self._finding(check, how, turns, REFUSED_US, "us")
 
     def _refused(self, probe: Probe) -> float:
         words = ("refuse", "alloc", 2 * self.cap_mib * MIB, BATCHES)
@@ -137,25 +133,23 @@ class CostCheck:
             if answers != [0, OUT_OF_MEMORY]:
                 raise ProbeError(f"one of {OTHERS} others was answered {answers}, not refused")
 
-    def _process_start(self) -> Finding:
+    def _process_start(self, check: str, how: str) -> Finding:
         def measure(box: Box) -> float:
             began = time.perf_counter()
             subprocess.run(self.start.command("nothing"), env=box.environment, timeout=SECONDS)
             return (time.perf_counter() - began) * 1000
 
-        turns = self._turns(STARTS, measure)
-        return self._finding("cost of a start", "no CUDA", turns, START_MS, "ms")
+        return self._finding(check, how, self._turns(STARTS, measure), START_MS, "ms")
 
-    def _context_start(self) -> Finding:
+    def _context_start(self, check: str, how: str) -> Finding:
         def measure(box: Box) -> float:
             began = time.perf_counter()
             with self.start(box):
                 return (time.perf_counter() - began) * 1000
 
-        turns = self._turns(TURNS, measure)
-        return self._finding("cost of a start", "with a context", turns, START_MS, "ms")
+        return self._finding(check, how, self._turns(TURNS, measure), START_MS, "ms")
 
-    def _launch(self) -> Finding:
+    def _launch(self, check: str, how: str) -> Finding:
         def measure(box: Box) -> float:
             with self.start(box) as probe:
                 (cost,) = probe.ask("launch", LAUNCH_BATCHES, seconds=SECONDS)
@@ -165,18 +159,14 @@ class CostCheck:
 
         turns = self._turns(TURNS, measure)
         allowed = statistics.median(turns.without) * LAUNCH_PER_CENT / 100
-        return self._finding("cost of a launch", "empty kernel", turns, allowed, "us")
+        return self._finding(check, how, turns, allowed, "us")
 
     def _finding(self, check: str, how: str, turns: Turns, allowed: float, unit: str) -> Finding:
         verdict, note = judge(turns, allowed, judged=self.judged)
         without = statistics.median(turns.without)
         within = statistics.median(turns.with_library)
-        figures = {
-            f"{turns.names[0]}_{unit}": round(without, 3),
-            f"{turns.names[1]}_{unit}": round(within, 3),
-            f"added_{unit}": round(turns.added, 3),
-            f"spread_{unit}": round(turns.spread, 3),
-            f"allowed_{unit}": round(allowed, 3),
-        }
+        names = (*turns.names, "added", "spread", "allowed")
+        values = (without, within, turns.added, turns.spread, allowed)
+        figures = {f"{n}_{unit}": round(v, 3) for n, v in zip(names, values, strict=True)}
         text = f"{without:.2f} → {within:.2f} {unit}"
         return Finding(check, how, verdict, f"{text}; {note}" if note else text, figures=figures)

@@ -4,7 +4,8 @@ A finding is ``held`` only when a figure says so. What did not run is ``skipped`
 as held; what has no promise to keep is ``measured``.
 """
 
-from collections.abc import Mapping
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -45,15 +46,51 @@ class Finding:
     figures: Figures = field(default_factory=dict)
 
 
-def skipped(check: str, how: str, why: str) -> Finding:
-    """A check that did not run."""
-    return Finding(check, how, Verdict.SKIPPED, why)
-
-
-def failed(check: str, how: str, what: str, **figures: float | int | str | None) -> Finding:
-    """A check that did not hold, or did not come to its end."""
-    return Finding(check, how, Verdict.FAILED, what, figures=figures)
-
-
 class CannotRunError(Exception):
     """The whole check cannot run here; the message says why and what would be needed."""
+
+
+class SkippedError(Exception):
+    """One line cannot run here, or would say nothing; the message says why."""
+
+
+class ProbeError(Exception):
+    """A process did not do what it was told; the message says what it did instead."""
+
+
+Way = tuple[str, str, Callable[[str, str], Finding | Iterable[Finding]]]
+
+
+def each(ways: Iterable[Way]) -> Iterator[Finding]:
+    """The findings of all ways, each called with its names; none ends those behind it."""
+    for check, how, run in ways:
+        try:
+            found = run(check, how)
+            yield from [found] if isinstance(found, Finding) else found
+        except SkippedError as error:
+            yield Finding(check, how, Verdict.SKIPPED, str(error))
+        except (ProbeError, OSError, subprocess.SubprocessError) as error:
+            yield Finding(check, how, Verdict.FAILED, str(error))
+
+
+def said(*wrong: str) -> str:
+    """What went wrong, without what did not."""
+    return "; ".join(filter(None, wrong))
+
+
+def last_line(text: str) -> str:
+    """The last of what a program complained of."""
+    return (text.strip().splitlines() or ["no word"])[-1]
+
+
+def judged(
+    check: str,
+    how: str,
+    wrong: str,
+    cap_mib: int | None,
+    got_mib: float | None = None,
+    figures: Figures | None = None,
+) -> Finding:
+    """One that held, unless something is wrong."""
+    verdict = Verdict.FAILED if wrong else Verdict.HELD
+    return Finding(check, how, verdict, wrong, cap_mib, got_mib, figures or {})

@@ -8,15 +8,16 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from gpu_check.boxes import Box, MakeBox
-from gpu_check.findings import GRANULE_MIB, POOL_GRANULE_MIB, Finding, Verdict, failed, skipped
-from gpu_check.nvml import Nvml, Watch
-from gpu_check.probes import MIB, OUT_OF_MEMORY, PIECES_MIB, Probe, ProbeError, ProbeStarter
+from gpu_check import findings
+from gpu_check.boxes import Box
+from gpu_check.findings import GRANULE_MIB, POOL_GRANULE_MIB, Finding, ProbeError, SkippedError
+from gpu_check.nvml import Watch
+from gpu_check.probes import MIB, OUT_OF_MEMORY, PIECES_MIB, Bench, Probe
 
 OPENED = ("deepbind", "dlmopen", "link", "copy", "descriptor")
 MOST_PIECES = 64  # of programs/opening.py
@@ -27,29 +28,20 @@ UNSLOTTED_AT, UNSLOTTED_UNTIL_AT = 3728, 3856  # native/libgpucap/src/ledger.h
 UNSLOTTED_SECONDS = 60
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignCheck:
-    """As of TogetherCheck; nvml None: nobody looks from outside."""
-
-    start: ProbeStarter
-    make_box: MakeBox
-    nvml: Nvml | None
-    cap_mib: int
+class ForeignCheck(Bench):
+    """Runs them."""
 
     def findings(self) -> Iterator[Finding]:
         """All of them."""
-        checks: list[tuple[str, str, Callable[[str, str], Finding]]] = [
-            ("reopened driver", "closed, opened again", self._reopened),
-            *(("opened driver", way, self._opened) for way in OPENED),
-            ("no library", "told by the agent", self._unslotted),
-            ("contexts", "1 process", self._contexts),
-            ("contexts", f"{PROCESSES} processes", self._contexts_at_once),
-        ]
-        for name, how, check in checks:
-            try:
-                yield check(name, how)
-            except (ProbeError, OSError) as error:
-                yield failed(name, how, str(error))
+        return findings.each(
+            [
+                ("reopened driver", "closed, opened again", self._reopened),
+                *(("opened driver", way, self._opened) for way in OPENED),
+                ("no library", "told by the agent", self._unslotted),
+                ("contexts", "1 process", self._contexts),
+                ("contexts", f"{PROCESSES} processes", self._contexts_at_once),
+            ]
+        )
 
     @property
     def _piece_mib(self) -> int:
@@ -68,7 +60,7 @@ class ForeignCheck:
         command = [sys.executable, *map(str, words)]
         done = subprocess.run(command, env=box.environment, capture_output=True, text=True)
         if done.returncode:
-            said = (done.stderr.strip().splitlines() or [""])[-1]
+            said = findings.last_line(done.stderr)
             raise ProbeError(f"the process ended ({done.returncode}): {said}")
         return done.stdout.split()
 
@@ -83,16 +75,15 @@ class ForeignCheck:
             note = f"got {got - most:g} MiB more than there was"
         elif most - got >= self._piece_mib:
             note = f"refused {most - got:g} MiB below what there was"
-        verdict = Verdict.FAILED if note else Verdict.HELD
-        return Finding(check, how, verdict, note, self.cap_mib, got)
+        return findings.judged(check, how, note, self.cap_mib, got)
 
     def _reopened(self, check: str, how: str) -> Finding:
         try:
             (_, after) = self._opening(self.make_box(None), "reopened")
         except ProbeError as error:
-            return skipped(check, how, f"without the library: {error}")
+            raise SkippedError(f"without the library: {error}") from None
         if after == "stays":
-            return skipped(check, how, "this driver stays when it is closed")
+            raise SkippedError("this driver stays when it is closed")
         first, second = map(int, self._opening(self.make_box(self.cap_mib), "reopened"))
         return self._took(check, how, (first + second) * self._piece_mib)
 
@@ -104,7 +95,7 @@ class ForeignCheck:
             holder.take("alloc", HIDDEN_MIB, 1)
             held = watch.held_mib([holder.process.pid])
             if held is None or watch.by != "process":
-                return skipped(check, how, "NVML does not tell processes apart here")
+                raise SkippedError("NVML does not tell processes apart here")
             self._write_unslotted(box, held)
             got = other.fill("alloc", self.cap_mib + 2 * PIECES_MIB[0]).mib
         return self._took(check, how, got, max(0.0, self.cap_mib - held))
@@ -126,9 +117,8 @@ class ForeignCheck:
         with self.start(box, context=False) as probe:
             before = watch.held_mib([probe.process.pid]) or 0.0
             taken = probe.take("context", 1, MOST_CONTEXTS)
-            outside = watch.held_mib([probe.process.pid])
-        made = [(int(taken.mib), taken.answer)]
-        return self._judge_contexts(check, how, made, self._grown(before, outside))
+            grown = self._grown(before, watch.held_mib([probe.process.pid]))
+        return self._judge_contexts(check, how, [(int(taken.mib), taken.answer)], grown)
 
     def _contexts_at_once(self, check: str, how: str) -> Finding:
         box, watch = self.make_box(self.cap_mib, None), Watch(self.nvml)
@@ -141,18 +131,18 @@ class ForeignCheck:
             for probe in probes:
                 probe.tell("take", "context", 1, MOST_CONTEXTS // PROCESSES)
             answers = [probe.answer() for probe in probes]
-            outside = watch.held_mib(pids)
+            grown = self._grown(before, watch.held_mib(pids))
         made = [(int(count), int(answer)) for count, answer in answers]
-        return self._judge_contexts(check, how, made, self._grown(before, outside))
+        return self._judge_contexts(check, how, made, grown)
 
-    def _grown(self, before: float, outside: float | None) -> float | None:
-        return None if outside is None else outside - before
+    def _grown(self, before: float, outside: float | None) -> float:
+        if outside is None:
+            raise SkippedError("there is no NVML: nobody knows what they take")
+        return outside - before
 
     def _judge_contexts(
-        self, check: str, how: str, made: list[tuple[int, int]], outside: float | None
+        self, check: str, how: str, made: list[tuple[int, int]], outside: float
     ) -> Finding:
-        if outside is None:
-            return skipped(check, how, "there is no NVML: nobody knows what they take")
         contexts = sum(count for count, _ in made)
         wrong = [answer for _, answer in made if answer not in (0, OUT_OF_MEMORY)]
         note = ""
@@ -162,6 +152,4 @@ class ForeignCheck:
             note = f"refused with CUresult {wrong[0]}, not with out-of-memory (2)"
         elif not contexts and outside <= self.cap_mib:
             note = "no context could be made"
-        verdict = Verdict.FAILED if note else Verdict.HELD
-        figures = {"contexts": contexts}
-        return Finding(check, how, verdict, note, self.cap_mib, outside, figures)
+        return findings.judged(check, how, note, self.cap_mib, outside, {"contexts": contexts})

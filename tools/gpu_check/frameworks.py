@@ -9,12 +9,14 @@ cap and not far below what it was told is free.
 import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gpu_check import findings
 from gpu_check.boxes import Box, MakeBox
-from gpu_check.findings import Finding, Verdict, failed, skipped
+from gpu_check.findings import Finding, ProbeError, SkippedError
 
 PROGRAMS = Path(__file__).with_name("framework_programs")
 PIECE_MIB = 32
@@ -50,21 +52,10 @@ class Framework:
     least: float
 
 
+OOM = "OutOfMemoryError"
 FRAMEWORKS = (
-    Framework(
-        "cupy",
-        "cupy_pools.py",
-        ("default", "async", "managed"),
-        "OutOfMemoryError",
-        0.9,
-    ),
-    Framework(
-        "torch",
-        "torch_allocators.py",
-        ("native", "expandable", "async"),
-        "OutOfMemoryError",
-        0.85,
-    ),
+    Framework("cupy", "cupy_pools.py", ("default", "async", "managed"), OOM, 0.9),
+    Framework("torch", "torch_allocators.py", ("native", "expandable", "async"), OOM, 0.85),
     # What JAX takes at the start is three quarters of what is free, and it stays with that.
     Framework("jax", "jax_arrays.py", ("preallocate", "on-demand"), "RESOURCE_EXHAUSTED", 0.6),
 )
@@ -107,15 +98,14 @@ class FrameworkCheck:
     def findings(self) -> Iterator[Finding]:
         """All of them."""
         for framework in FRAMEWORKS:
-            for way in framework.ways:
-                if framework.module not in self.installed:
-                    yield skipped(framework.module, way, f"not installed for {self.python}")
-                elif self.why_none:
-                    yield skipped(framework.module, way, self.why_none)
-                else:
-                    yield self._finding(framework, way)
+            run = partial(self._finding, framework)
+            yield from findings.each((framework.module, way, run) for way in framework.ways)
 
-    def _finding(self, framework: Framework, way: str) -> Finding:
+    def _finding(self, framework: Framework, _: str, way: str) -> Finding:
+        if framework.module not in self.installed:
+            raise SkippedError(f"not installed for {self.python}")
+        if self.why_none:
+            raise SkippedError(self.why_none)
         box = self.make_box(self.cap_mib, None)
         most = self.cap_mib // PIECE_MIB + BEYOND_PIECES
         program = str(PROGRAMS / framework.program)
@@ -125,12 +115,12 @@ class FrameworkCheck:
                 command, env=box.environment, capture_output=True, text=True, timeout=SECONDS
             )
         except subprocess.TimeoutExpired:
-            return failed(framework.module, way, f"no end within {SECONDS:g} s; killed")
+            raise ProbeError(f"no end within {SECONDS:g} s; killed") from None
         try:
             seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         except (IndexError, json.JSONDecodeError):
-            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            return failed(framework.module, way, f"exit code {done.returncode}: {last[:200]}")
+            last = findings.last_line(done.stderr)
+            raise ProbeError(f"exit code {done.returncode}: {last[:200]}") from None
         return judge(framework, way, box, seen)
 
 
@@ -148,12 +138,7 @@ def judge(framework: Framework, way: str, box: Box, seen: dict[str, Any]) -> Fin
         wrong.append(f"it ended with {seen['error']}, not with {framework.refusal}")
     elif got < framework.least * free:
         wrong.append(f"refused after {got:g} MiB of {free:g} that were free")
-    return Finding(
-        framework.module,
-        way,
-        Verdict.FAILED if wrong else Verdict.HELD,
-        "; ".join(wrong) or f"{seen['error']} at {got:g} of {free:g} MiB that were free",
-        cap,
-        got,
-        {"free_mib": free, "total_mib": seen["total_mib"], "error": seen["error"]},
-    )
+    figures = {name: seen[name] for name in ("free_mib", "total_mib", "error")}
+    found = findings.judged(framework.module, way, findings.said(*wrong), cap, got, figures)
+    well = f"{seen['error']} at {got:g} of {free:g} MiB that were free"
+    return found if wrong else replace(found, note=well)

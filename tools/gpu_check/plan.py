@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpu_check.boxes import MakeBox
+from gpu_check import findings
 from gpu_check.contexts import ContextCheck, measure_context
 from gpu_check.costs import CostCheck
-from gpu_check.findings import CannotRunError, Finding, failed
+from gpu_check.findings import CannotRunError, Finding
 from gpu_check.foreign import ForeignCheck
 from gpu_check.frameworks import FrameworkCheck
 from gpu_check.machine import Machine
 from gpu_check.nvml import Nvml
-from gpu_check.probes import ProbeError, ProbeStarter
+from gpu_check.probes import Bench
 from gpu_check.rows import BEYOND_MIB, CONTEXTS, RowCheck
 from gpu_check.selftests import SelfTestCheck
 from gpu_check.state_folders import StateFolderCheck
@@ -29,41 +29,32 @@ class Plan:
     """One run."""
 
     machine: Machine
-    nvml: Nvml | None
-    start: ProbeStarter
-    make_box: MakeBox
-    cap_mib: int
+    bench: Bench
     python: str
     frameworks: dict[str, str]
 
     def findings(self) -> Iterator[Finding]:
         """Everything, as it comes."""
-        yield from RowCheck(self.start, self.make_box, self.nvml, self.cap_mib).findings()
-        yield from self._together()
-        yield from ForeignCheck(self.start, self.make_box, self.nvml, self.cap_mib).findings()
-        yield from StateFolderCheck(self.start, self.make_box, self.cap_mib).findings()
-        yield from SelfTestCheck(self.start, self.make_box).findings()
-        yield from ContextCheck(self.start, self.make_box, self.nvml, self.cap_mib).findings()
+        bench = self.bench
+        given = (bench.start, bench.make_box, bench.nvml, bench.cap_mib)
+        yield from RowCheck(*given).findings()
+        yield from findings.each([("together", "first context", self._together)])
+        for check in (ForeignCheck, StateFolderCheck, SelfTestCheck, ContextCheck):
+            yield from check(*given).findings()
         pretended = self.machine.pretended
         why_none = "the pretended driver runs no kernels" if pretended else ""
-        cap_mib = FRAMEWORK_CAPS * self.cap_mib
+        cap_mib = FRAMEWORK_CAPS * bench.cap_mib
         yield from FrameworkCheck(
-            self.python, self.frameworks, self.make_box, cap_mib, why_none
+            self.python, self.frameworks, bench.make_box, cap_mib, why_none
         ).findings()
-        yield from CostCheck(
-            self.start, self.make_box, self.cap_mib, judged=not pretended
-        ).findings()
+        yield from CostCheck(*given, judged=not pretended).findings()
 
-    def _together(self) -> Iterator[Finding]:
-        try:
-            cost = measure_context(self.start, self.make_box, self.nvml)
-        except (ProbeError, OSError) as error:
-            yield failed("together", "first context", str(error))
-            return
+    def _together(self, _check: str, _how: str) -> Iterator[Finding]:
+        bench, cost = self.bench, measure_context(self.bench)
         context_mib = round(cost.alone if cost.alone is not None else cost.reserved)
         rounds = PRETENDED_ROUNDS if self.machine.pretended else ROUNDS
-        yield from TogetherCheck(
-            self.start, self.make_box, self.nvml, self.cap_mib, context_mib, rounds
+        return TogetherCheck(
+            bench.start, bench.make_box, bench.nvml, bench.cap_mib, context_mib, rounds
         ).findings()
 
 

@@ -15,18 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_check.boxes import Box
+from gpu_check.boxes import Box, MakeBox
 from gpu_check.building import Programs
+from gpu_check.findings import ProbeError
+from gpu_check.nvml import Nvml
 
 MIB = 1 << 20
 RESOLUTIONS = ("linked", "dlopen", "ctypes", "procaddress")
 PIECES_MIB = (128, 32, 8, 2)  # ever smaller, so that what is left at the end is less than a granule
 ANSWER_SECONDS = 30.0
 OUT_OF_MEMORY = 2
-
-
-class ProbeError(Exception):
-    """The process did not do what it was told; the message says what it did instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +41,8 @@ class View:
     @property
     def totals(self) -> set[float]:
         """Every size of the device that it is told."""
-        return {
-            self.total_mib,
-            self.device_total_mib,
-            self.nvml_total_mib,
-            self.nvml_total_v2_mib,
-        }
+        device = {self.total_mib, self.device_total_mib}
+        return device | {self.nvml_total_mib, self.nvml_total_v2_mib}
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +205,19 @@ class ProbeStarter:
             script = Path(__file__).parent / "programs" / "ctypes_probe.py"
             return [sys.executable, str(script), str(self.programs.probe_library)]
         return [str(self.programs.probe), resolution]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a check works with.
+
+    Attributes:
+        start, make_box: how processes are started, and in what.
+        nvml: who looks from outside; None: nobody.
+        cap_mib: of the boxes.
+    """
+
+    start: ProbeStarter
+    make_box: MakeBox
+    nvml: Nvml | None
+    cap_mib: int

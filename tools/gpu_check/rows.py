@@ -8,19 +8,12 @@ broken cap must not fill somebody's GPU.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-from gpu_check.boxes import MakeBox
-from gpu_check.findings import GRANULE_MIB, POOL_GRANULE_MIB, Finding, Verdict, failed, skipped
-from gpu_check.nvml import Nvml, Watch
-from gpu_check.probes import (
-    OUT_OF_MEMORY,
-    PIECES_MIB,
-    RESOLUTIONS,
-    Probe,
-    ProbeError,
-    ProbeStarter,
-    Taken,
-)
+from gpu_check import findings
+from gpu_check.findings import GRANULE_MIB, POOL_GRANULE_MIB, Finding, ProbeError, SkippedError
+from gpu_check.nvml import Watch
+from gpu_check.probes import OUT_OF_MEMORY, PIECES_MIB, RESOLUTIONS, Bench, Probe, Taken
 
 BEYOND_MIB = 2 * PIECES_MIB[0]
 CONTEXTS = 4  # that fit below the cap
@@ -81,14 +74,8 @@ ROWS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RowCheck:
+class RowCheck(Bench):
     """Checks rows under one cap."""
-
-    start: ProbeStarter
-    make_box: MakeBox
-    nvml: Nvml | None
-    cap_mib: int
 
     def findings(self) -> Iterator[Finding]:
         """All rows."""
@@ -98,15 +85,16 @@ class RowCheck:
 
     def finding(self, row: Row, resolution: str) -> Finding:
         """One row."""
+        (found,) = findings.each([(row.name, resolution, partial(self._try, row))])
+        return found
+
+    def _try(self, row: Row, _: str, resolution: str) -> Finding:
         context_mib = self.cap_mib // CONTEXTS if row.is_context else 0
         box, watch = self.make_box(self.cap_mib, context_mib), Watch(self.nvml)
-        try:
-            with self.start(box, resolution, context=not row.is_context) as probe:
-                if not probe.has(row.symbol):
-                    return skipped(row.name, resolution, f"this driver has no {row.symbol}")
-                return self._judge(row, resolution, probe, watch)
-        except ProbeError as error:
-            return failed(row.name, resolution, str(error))
+        with self.start(box, resolution, context=not row.is_context) as probe:
+            if not probe.has(row.symbol):
+                raise SkippedError(f"this driver has no {row.symbol}")
+            return self._judge(row, resolution, probe, watch)
 
     def _judge(self, row: Row, resolution: str, probe: Probe, watch: Watch) -> Finding:
         before = watch.held_mib([probe.process.pid])
@@ -115,35 +103,26 @@ class RowCheck:
         outside = after - before if after is not None and before is not None else None
         view = probe.see()
         totals = view.totals
-        wrong = [
+        free = f"{view.free_mib:g} MiB are still said to be free"
+        wrong = findings.said(
             self._wrong_amount(row, taken, outside),
             f"inside, totals are {sorted(totals)} MiB" if totals - {0, self.cap_mib} else "",
-            f"{view.free_mib:g} MiB are still said to be free"
-            if view.free_mib >= row.granule_mib
-            else "",
-        ]
-        note = "; ".join(filter(None, wrong))
-        if note and (without := self._without(row, resolution, taken)):
-            return without
-        return Finding(
-            row.name,
-            resolution,
-            Verdict.FAILED if note else Verdict.HELD,
-            note,
-            self.cap_mib,
-            taken.mib,
-            {
-                "answer": taken.answer,
-                "outside_mib": outside,
-                "outside_by": watch.by if outside is not None else None,
-                "total_mib": view.total_mib,
-                "device_total_mib": view.device_total_mib,
-                "nvml_total_mib": view.nvml_total_mib,
-                "nvml_total_v2_mib": view.nvml_total_v2_mib,
-                "free_mib": view.free_mib,
-                "granule_mib": row.granule_mib,
-            },
+            free if view.free_mib >= row.granule_mib else "",
         )
+        if wrong:
+            self._require_difference(row, resolution, taken)
+        figures: findings.Figures = {
+            "answer": taken.answer,
+            "outside_mib": outside,
+            "outside_by": watch.by if outside is not None else None,
+            "total_mib": view.total_mib,
+            "device_total_mib": view.device_total_mib,
+            "nvml_total_mib": view.nvml_total_mib,
+            "nvml_total_v2_mib": view.nvml_total_v2_mib,
+            "free_mib": view.free_mib,
+            "granule_mib": row.granule_mib,
+        }
+        return findings.judged(row.name, resolution, wrong, self.cap_mib, taken.mib, figures)
 
     def _fill(self, row: Row, probe: Probe) -> Taken:
         if not row.is_context:
@@ -170,19 +149,20 @@ class RowCheck:
                 return f"from outside, NVML shows {excess:g} MiB more than the cap"
         return ""
 
-    def _without(self, row: Row, resolution: str, capped: Taken) -> Finding | None:
-        """A driver that cannot do the row without the library either says nothing about the cap."""
+    def _require_difference(self, row: Row, resolution: str, capped: Taken) -> None:
+        """A driver that cannot do the row without the library either says nothing about the cap.
+
+        Raises:
+            SkippedError: it cannot.
+        """
         if capped.mib >= self.cap_mib:
-            return None
+            return
         try:
             with self.start(self.make_box(None), resolution, context=not row.is_context) as probe:
                 bare = self._fill(row, probe)
         except ProbeError as error:
-            return skipped(row.name, resolution, f"without the library: {error}")
-        if bare.mib > self.cap_mib or bare.mib > capped.mib:
-            return None
-        return skipped(
-            row.name,
-            resolution,
-            f"CUresult {bare.answer} after {bare.mib:g} MiB without the library, too",
-        )
+            raise SkippedError(f"without the library: {error}") from None
+        if bare.mib <= min(self.cap_mib, capped.mib):
+            raise SkippedError(
+                f"CUresult {bare.answer} after {bare.mib:g} MiB without the library, too"
+            )

@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpu_check.boxes import MakeBox
+from gpu_check import findings
 from gpu_check.building import ROOT
-from gpu_check.findings import Finding, Verdict, failed, skipped
-from gpu_check.probes import ProbeError, ProbeStarter
+from gpu_check.findings import Finding, ProbeError, SkippedError
+from gpu_check.probes import Bench
 
 PROGRAM = Path(__file__).parent / "programs" / "self_test.py"
-CHECK, HOW = "self-test", "of the agent"
 SECONDS = 120.0
 
 
@@ -38,39 +37,37 @@ class SelfTested:
     got_mib: int
 
 
-def judge(ours: SelfTested, idle: SelfTested) -> Finding:
-    """Of the library that is checked, and of one that does nothing."""
+def judge(ours: SelfTested, idle: SelfTested) -> str:
+    """What is wrong of the library that is checked, and of one that does nothing.
+
+    Raises:
+        SkippedError: one of them could not be tested.
+    """
     for tested in (ours, idle):
         if tested.result == "untested":
-            return skipped(CHECK, HOW, tested.detail)
-    wrong = [
+            raise SkippedError(tested.detail)
+    return findings.said(
         "" if ours.result == "passed" else f"the library: {ours.detail}",
         "a node that passes would be closed" if ours.result == "passed" and ours.closes else "",
         "" if idle.result == "failed" else f"an idle library passes: {idle.detail}",
         "" if idle.closes else "a node whose library does nothing would not be closed",
-    ]
-    note = "; ".join(filter(None, wrong))
-    verdict = Verdict.FAILED if note else Verdict.HELD
-    figures = {"idle_got_mib": idle.got_mib}
-    return Finding(CHECK, HOW, verdict, note, ours.cap_mib, ours.got_mib, figures)
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class SelfTestCheck:
+class SelfTestCheck(Bench):
     """Runs both."""
-
-    start: ProbeStarter
-    make_box: MakeBox
 
     def findings(self) -> Iterator[Finding]:
         """One."""
+        return findings.each([("self-test", "of the agent", self._try)])
+
+    def _try(self, check: str, how: str) -> Finding:
         idle = self.start.programs.idle
         # Where the library is left out there is nothing to preload.
         preloaded = self.make_box(1).environment.get("LD_PRELOAD")
-        try:
-            yield judge(self._tested(Path(preloaded) if preloaded else idle), self._tested(idle))
-        except (ProbeError, OSError, subprocess.SubprocessError) as error:
-            yield failed(CHECK, HOW, str(error))
+        ours, other = self._tested(Path(preloaded) if preloaded else idle), self._tested(idle)
+        figures = {"idle_got_mib": other.got_mib}
+        return findings.judged(check, how, judge(ours, other), ours.cap_mib, ours.got_mib, figures)
 
     def _tested(self, library: Path) -> SelfTested:
         environment = {**self.make_box(None).environment, "PYTHONPATH": str(ROOT / "operator")}
@@ -82,6 +79,6 @@ class SelfTestCheck:
             timeout=SECONDS,
         )
         if done.returncode:
-            said = (done.stderr.strip().splitlines() or [""])[-1]
+            said = findings.last_line(done.stderr)
             raise ProbeError(f"the self-test ended ({done.returncode}): {said}")
         return SelfTested(**json.loads(done.stdout))

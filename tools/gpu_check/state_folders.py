@@ -9,12 +9,14 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from gpu_check.boxes import Box, MakeBox
-from gpu_check.findings import Finding, Verdict, failed, skipped
-from gpu_check.probes import OUT_OF_MEMORY, PIECES_MIB, ProbeError, ProbeStarter
+from gpu_check import findings
+from gpu_check.boxes import Box
+from gpu_check.findings import Finding, SkippedError
+from gpu_check.probes import OUT_OF_MEMORY, PIECES_MIB, Bench
 
 CHECK = "no ledger"
 PROCESSES = 2  # each would have the whole cap
@@ -30,17 +32,8 @@ cp --sparse=always "$2" "$1/ledger" && ! dd if=/dev/zero of="$1/full" 2>/dev/nul
 shift 2 && exec "$@\""""
 
 
-class _NotHereError(Exception):
-    """This machine does not have what the line needs."""
-
-
-@dataclass(frozen=True, slots=True)
-class StateFolderCheck:
+class StateFolderCheck(Bench):
     """Makes the folders and tries."""
-
-    start: ProbeStarter
-    make_box: MakeBox
-    cap_mib: int
 
     def findings(self) -> Iterator[Finding]:
         """All of them."""
@@ -49,17 +42,11 @@ class StateFolderCheck:
             "read-only": self._read_only,
             "full disk": self._full,
         }
-        for how, prepare in ways.items():
-            try:
-                yield self._judge(how, prepare(self.make_box(self.cap_mib)))
-            except _NotHereError as error:
-                yield skipped(CHECK, how, str(error))
-            except (ProbeError, OSError, subprocess.SubprocessError) as error:
-                yield failed(CHECK, how, str(error))
+        return findings.each((CHECK, how, partial(self._try, way)) for how, way in ways.items())
 
     def _absent(self, box: Box) -> Box:
         if OF_CONTAINER.exists():
-            raise _NotHereError(f"this machine has {OF_CONTAINER}")
+            raise SkippedError(f"this machine has {OF_CONTAINER}")
         real, etc = box.folder / "real", box.folder / "etc"
         real.mkdir()
         (etc / "gpu-scheduler").mkdir(parents=True)
@@ -92,19 +79,19 @@ class StateFolderCheck:
     def _mounted(self, box: Box, script: str, *paths: Path) -> Box:
         """The box whose processes have these mounts."""
         if not shutil.which("unshare"):
-            raise _NotHereError("there is no unshare (util-linux) to make mounts with")
+            raise SkippedError("there is no unshare (util-linux) to make mounts with")
         own = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
         wrapper = (*own, "sh", "-c", script, "sh", *map(str, paths))
         tried = subprocess.run(
             [*wrapper, "true"], env=box.environment, capture_output=True, text=True, timeout=60
         )
         if tried.returncode:
-            said = (tried.stderr.strip().splitlines() or ["no word"])[-1]
-            raise _NotHereError(f"no mounts of one's own here: {said}")
+            said = findings.last_line(tried.stderr)
+            raise SkippedError(f"no mounts of one's own here: {said}")
         return replace(box, wrapper=wrapper)
 
-    def _judge(self, how: str, box: Box) -> Finding:
-        got, wrong = 0.0, set[str]()
+    def _try(self, prepare: Callable[[Box], Box], check: str, how: str) -> Finding:
+        box, got, wrong = prepare(self.make_box(self.cap_mib)), 0.0, set[str]()
         with ExitStack() as stack:
             probes = [stack.enter_context(self.start(box, context=False)) for _ in range(PROCESSES)]
             for probe in probes:
@@ -117,5 +104,4 @@ class StateFolderCheck:
                     wrong.add("refused without a word on stderr")
         if got:
             wrong.add(f"got {got:g} MiB that nobody counts")
-        verdict = Verdict.FAILED if wrong else Verdict.HELD
-        return Finding(CHECK, how, verdict, "; ".join(sorted(wrong)), self.cap_mib, got)
+        return findings.judged(check, how, findings.said(*sorted(wrong)), self.cap_mib, got)

@@ -4,20 +4,12 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gpu_check.boxes import MakeBox
-from gpu_check.findings import (
-    GRANULE_MIB,
-    POOL_GRANULE_MIB,
-    Figures,
-    Finding,
-    Verdict,
-    failed,
-    skipped,
-)
-from gpu_check.nvml import Nvml, Watch
-from gpu_check.probes import MIB, PIECES_MIB, Probe, ProbeError, ProbeStarter
+from gpu_check import findings
+from gpu_check.findings import GRANULE_MIB, POOL_GRANULE_MIB, Figures, Finding, SkippedError
+from gpu_check.nvml import Watch
+from gpu_check.probes import MIB, PIECES_MIB, Bench, Probe
 
 PROCESSES = 4
 SUM_PIECE_MIB = 8
@@ -27,40 +19,28 @@ FOLLOWS_SECONDS = 2.0  # libgpucap looks at the file ten times a second
 SEED = 615
 
 
-def _verdict(wrong: str) -> Verdict:
-    return Verdict.FAILED if wrong else Verdict.HELD
-
-
 @dataclass(frozen=True, slots=True)
-class TogetherCheck:
+class TogetherCheck(Bench):
     """Checks with several processes.
 
     Attributes:
-        start, make_box, nvml: as for rows; nvml None: nobody looks from outside.
-        cap_mib: of the box.
         context_mib: what NVML shows of a process that holds a context alone.
         rounds: of sudden death.
     """
 
-    start: ProbeStarter
-    make_box: MakeBox
-    nvml: Nvml | None
-    cap_mib: int
     context_mib: int
     rounds: int
 
     def findings(self) -> Iterator[Finding]:
         """All of them."""
-        for name, check in (
-            ("sum", self._sum),
-            ("sigkill", self._sigkill),
-            ("live limit", self._live),
-        ):
-            how = "1 process" if name == "live limit" else f"{PROCESSES} processes"
-            try:
-                yield from check(name, how)
-            except (ProbeError, OSError) as error:
-                yield failed(name, how, str(error))
+        several = f"{PROCESSES} processes"
+        return findings.each(
+            [
+                ("sum", several, self._sum),
+                ("sigkill", several, self._sigkill),
+                ("live limit", "1 process", self._live),
+            ]
+        )
 
     def _start(self, stack: ExitStack, count: int, cap_mib: int, context_mib: int) -> list[Probe]:
         box = self.make_box(cap_mib, context_mib)
@@ -92,18 +72,20 @@ class TogetherCheck:
             note = f"together they got {charged - cap:g} MiB more than the cap"
         elif cap - charged >= SUM_PIECE_MIB:
             note = f"refused {cap - charged:g} MiB below the cap"
-        yield Finding(check, how, _verdict(note), note, cap, charged, figures)
-        outside_check = f"{check} by NVML"
-        if self.nvml is None:
-            yield skipped(outside_check, how, "there is no NVML")
-            return
-        note = ""
-        if highest - cap > POOL_GRANULE_MIB:
-            note = f"NVML saw {highest - cap:g} MiB more than the cap, by {watch.by}"
-        figures = {"outside_highest_mib": highest, "outside_by": watch.by}
-        yield Finding(outside_check, how, _verdict(note), note, cap, highest, figures)
+        yield findings.judged(check, how, note, cap, charged, figures)
 
-    def _sigkill(self, check: str, how: str) -> Iterator[Finding]:
+        def by_nvml(check: str, how: str) -> Finding:
+            if self.nvml is None:
+                raise SkippedError("there is no NVML")
+            over = highest - cap
+            note = f"NVML saw {over:g} MiB more than the cap, by {watch.by}"
+            note = note if over > POOL_GRANULE_MIB else ""
+            figures: Figures = {"outside_highest_mib": highest, "outside_by": watch.by}
+            return findings.judged(check, how, note, cap, highest, figures)
+
+        yield from findings.each([(f"{check} by NVML", how, by_nvml)])
+
+    def _sigkill(self, check: str, how: str) -> Finding:
         """They allocate and free for ever and are killed; one that lives on must never wait."""
         dice = random.Random(SEED)
         box = self.make_box(self.cap_mib)
@@ -130,17 +112,13 @@ class TogetherCheck:
             note = f"{lost:g} MiB were lost"
         elif -lost >= GRANULE_MIB:
             note = f"got {-lost:g} MiB more than the cap"
-        yield Finding(
-            check,
-            how,
-            _verdict(note),
-            note or f"{self.rounds * PROCESSES} processes killed, nothing lost, nobody waited",
-            self.cap_mib,
-            taken.mib,
-            {"killed": self.rounds * PROCESSES, "slowest_answer_seconds": round(slowest, 4)},
-        )
+        killed = self.rounds * PROCESSES
+        figures = {"killed": killed, "slowest_answer_seconds": round(slowest, 4)}
+        found = findings.judged(check, how, note, self.cap_mib, taken.mib, figures)
+        well = f"{killed} processes killed, nothing lost, nobody waited"
+        return found if note else replace(found, note=well)
 
-    def _live(self, check: str, how: str) -> Iterator[Finding]:
+    def _live(self, check: str, how: str) -> Finding:
         """The limit grows, then shrinks below what is held; the program holds what it has."""
         more, less = self.cap_mib + 256, self.cap_mib // 2
         box = self.make_box(self.cap_mib)
@@ -153,23 +131,15 @@ class TogetherCheck:
             shrank = self._wait_for_total(probe, less)
             beyond = probe.take("alloc", GRANULE_MIB, 1)
             _, dropped = probe.ask("drop", "alloc", 1)
-        wrong = [
+        note = findings.said(
             "" if grew is not None else f"the larger limit was not seen in {FOLLOWS_SECONDS:g} s",
             "" if shrank is not None else f"the smaller one was not seen in {FOLLOWS_SECONDS:g} s",
             f"got {second:g} MiB of {more}" if abs(second - more) >= GRANULE_MIB else "",
             "above the smaller limit it got more" if beyond.mib else "",
             f"a free above the smaller limit: CUresult {dropped:.0f}" if dropped else "",
-        ]
-        note = "; ".join(filter(None, wrong))
-        yield Finding(
-            check,
-            how,
-            _verdict(note),
-            note,
-            more,
-            second,
-            {"before_mib": first, "seen_after_seconds": grew, "smaller_seen_after_seconds": shrank},
         )
+        seen = {"seen_after_seconds": grew, "smaller_seen_after_seconds": shrank}
+        return findings.judged(check, how, note, more, second, {"before_mib": first, **seen})
 
     def _wait_for_total(self, probe: Probe, total_mib: int) -> float | None:
         """After how many seconds it is seen; the last look comes when the time is over."""
