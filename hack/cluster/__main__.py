@@ -1,7 +1,5 @@
 """The local cluster's commands: `python -m cluster build | mirror | pin | up | down | …`."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

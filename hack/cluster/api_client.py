@@ -4,8 +4,6 @@ One object keeps one connection and belongs to one thread. Programs of the produ
 their own client; this one only serves `hack/cluster`.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import ssl

@@ -6,8 +6,6 @@ when it is whole (written beside it, then renamed), and one run at a time on a m
 this (a file lock), so the second of two that start together finds the work done.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence

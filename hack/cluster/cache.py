@@ -4,8 +4,6 @@
 machine can be kept apart. Nothing is written outside this folder.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from cache_folder import cache_folder

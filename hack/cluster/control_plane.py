@@ -4,8 +4,6 @@ Everything listens on 127.0.0.1, but the API server of a cluster with a real nod
 pods call 10.96.0.1:443, the first address of the service range, without a kube-proxy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

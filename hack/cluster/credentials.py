@@ -5,8 +5,6 @@ read. Tests act as `admin`, or as `edit-user` and `view-user` to see what the st
 roles of the same names may do.
 """
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass
 from pathlib import Path

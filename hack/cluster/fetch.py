@@ -7,8 +7,6 @@ process. Each program that was fetched gets one line that says from where, and w
 from the places before.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import deque

@@ -3,8 +3,6 @@
 Whatever arrives counts only after its size and SHA-256 were found among the offer's digests.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

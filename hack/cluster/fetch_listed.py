@@ -5,8 +5,6 @@ by that digest, as if this user had pinned it: one that has changed since is ref
 list says by then.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

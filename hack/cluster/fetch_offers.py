@@ -7,8 +7,6 @@ that says so. The mirror that a user names comes first, then the place where the
 published.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum, auto

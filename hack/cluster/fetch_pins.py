@@ -6,8 +6,6 @@ here gives (`Built`, bound to the program's key, so a changed module unpins it).
 writes the file; `fetch_offers.py` asks what of it applies to this checkout and machine.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A server's certificate is always verified. A redirect is followed to https, or w
 server that redirects, and never takes a password along. No word of an error repeats one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

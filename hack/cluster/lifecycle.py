@@ -4,8 +4,6 @@ Every step can be cut off by a kill: `up` first clears away what an earlier run 
 same name left, and `down` ends whatever was started for the folder, written down or not.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Sequence

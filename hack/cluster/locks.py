@@ -5,8 +5,6 @@ blocks the next one. A holder deletes its lock file; who waited for that file se
 is gone and takes the lock of the one that is there now.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ Any web server over the folder will do; so does its path. Only pinned files go i
 since nobody would accept others.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is mounted below a folder, and whether file systems can be stacked there."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

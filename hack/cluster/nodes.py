@@ -5,8 +5,6 @@ discovery, from which the operator derives its devices. Everything here is pure 
 `read`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path

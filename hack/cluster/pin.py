@@ -5,8 +5,6 @@ program itself) and need a network that reaches it; a digest that is pinned alre
 never replaced by another one of the same version.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import io

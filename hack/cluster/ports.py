@@ -4,8 +4,6 @@ Blocks lie below the range from which Linux takes ports for outgoing connections
 client cannot take a port between the choice and its use.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

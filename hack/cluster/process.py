@@ -6,8 +6,6 @@ environment: what a run that was killed had started but not yet written down is 
 by that mark. Linux only, for it reads /proc.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -5,8 +5,6 @@ a program prints its version only if the linker is told. `build.py` reads this
 table; `key` is what makes a changed version replace its module's programs and no others.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

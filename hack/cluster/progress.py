@@ -4,8 +4,6 @@ Standard output stays free for what a command answers, so that
 `eval "$(python -m cluster env)"` works.
 """
 
-from __future__ import annotations
-
 import sys
 
 

@@ -6,8 +6,6 @@ there before anything else happens, under a lock, so that two holders do not los
 other's changes.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

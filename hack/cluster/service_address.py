@@ -4,8 +4,6 @@ One cluster of a machine may have it, for the API server then takes port 443 of 
 addresses. The owner's name is in a file, so that only the owner takes the address away.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -4,8 +4,6 @@ Two `up` with equal settings mean the same cluster; `fingerprint` is what is com
 and it covers the contents of files, not their names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -4,8 +4,6 @@ The last of the ways in which `build.py` gets a program, one module at a time, s
 takes all cores. Progress is shown while Go compiles.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

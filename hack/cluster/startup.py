@@ -1,7 +1,5 @@
 """Starts the control plane of a cluster in the order in which its parts need each other."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 from functools import partial

@@ -4,10 +4,9 @@ Written whole (beside it, then renamed) after every change, so that a run that w
 killed at any point leaves a file from which the next one can clean up.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
@@ -39,7 +38,7 @@ class State:
     owner: Process | None = None
     services: dict[str, Service] = field(default_factory=dict)
 
-    def with_service(self, name: str, service: Service) -> State:
+    def with_service(self, name: str, service: Service) -> Self:
         """This state with `service` in place of what `name` was."""
         return replace(self, services={**self.services, name: service})
 

