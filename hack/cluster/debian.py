@@ -5,11 +5,10 @@ So nobody has to be root, and no package starts a daemon of its own.
 
 import os
 import shutil
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from cache_folder import cache_folder
+from cluster.commands import run
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
 from cluster.progress import say
@@ -58,18 +57,13 @@ def _fetch(package: str, folder: Path) -> None:
     if shutil.which("apt-get") is None:
         raise ClusterError(f"{package} cannot be fetched: there is no apt-get here")
     download = ["apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", package]
-    done = _run(download, folder)
+    done = run(download, check=False, cwd=folder)
     if done.returncode and os.geteuid() == 0:  # a fresh machine has no package lists yet
-        _run(["apt-get", "update", "-qq"], folder)
-        done = _run(download, folder)
+        run(["apt-get", "update", "-qq"], check=False, cwd=folder)
+        done = run(download, check=False, cwd=folder)
     packages = sorted(folder.glob("*.deb"))
     if done.returncode or not packages:
         raise ClusterError(f"apt-get could not fetch {package}: {done.stderr.strip()}")
-    extracted = _run(["dpkg-deb", "--extract", packages[-1].name, "."], folder)
-    if extracted.returncode:
-        raise ClusterError(f"{packages[-1].name}: {extracted.stderr.strip()}")
-    packages[-1].unlink()
-
-
-def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    last = packages[-1]
+    run(["dpkg-deb", "--extract", last.name, "."], last.name, cwd=folder)
+    last.unlink()

@@ -9,13 +9,13 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cache_folder import cache_folder
+from cluster.commands import run
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
 from cluster.progress import say
@@ -60,15 +60,9 @@ class FakeDriver:
         Raises:
             ClusterError: it failed.
         """
-        done = subprocess.run(
-            [self.binaries / "fakegpuctl", *(str(word) for word in words)],
-            env={**os.environ, "FAKEGPU_DIR": str(self.folder)},
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise ClusterError(f"fakegpuctl {' '.join(map(str, words))}: {done.stderr.strip()}")
-        return done.stdout
+        said, environment = list(map(str, words)), {**os.environ, "FAKEGPU_DIR": str(self.folder)}
+        what = f"fakegpuctl {' '.join(said)}"
+        return run([self.binaries / "fakegpuctl", *said], what, env=environment).stdout
 
     def state(self) -> dict[str, Any]:
         """Devices, processes with what they hold, and limits."""
@@ -107,12 +101,7 @@ def _build(folder: Path) -> None:
     say("building the pretended NVIDIA driver")
     partial = folder.with_name(f".{folder.name}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    done = subprocess.run(
-        ["make", "--directory", NATIVE / "fakegpu", f"BUILD={partial}", "CC=gcc"],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise ClusterError(f"the pretended driver could not be built:\n{done.stderr.strip()}")
+    command = ["make", "--directory", NATIVE / "fakegpu", f"BUILD={partial}", "CC=gcc"]
+    run(command, "the pretended driver could not be built")
     (partial / "fakegpu").rename(folder)
     partial.rmdir()

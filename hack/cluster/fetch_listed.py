@@ -17,6 +17,7 @@ from cluster.errors import ClusterError
 from cluster.fetch_offers import DigestFrom, Offer, without_secrets
 from cluster.fetch_pins import Digest
 from cluster.fetch_url import Limits, NotTaken, read
+from cluster.files import write_whole
 
 SUMS_BYTES = 1 << 20
 NAME = "published.json"
@@ -51,9 +52,7 @@ class ListedDigests:
         """
         self.known[without_secrets(url)] = digest
         content = msgspec.json.encode(self.known, order="deterministic")
-        partial = self.path.with_name(f".{self.path.name}.partial")
-        partial.write_bytes(msgspec.json.format(content, indent=2) + b"\n")
-        partial.replace(self.path)
+        write_whole(self.path, msgspec.json.format(content, indent=2) + b"\n")
 
 
 async def with_listed(offer: Offer, limits: Limits) -> Offer:

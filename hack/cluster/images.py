@@ -16,7 +16,7 @@ from pathlib import Path
 
 from cache_folder import cache_folder
 from cluster.debian import unpacked
-from cluster.digest import sha256_of
+from cluster.files import sha256_of, write_whole
 
 PAUSE = "docker.io/gpu-scheduler/pause:1"
 QUICKSTART = "docker.io/gpu-scheduler/quickstart:1"
@@ -96,9 +96,7 @@ def archive(image: Image) -> Path:
     path = cache_folder() / "images" / f"{name}-{hashlib.sha256(data).hexdigest()[:16]}.tar"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}")
-        temporary.write_bytes(data)
-        temporary.replace(path)
+        write_whole(path, data)
     return path
 
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from cluster.build import path_of
-from cluster.digest import sha256_of
 from cluster.errors import ClusterError
 from cluster.fetch_offers import path_in_mirror
 from cluster.fetch_pins import Pins, this_platform
+from cluster.files import sha256_of, write_whole
 from cluster.programs import PROGRAMS, Program, key, version
 from cluster.progress import say
 
@@ -86,8 +86,4 @@ def _write_sums(folder: Path, new: dict[str, str]) -> None:
             if name and (folder / name).exists():
                 sums[name] = sha256
     sums |= new
-    partial = folder / f".{SUMS}.partial"
-    partial.write_text(
-        "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items())), encoding="utf-8"
-    )
-    partial.replace(path)
+    write_whole(path, "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(sums.items())))

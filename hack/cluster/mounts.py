@@ -1,8 +1,9 @@
 """What is mounted below a folder, and whether file systems can be stacked there."""
 
 import re
-import subprocess
 from pathlib import Path
+
+from cluster.commands import run
 
 _TABLE = Path("/proc/self/mountinfo")
 
@@ -24,12 +25,8 @@ def mounted(table: Path = _TABLE) -> list[tuple[Path, str]]:
 def can_stack(folder: Path) -> bool:
     """Whether an overlay may lie in ``folder``; not on another one, as inside a container."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
-    done = subprocess.run(
-        ["findmnt", "--noheadings", "--output=FSTYPE", f"--target={existing}"],
-        capture_output=True,
-        text=True,
-    )
-    return done.stdout.strip() != "overlay"
+    command = ["findmnt", "--noheadings", "--output=FSTYPE", f"--target={existing}"]
+    return run(command, check=False).stdout.strip() != "overlay"
 
 
 def _unescape(field: str) -> str:

@@ -4,12 +4,12 @@ A containerd of its own beside whatever the machine runs, with two runtime handl
 ``nvidia``, which is NVIDIA's container runtime as users have it.
 """
 
-import subprocess
 import time
 from pathlib import Path
 from string import Template
 
 from cluster import node_packages, process
+from cluster.commands import Done, run
 from cluster.errors import ClusterError
 from cluster.mounts import can_stack
 from cluster.node_layout import RUN, NodeLayout
@@ -92,8 +92,6 @@ def import_image(layout: NodeLayout, archive: Path) -> None:
         raise ContainerdFailed(f"{archive.name} was not imported: {done.stderr.strip()}")
 
 
-def ctr(layout: NodeLayout, *arguments: str) -> subprocess.CompletedProcess[str]:
+def ctr(layout: NodeLayout, *arguments: str) -> Done:
     """Run containerd's own client against the node."""
-    return subprocess.run(
-        ["ctr", f"--address={layout.socket}", *arguments], capture_output=True, text=True
-    )
+    return run(["ctr", f"--address={layout.socket}", *arguments], check=False)

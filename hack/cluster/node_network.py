@@ -5,11 +5,10 @@ address on the loopback interface of this machine, where the API server listens 
 Pods reach each other and this machine, nothing else.
 """
 
-import subprocess
 from pathlib import Path
 from string import Template
 
-from cluster.errors import ClusterError
+from cluster.commands import run
 from cluster.node_layout import ADDRESS, BRIDGE, NETWORK, SUBNET, NodeLayout
 
 # Locally administered; the last four bytes are the address in SUBNET.
@@ -53,8 +52,5 @@ def down() -> None:
         _ip("link", "delete", BRIDGE, check=False)
 
 
-def _ip(*arguments: str, check: bool = True) -> str:
-    done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
-    if check and done.returncode:
-        raise ClusterError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
-    return done.stdout
+def _ip(*arguments: str, check: bool = True) -> None:
+    run(["ip", *arguments], check=check)

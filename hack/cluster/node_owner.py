@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cluster.errors import ClusterError
+from cluster.files import write_whole
 from cluster.locks import exclusive
 from cluster.node_layout import RUN
 from cluster.progress import say
@@ -70,6 +71,4 @@ def current() -> Owner | None:
 def record(owner: Owner) -> None:
     """Put an owner on record."""
     OWNER.parent.mkdir(parents=True, exist_ok=True)
-    temporary = OWNER.with_suffix(".new")
-    temporary.write_text(json.dumps(asdict(owner)))
-    temporary.replace(OWNER)
+    write_whole(OWNER, json.dumps(asdict(owner)))

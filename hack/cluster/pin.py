@@ -9,7 +9,6 @@ import asyncio
 import hashlib
 import io
 import re
-import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,12 +16,13 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from cluster.build import path_of
-from cluster.digest import sha256_of
+from cluster.commands import run
 from cluster.errors import ClusterError
 from cluster.fetch_file import LARGEST_BYTES, unpack
 from cluster.fetch_listed import SUMS_BYTES, listed_digest
 from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
 from cluster.fetch_url import Away, Limits, NotTaken, read
+from cluster.files import sha256_of
 from cluster.mirror import is_pinned
 from cluster.programs import PROGRAMS, Program, key, version
 from cluster.progress import say
@@ -68,9 +68,7 @@ def libc_of(path: Path) -> str:
 
 
 def _go_of(path: Path) -> str:
-    answer = subprocess.run(
-        [find_go(), "version", path], capture_output=True, text=True, check=False
-    )
+    answer = run([find_go(), "version", path], check=False)
     found = re.search(r": (go\S+)$", answer.stdout.strip())
     if not found:
         raise ClusterError(f"{path} was not built by Go: {answer.stderr.strip()}")

@@ -8,7 +8,6 @@ other's changes.
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from cluster import build, credentials, process
 from cluster import nodes as node_objects
 from cluster.api_client import ApiClient, Object
 from cluster.cache import lock_file
+from cluster.commands import Done, run
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
 from cluster.process import Process
@@ -111,9 +111,7 @@ class Running:
                 link.symlink_to(target)
         return folder
 
-    def kubectl(
-        self, *args: str, input: str | None = None, check: bool = True
-    ) -> subprocess.CompletedProcess[str]:
+    def kubectl(self, *args: str, input: str | None = None, check: bool = True) -> Done:
         """Runs kubectl as `admin`.
 
         Raises:
@@ -121,9 +119,7 @@ class Running:
         """
         return self._tool("kubectl", args, input, check)
 
-    def helm(
-        self, *args: str, input: str | None = None, check: bool = True
-    ) -> subprocess.CompletedProcess[str]:
+    def helm(self, *args: str, input: str | None = None, check: bool = True) -> Done:
         """Runs helm as `admin`.
 
         Raises:
@@ -264,17 +260,6 @@ class Running:
             return "(no log)"
         return "\n".join(lines[-_LOG_TAIL_LINES:])
 
-    def _tool(
-        self, name: str, args: Sequence[str], input: str | None, check: bool
-    ) -> subprocess.CompletedProcess[str]:
-        answer = subprocess.run(
-            [self.binary(name), *args],
-            input=input,
-            capture_output=True,
-            text=True,
-            env={**os.environ, **self.environment},
-            check=False,
-        )
-        if check and answer.returncode != 0:
-            raise ClusterError(f"{name} {' '.join(args)}: {answer.stderr.strip()}")
-        return answer
+    def _tool(self, name: str, args: Sequence[str], input: str | None, check: bool) -> Done:
+        command, env = [self.binary(name), *args], {**os.environ, **self.environment}
+        return run(command, f"{name} {' '.join(args)}", check=check, input=input, env=env)

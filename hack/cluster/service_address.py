@@ -6,11 +6,11 @@ addresses. The owner's name is in a file, so that only the owner takes the addre
 
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from cluster.cache import cluster_folder, clusters_folder
+from cluster.commands import run
 from cluster.control_plane import REAL_NODE_PORT, SERVICE_ADDRESS
 from cluster.errors import ClusterError
 from cluster.ports import is_free
@@ -74,6 +74,4 @@ def _owner() -> str | None:
 
 def _ip(verb: str) -> None:
     command = ["ip", "address", verb, f"{SERVICE_ADDRESS}/32", "dev", "lo"]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    if answer.returncode != 0 and verb != "del":
-        raise ClusterError(f"{' '.join(command)}: {answer.stderr.strip()}")
+    run(command, check=verb != "del")

