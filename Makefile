@@ -159,7 +159,7 @@ docs: setup ## Build the docs site into build/site; every defect of it is an err
 
 .PHONY: docs-look
 docs-look: docs ## Every page of it in Chromium, light and dark, wide and narrow, and every name searched (OPTIONS=)
-	@$(PYTHON) -m docs_site.look $(OPTIONS)
+	@hack/dashboard.sh docs $(OPTIONS)
 
 # Node.js 20.19 or later is enough for these; the folders are in dashboard/README.md.
 .PHONY: dashboard dashboard-test dashboard-real dashboard-look dashboard-cost dashboard-cost-real dashboard-run dashboard-types

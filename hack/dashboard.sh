@@ -2,6 +2,7 @@
 # The front end in dashboard/: what it needs, and what is done with it.
 #
 #   hack/dashboard.sh build|lint|test|ready|digest|look|cost|run
+#   hack/dashboard.sh docs [PAGES] [--pictures FOLDER]    its browser, on the site of the docs
 #
 # build and lint are skipped when nothing of dashboard/ has changed, by digest. Browsers are Debian's: as
 # root they are installed where they are missing.
@@ -88,6 +89,26 @@ test_it() {
   browser "${playwright[@]}"
 }
 
+# PAGES: a pattern such as 'reference/*'; of all pages, names are searched too.
+docs() {
+  export PAGES="*" NAMES="[]"
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --pictures)
+        PICTURES=$(realpath -m "${2:?--pictures FOLDER}")
+        export PICTURES
+        shift
+        ;;
+      *) PAGES=$1 ;;
+    esac
+    shift
+  done
+  if [ "$PAGES" = "*" ]; then NAMES=$(.venv/bin/python -m docs_site.names); fi
+  install_modules
+  install_chromium
+  (cd "$folder" && npx playwright test --config tests/site/playwright.config.ts)
+}
+
 case $what in
   build) build ;;
   lint) lint ;;
@@ -103,6 +124,7 @@ case $what in
     npm_run look
     fewer_colours
     ;;
+  docs) docs "${@:2}" ;;
   cost)
     ready
     npm_run cost

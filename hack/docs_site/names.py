@@ -1,4 +1,9 @@
-"""The names that people look for: each must be the title of a section, for search to lead to it."""
+"""The names that people look for: each must be the title of a section, for search to lead to it.
+
+Printed for `make docs-look`, which types them into the search.
+"""
+
+import json
 
 from gpu_scheduler.agent import settings as agent
 from gpu_scheduler.runtime.common import settings as operator
@@ -18,3 +23,7 @@ def searched() -> list[str]:
         *(metrics.heading(family) for family in families),
     ]
     return list(dict.fromkeys(map(str, found)))
+
+
+if __name__ == "__main__":
+    print(json.dumps(searched()))
