@@ -129,7 +129,7 @@ export function queued(
   return {
     project: part.ref.namespace,
     type: '',
-    priority: 'normal',
+    priority: '50',
     position: 1,
     each: '1',
     pods: 1,

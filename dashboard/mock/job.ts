@@ -44,10 +44,10 @@ export function jobView(world: World, row: JobRow): JobView {
     row,
     facts: [
       `${row.asked} GPU · ${Math.round(row.asked * 81_920).toLocaleString('en')} MiB cap`,
-      'priority normal',
+      'priority 50',
       'image team/torch:2.9',
     ],
-    steps: steps(row),
+    steps: steps(row, placed[0]?.devices[0] ?? 0),
     stepsNote:
       row.created < world.at - 6 * HOUR
         ? 'what was before the last change of leader is told from its status alone'
@@ -91,7 +91,7 @@ function sentence(row: JobRow, placed: readonly Placed[]) {
   return lead(`${name} has ended: ${row.phase}.`);
 }
 
-function steps(row: JobRow): Step[] {
+function steps(row: JobRow, device: number): Step[] {
   const at = row.created;
   const begin: Step[] = [
     { at, kind: 'submitted', words: 'submitted', detail: '' },
@@ -103,7 +103,7 @@ function steps(row: JobRow): Step[] {
     },
   ];
   if (row.phase === 'Pending') return begin;
-  const placed = at + WAITED;
+  const placed = at + 1 + WAITED;
   begin[1] = {
     at: at + 1,
     kind: 'waits',
@@ -114,7 +114,7 @@ function steps(row: JobRow): Step[] {
     {
       at: placed,
       kind: 'placed',
-      words: `placed on ${row.node || 'dell-2'}, GPU 3, beside tts-train (0.3)`,
+      words: `placed on ${row.node || 'dell-2'}, GPU ${device}, beside tts-train (0.3)`,
       detail: 'quota came free when gan-old ended; tightest GPU that leaves whole GPUs whole',
     },
     { at: placed + STARTING, kind: 'runs', words: 'image pulled (7.1 GB), started', detail: '' },
@@ -133,6 +133,7 @@ function curve(row: JobRow, now: number): CurveRow {
   const random = randomly(row.ref.name.length);
   const busy = row.busy ?? 0.6;
   const memory = row.memoryMib ?? 25_000;
+  const cores = row.ref.kind === 'GPUJob' ? 7.7 : 1.2;
   return {
     start,
     stepSeconds,
@@ -142,6 +143,10 @@ function curve(row: JobRow, now: number): CurveRow {
     memoryMib: Array.from({ length: many }, (_, index) =>
       index === 4 ? null : memory * Math.min(1, 0.2 + index / (many / 3)),
     ),
+    cpuCores: Array.from({ length: many }, (_, index) =>
+      index === 4 ? null : index === 0 ? 1.1 : cores + 0.3 * random(),
+    ),
+    cpuLimit: row.ended === null ? 8 : null,
   };
 }
 

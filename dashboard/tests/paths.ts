@@ -11,7 +11,7 @@ export const PATHS: readonly (readonly [path: string, says: string])[] = [
   ['/gpus/dell-1/1', 'The device'],
   ['/queue', 'In the order in which they are served'],
   ['/jobs', 'asr-base'],
-  ['/jobs/vision/GPUJob/bert-finetune', 'DataBound'],
+  ['/jobs/vision/GPUJob/bert-finetune', 'DATA_BOUND'],
   ['/jobs/genomics/GPUJob/fold-10', 'From submission to its end'],
   [`/jobs/compare?${compared.toString()}`, 'What tells them apart'],
   ['/projects', 'robotics'],

@@ -596,6 +596,8 @@ RULES: dict[str, Rule] = {
     "CurveRow.step_seconds": lambda known, c: _report(known, c)["curve"]["stepSeconds"],
     "CurveRow.busy": _points("busyPercent", 100),
     "CurveRow.memory_mib": _points("memoryMiB"),
+    "CurveRow.cpu_cores": _points("cpuPercent", 100),
+    "CurveRow.cpu_limit": lambda known, c: _cores(_report(known, c)["host"]["cpuLimitMilli"]),
     "Used.gpu_hours": _used("gpuHoursHeld"),
     "Used.used_gpu_hours": _used("gpuHoursUsed"),
     "Used.idle_gpu_hours": lambda known, c: None,  # of what runs it is not recorded

@@ -231,7 +231,7 @@ export function cluster(): World {
       {
         ref: workload('notebook-mk', 'speech'),
         project: 'speech',
-        type: 'A100',
+        type: 'training',
         gpus: 1.5,
         idleSince: AT - 9.07 * HOUR,
         gpuHours: 13.6,
@@ -240,7 +240,7 @@ export function cluster(): World {
       {
         ref: workload('vit-debug', 'vision'),
         project: 'vision',
-        type: 'A100',
+        type: 'training',
         gpus: 1,
         idleSince: AT - 6.5 * HOUR,
         gpuHours: 6.5,
@@ -249,7 +249,7 @@ export function cluster(): World {
       {
         ref: workload('nb-protein', 'genomics'),
         project: 'genomics',
-        type: 'A100',
+        type: 'training',
         gpus: 1.5,
         idleSince: AT - 2.85 * HOUR,
         gpuHours: 4.3,
@@ -260,7 +260,7 @@ export function cluster(): World {
       {
         ref: ref('vision', 'bert-finetune'),
         project: 'vision',
-        rule: 'DataBound',
+        rule: 'DATA_BOUND',
         since: AT - 3 * HOUR,
         message: '28 % busy while its 8 CPUs are full: data loading holds it back',
         command: 'kubectl gpu submit bert-finetune-2 --from bert-finetune -n vision --cpu 16',
@@ -268,7 +268,7 @@ export function cluster(): World {
       {
         ref: ref('speech', 'tts-train'),
         project: 'speech',
-        rule: 'AskForLess',
+        rule: 'OVERSIZED',
         since: AT - DAY,
         message: 'peak memory 14 of 24 GiB, never above 22 % busy: 0.3 is enough for it',
         command: 'kubectl gpu submit tts-train-2 --from tts-train -n speech -g 0.3',
@@ -276,7 +276,7 @@ export function cluster(): World {
       {
         ref: ref('vision', 'resnet-ddp'),
         project: 'vision',
-        rule: 'Straggler',
+        rule: 'SCALING_INEFFICIENT',
         since: AT - 40 * MINUTE,
         message: 'four workers do the work of 3.1: one of them waits for the others',
         command: 'kubectl gpu describe resnet-ddp -n vision',
@@ -340,13 +340,13 @@ function running(nodes: readonly NodeRow[]): JobRow[] {
                 : (before?.node ?? each.name),
             running: (before?.running ?? 0) + 1,
             pods: (before?.pods ?? 0) + 1,
-            type: gpu.model.includes('H100') ? 'H100' : 'A100',
+            type: held.ref.kind === 'GPUJob' ? 'training' : 'interactive',
             created: AT - (3.9 + (key.length % 7) * (key === 'bert-finetune' ? 0 : 5)) * HOUR,
             advice:
               {
-                'bert-finetune': 'DataBound',
-                'tts-train': 'AskForLess',
-                'resnet-ddp': 'Straggler',
+                'bert-finetune': 'DATA_BOUND',
+                'tts-train': 'OVERSIZED',
+                'resnet-ddp': 'SCALING_INEFFICIENT',
               }[key] ?? '',
             sweep: key === 'hpo-sweep',
           }),
@@ -371,11 +371,12 @@ function waiting(): QueueRow[] {
   return [
     queued({
       ref: ref('speech', 'asr-large'),
-      type: 'A100',
+      type: 'training',
       reason: 'WaitingForGPU',
-      message: 'needs a whole GPU with 80 GB; dell-3 has one in about 6 min',
+      message:
+        'needs a whole GPU with 80 GB; dell-3 has one in about 6 min; room is kept for it there; its project is below its fair share: others give way from 15:24 on',
       since: AT - 4 * MINUTE,
-      priority: 'high',
+      priority: '100',
     }),
     vision(
       'vit-large',

@@ -82,7 +82,7 @@ export function large(): World {
     });
     for (let row = from; row < running.length; row += 1) {
       const before = running[row];
-      if (before) running[row] = { ...before, node: name, type: h100 ? 'H100' : 'A100' };
+      if (before) running[row] = { ...before, node: name, type: 'training' };
     }
     return node(name, devices, {
       model,

@@ -25,10 +25,14 @@ const WORDS: Readonly<Record<number, string>> = {
   503: 'no leader is there just now',
 };
 
-/** What is sent with every question: the token, where there is one. A proxy may add one itself. */
+/**
+ * What is sent with every question: the token, where there is one. A proxy may add one itself, and
+ * sends who is not logged in any more to its login, but who wants JSON gets a 401.
+ */
 export function headers(): Record<string, string> {
   const token = currentToken();
-  return token ? { Authorization: `Bearer ${token}` } : {};
+  const accept = { Accept: 'application/json, */*' };
+  return token ? { ...accept, Authorization: `Bearer ${token}` } : accept;
 }
 
 /** The refusal that an answer is. */

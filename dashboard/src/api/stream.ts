@@ -127,7 +127,7 @@ async function read(
   let silence = setTimeout(end, SILENCE);
   try {
     const response = await world.fetch(`/api/v1/stream?view=${encodeURIComponent(path)}`, {
-      headers: { ...headers(), Accept: 'text/event-stream' },
+      headers: { ...headers(), Accept: 'application/json, text/event-stream' },
       cache: 'no-store',
       redirect: 'error',
       signal: own.signal,

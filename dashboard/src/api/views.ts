@@ -292,12 +292,17 @@ export interface BesideRow {
   readonly device: DeviceRow;
 }
 
-/** Over a life: a point each `step_seconds`, the first at `start`; ratios, MiB. */
+/**
+ * Over a life: a point each `step_seconds`, the first at `start`; ratios, MiB, cores. `cpu_cores`
+ * is empty where nothing was ever known of it; `cpu_limit` of what runs now.
+ */
 export interface CurveRow {
   readonly start: number;
   readonly stepSeconds: number;
   readonly busy: readonly (number | null)[];
   readonly memoryMib: readonly (number | null)[];
+  readonly cpuCores: readonly (number | null)[];
+  readonly cpuLimit: number | null;
 }
 
 /** What a job did with its GPUs so far, or did. */

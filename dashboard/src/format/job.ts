@@ -39,6 +39,7 @@ export function sameRef(a: WorkRef | null, b: WorkRef | null): boolean {
 /** How many of its pods are where: "2 of 4 pods run". */
 export function podWords(row: Pick<JobRow, 'running' | 'succeeded' | 'pods'>): string {
   const all = row.pods === 1 ? 'pod' : 'pods';
-  if (row.running > 0 || row.succeeded === 0) return `${row.running} of ${row.pods} ${all} run`;
+  const run = row.pods === 1 ? 'runs' : 'run';
+  if (row.running > 0 || row.succeeded === 0) return `${row.running} of ${row.pods} ${all} ${run}`;
   return `${row.succeeded} of ${row.pods} ${all} succeeded`;
 }

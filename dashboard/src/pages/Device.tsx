@@ -100,13 +100,13 @@ function One({ node, device }: { node: NodeRow; device: DeviceRow }) {
           <dt>memory in use</dt>
           <dd>
             {device.memoryUsedMib === null ? (
-              <Unknown why={NO_USE} />
+              <>
+                <Unknown why={NO_USE} /> of {memory(device.memoryMib)}
+              </>
             ) : (
               ofCap(device.memoryUsedMib, device.memoryMib)
             )}
           </dd>
-          <dt>memory</dt>
-          <dd>{memory(device.memoryMib)}</dd>
           <dt>takes new work</dt>
           <dd>{device.problem || node.closed ? `no: ${device.problem || node.closed}` : 'yes'}</dd>
           <dt>agent of its node</dt>

@@ -42,8 +42,8 @@ export function Login({ words }: { words: string }) {
         </div>
       </form>
       <p className="sub">
-        It stays in this page’s memory: a reload asks again. This opens the dashboard with the token
-        of your kubeconfig:
+        It stays in this page’s memory: a reload asks again, as it does behind a proxy that logs you
+        in. This opens the dashboard with the token of your kubeconfig:
       </p>
       <Command line="kubectl gpu dashboard" />
       <Command

@@ -7,7 +7,7 @@ import { NothingWaits } from '../parts/Nothing.tsx';
 import { Page } from '../parts/Page.tsx';
 import { QUEUE_COLUMNS } from '../parts/queueColumns.tsx';
 import { Select } from '../parts/Select.tsx';
-import { VirtualList } from '../parts/VirtualList.tsx';
+import { TALL_ROW, VirtualList } from '../parts/VirtualList.tsx';
 import { WorkFilters } from '../parts/WorkFilters.tsx';
 import { WhatIfCard } from '../parts/WhatIfCard.tsx';
 import { pick } from '../router/pick.ts';
@@ -30,7 +30,7 @@ export function QueuePage() {
         <>
           <Card
             title={sort ? 'Who waits' : 'In the order in which they are served'}
-            about="rows keep their place while they refresh"
+            about="# is the place in its project; rows keep their place while they refresh"
             more={<Csv name="queue" columns={QUEUE_COLUMNS} rows={all} />}
           >
             <WorkFilters query={query} set={set} projects={view.projects}>
@@ -47,6 +47,7 @@ export function QueuePage() {
             ) : (
               <VirtualList
                 label="who waits"
+                height={TALL_ROW}
                 columns={QUEUE_COLUMNS}
                 rows={view.rows}
                 keyOf={keyOf}

@@ -3,6 +3,7 @@ import type { Ranked, Step, SweepView } from '../api/views.ts';
 import { jobPath, sweepPath } from '../format/job.ts';
 import { count, measured, parameter } from '../format/number.ts';
 import { own } from '../format/own.ts';
+import { BestCurve } from '../parts/BestCurve.tsx';
 import { Card } from '../parts/Card.tsx';
 import type { Column } from '../parts/column.ts';
 import { Command } from '../parts/Copy.tsx';
@@ -12,6 +13,7 @@ import { Page } from '../parts/Page.tsx';
 import { Parallel } from '../parts/Parallel.tsx';
 import { State } from '../parts/State.tsx';
 import { Moment } from '../parts/Time.tsx';
+import { bestSoFar } from '../parts/trials.ts';
 import { TrialStrip } from '../parts/TrialStrip.tsx';
 import { Link } from '../router/Link.tsx';
 
@@ -66,6 +68,14 @@ function Parts({ view }: { view: SweepView }) {
           <State words="No trial has succeeded yet." />
         )}
       </Card>
+      {bestSoFar(top, row.goal).length > 1 && (
+        <Card
+          title={`${row.objective || 'The best'} so far`}
+          about="by number of trial, from the first of these best on"
+        >
+          <BestCurve row={row} top={top} />
+        </Card>
+      )}
       {top.length > 1 && (
         <Card
           title="What they have in common"

@@ -10,7 +10,7 @@ const MIB = 1024; // in a GiB
 const plain = (value: number) => measured(Math.round(value * 10) / 10);
 const hundredths = (ratio: number) => measured(Math.round(ratio * 100));
 
-/** Use and memory of a job over its life. */
+/** Use, memory and cores of a job over its life. */
 export function CurveCards({ job, named = false }: { job: JobView; named?: boolean }) {
   const { curve, used } = job;
   const memoryMib = curve?.memoryMib;
@@ -30,7 +30,7 @@ export function CurveCards({ job, named = false }: { job: JobView; named?: boole
   const cap = used?.capMib ?? capOf(job);
   const common = { start: curve.start, stepSeconds: curve.stepSeconds };
   return (
-    <div className="two">
+    <div className="curves">
       <Card title={`GPU use${of}`} about="% of the device’s time, own processes">
         <CurveChart name="GPU use" values={curve.busy} {...common} say={hundredths} most={1} />
       </Card>
@@ -43,6 +43,22 @@ export function CurveCards({ job, named = false }: { job: JobView; named?: boole
           cap={cap === null ? null : { at: cap / MIB, words: `cap ${memory(cap)}` }}
         />
       </Card>
+      {curve.cpuCores.length > 0 && (
+        <Card title={`CPU${of}`} about="cores, against the limit">
+          <CurveChart
+            name="CPU"
+            values={curve.cpuCores}
+            {...common}
+            say={plain}
+            colour="ink"
+            cap={
+              curve.cpuLimit === null
+                ? null
+                : { at: curve.cpuLimit, words: `limit ${plain(curve.cpuLimit)}` }
+            }
+          />
+        </Card>
+      )}
     </div>
   );
 }

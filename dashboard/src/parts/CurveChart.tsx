@@ -17,10 +17,13 @@ interface Props {
   /** At least as high as this. */
   most?: number;
   cap?: { at: number; words: string } | null;
+  /** The colour of GPUs at work, or none. */
+  colour?: 'busy' | 'ink';
 }
 
 /** One quantity over a life, against its cap. */
-export function CurveChart({ name, values, start, stepSeconds, say, most = 0, cap = null }: Props) {
+export function CurveChart(props: Props) {
+  const { name, values, start, stepSeconds, say, most = 0, cap = null, colour = 'busy' } = props;
   const [point, setPoint] = useState<number | null>(null);
   const times = useMemo(
     () => values.map((_, index) => start + index * stepSeconds),
@@ -37,14 +40,17 @@ export function CurveChart({ name, values, start, stepSeconds, say, most = 0, ca
       (colours: Colours): Options => ({
         padding: [16, 14, 0, 0],
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-        scales: { x: { time: true, range: () => [end - span, end] }, y: { range: () => [0, top] } },
+        scales: {
+          x: { time: true, range: () => [end - Math.max(span - stepSeconds, stepSeconds), end] },
+          y: { range: () => [0, top] },
+        },
         axes: axes(colours, span, say),
         series: [
           {},
           {
-            stroke: colours.busy,
+            stroke: colours[colour],
             width: 1.6,
-            fill: paler(colours.busy, 0.16),
+            fill: paler(colours[colour], 0.16),
             points: { show: false },
           },
         ],
@@ -56,7 +62,7 @@ export function CurveChart({ name, values, start, stepSeconds, say, most = 0, ca
           ],
         },
       }),
-    [span, end, top, say, capAt, capWords],
+    [span, stepSeconds, end, top, say, capAt, capWords, colour],
   );
   const now = last(values);
   const words = now === null ? 'not known' : say(now);

@@ -2,7 +2,7 @@ import type { Ranked } from '../api/views.ts';
 import { type Axis, parallelAxes } from './parallel.ts';
 
 const WIDTH = 1000;
-const TOP = 34;
+const TOP = 46;
 const HEIGHT = 150;
 
 /** Parallel coordinates of the best trials: an axis each parameter, the objective last. */
@@ -22,7 +22,7 @@ export function Parallel({ top, objective }: { top: readonly Ranked[]; objective
     <div className="scroll" tabIndex={0} role="region" aria-label="parameters of the best trials">
       <svg
         className="lines-svg"
-        viewBox={`0 0 ${WIDTH} ${TOP + HEIGHT + 24}`}
+        viewBox={`0 0 ${WIDTH} ${TOP + HEIGHT + 28}`}
         role="img"
         aria-label={`parallel coordinates of ${top.length} trials over ${axes.map((axis) => axis.name).join(', ')}`}
       >
@@ -43,13 +43,13 @@ function Ends({ axis, x }: { axis: Axis; x: number }) {
   return (
     <>
       <line x1={x} x2={x} y1={TOP} y2={TOP + HEIGHT} />
-      <text x={x} y={12} textAnchor="middle" className="strong">
+      <text x={x} y={16} textAnchor="middle" className="strong">
         {axis.name}
       </text>
-      <text x={x} y={TOP - 7} textAnchor="middle">
+      <text x={x} y={TOP - 9} textAnchor="middle">
         {axis.high}
       </text>
-      <text x={x} y={TOP + HEIGHT + 16} textAnchor="middle">
+      <text x={x} y={TOP + HEIGHT + 20} textAnchor="middle">
         {axis.low}
       </text>
     </>

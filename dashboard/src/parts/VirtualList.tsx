@@ -9,6 +9,8 @@ import { useSteady } from './useSteady.ts';
 import { offsetFor } from './window.ts';
 
 const ROW = 56;
+/** Where a sentence has two lines. */
+export const TALL_ROW = 74;
 
 interface Props<T> {
   label: string;
@@ -22,15 +24,17 @@ interface Props<T> {
   question: string;
   onOffset: (offset: number) => void;
   sort: string;
+  /** Of each row, in pixels. */
+  height?: number;
   /** Absent: it cannot be sorted. */
   onSort: ((sort: string) => void) | undefined;
 }
 
 /** A long list, of which only what is in sight is drawn, and only what is near it is asked for. */
 export function VirtualList<T>(props: Props<T>) {
-  const { columns, rows, keyOf, total, offset, onOffset, sort, onSort } = props;
+  const { columns, rows, keyOf, total, offset, onOffset, sort, onSort, height = ROW } = props;
   const body = useRef<HTMLDivElement>(null);
-  const { first, last } = useInSight(body, ROW, total);
+  const { first, last } = useInSight(body, height, total);
   const kept = useSteady(rows, keyOf, props.question);
 
   useEffect(() => {
@@ -38,7 +42,10 @@ export function VirtualList<T>(props: Props<T>) {
     if (wanted !== offset) onOffset(wanted);
   }, [first, last, offset, onOffset]);
 
-  const style = { '--columns': columns.map((column) => column.width).join(' ') } as CSSProperties;
+  const style = {
+    '--columns': columns.map((column) => column.width).join(' '),
+    '--row': `${height}px`,
+  } as CSSProperties;
   const shown = Array.from({ length: Math.max(0, last - first) }, (_, index) => first + index);
   return (
     <>
@@ -58,10 +65,10 @@ export function VirtualList<T>(props: Props<T>) {
         style={style}
       >
         <Head columns={columns} sort={sort} onSort={onSort} />
-        <div className="body" role="rowgroup" ref={body} style={{ height: total * ROW }}>
+        <div className="body" role="rowgroup" ref={body} style={{ height: total * height }}>
           {shown.map((index) => {
             const row = kept.rows[index - offset];
-            const at = { transform: `translateY(${index * ROW}px)` };
+            const at = { transform: `translateY(${index * height}px)` };
             if (row === undefined) return <Waiting key={`row ${index}`} index={index} style={at} />;
             const key = keyOf(row);
             return (

@@ -92,11 +92,17 @@ export function dashed(
   ctx.font = `${11.5 * devicePixelRatio}px ui-sans-serif, system-ui, sans-serif`;
   ctx.textAlign = 'right';
   ctx.textBaseline = 'bottom';
-  ctx.setLineDash([]);
-  ctx.strokeStyle = halo; // it may stand on what is drawn
-  ctx.lineWidth = 4 * devicePixelRatio;
-  ctx.lineJoin = 'round';
-  ctx.strokeText(words, left + width, y - 3 * devicePixelRatio);
+  const wide = ctx.measureText(words).width + 8 * devicePixelRatio;
+  ctx.fillStyle = halo; // it may stand on what is drawn
+  ctx.globalAlpha = 0.85;
+  ctx.fillRect(
+    left + width - wide + 4 * devicePixelRatio,
+    y - 18 * devicePixelRatio,
+    wide,
+    17 * devicePixelRatio,
+  );
+  ctx.globalAlpha = 1;
+  ctx.fillStyle = colour;
   ctx.fillText(words, left + width, y - 3 * devicePixelRatio);
   ctx.restore();
 }

@@ -39,7 +39,7 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
     cell: (row) => (
       <>
         {row.project}
-        {row.priority && <small>{row.priority}</small>}
+        {row.priority && <small>priority {row.priority}</small>}
       </>
     ),
   },
@@ -65,7 +65,7 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
     narrow: 'sentence',
     file: (row) => `${row.reason}: ${row.message}`,
     cell: (row) => (
-      <div title={row.message} className="one-line">
+      <div title={row.message} className="two-lines">
         <Mark value={row.reason} />
         <small>
           <Told text={row.message} />
@@ -85,8 +85,8 @@ export const QUEUE_COLUMNS: readonly Column<QueueRow>[] = [
   },
   {
     key: 'mends',
-    head: 'then',
-    width: '178px',
+    head: 'starts',
+    width: '158px',
     end: true,
     narrow: 'more',
     about: 'whether waiting alone can help',

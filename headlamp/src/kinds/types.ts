@@ -490,6 +490,8 @@ export interface GPUUsageStatusWorkloadCurve {
   readonly busyPercent: readonly number[];
   /** Most in each step, of one GPU. */
   readonly memoryMiB: readonly number[];
+  /** Of one core, as seen once a minute: 250 is two and a half; absent: unknown. */
+  readonly cpuPercent?: readonly number[];
 }
 
 /** Sums over the pods of one role. */

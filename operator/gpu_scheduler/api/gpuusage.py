@@ -60,6 +60,11 @@ class Curve(ApiModel):
     step_seconds: int = Field(ge=10, description="Between two points.")
     busy_percent: list[int] = Field(max_length=POINTS, description="Mean of each step.")
     memory_mib: list[int] = Field(max_length=POINTS, description="Most in each step, of one GPU.")
+    cpu_percent: list[int] | None = Field(
+        None,
+        max_length=POINTS,
+        description="Of one core, as seen once a minute: 250 is two and a half; absent: unknown.",
+    )
 
 
 class Workload(ApiModel):

@@ -274,12 +274,17 @@ class BesideRow(View, frozen=True, kw_only=True):
 
 
 class CurveRow(View, frozen=True, kw_only=True):
-    """Over a life: a point each ``step_seconds``, the first at ``start``; ratios, MiB."""
+    """Over a life: a point each ``step_seconds``, the first at ``start``; ratios, MiB, cores.
+
+    ``cpu_cores`` is empty where nothing was ever known of it; ``cpu_limit`` of what runs now.
+    """
 
     start: float
     step_seconds: int
     busy: tuple[float | None, ...]
     memory_mib: tuple[float | None, ...]
+    cpu_cores: tuple[float | None, ...]
+    cpu_limit: float | None
 
 
 class Used(View, frozen=True, kw_only=True):

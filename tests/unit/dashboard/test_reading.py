@@ -43,6 +43,19 @@ async def test_a_job_that_runs() -> None:
     assert page.commands["suspend"] == "kubectl gpu suspend job -n team-a"
 
 
+async def test_the_life_of_a_job_has_its_cores_beside_the_use_of_its_gpus() -> None:
+    stage = Stage()
+    stage.job()
+    stage.works(stage.runs(), 60)
+    stage.answers()
+    await stage.minute.look()
+    found = await stage.picture()
+    page = jobs.one(found, ALL, {"namespace": "team-a", "kind": "GPUJob", "name": "job"})
+    assert page is not None and page.curve is not None
+    assert (page.curve.busy, page.curve.memory_mib) == ((0.7,), (1000.0,))
+    assert (page.curve.cpu_cores, page.curve.cpu_limit) == ((1.5,), 4.0)
+
+
 async def test_an_idle_job_is_listed_with_what_it_wasted() -> None:
     stage = Stage()
     stage.job()

@@ -68,6 +68,7 @@ def curve_json(use: UsedWorkload) -> dict[str, Any] | None:
         "stepSeconds": curve.step_seconds,
         "busyPercent": list(curve.busy_percent),
         "memoryMiB": list(curve.memory_mib),
+        "cpuPercent": list(curve.cpu_percent),
     }
 
 

@@ -66,11 +66,12 @@ class AdviceFigures:
 
 @dataclass(frozen=True, slots=True)
 class CurveFigures:
-    """Its life, the oldest point first; None where nobody knows."""
+    """Its life, the oldest point first; None where nobody knows. CPU: of one core."""
 
     step_seconds: int
     busy_percent: tuple[int | None, ...]
     memory_mib: tuple[int | None, ...]
+    cpu_percent: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,8 +204,9 @@ def _advice(body: Body) -> AdviceFigures:
 def _curve(body: Body) -> CurveFigures | None:
     busy = tuple(percent(each) for each in listed(body, "busyPercent"))
     memory = tuple(whole(each) for each in listed(body, "memoryMiB"))
+    cpu = tuple(whole(each) for each in listed(body, "cpuPercent"))
     step = whole(body.get("stepSeconds"))
-    return CurveFigures(step, busy, memory) if step and (busy or memory) else None
+    return CurveFigures(step, busy, memory, cpu) if step and (busy or memory) else None
 
 
 def whole(value: Any) -> int | None:

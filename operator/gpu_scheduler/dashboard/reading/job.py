@@ -1,6 +1,6 @@
 """What is said of one workload alone: facts, its life so far, where it is, what it did."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpu_scheduler.api.gpujob import FINISHED
@@ -139,13 +139,19 @@ def _cores(milli: float | None) -> float | None:
 def _curve(kept: Workload | None) -> CurveRow | None:
     if kept is None or kept.curve is None:
         return None
-    busy, memory = kept.curve.busy_percent, kept.curve.memory_mib
+    curve = kept.curve
     return CurveRow(
         start=epoch_seconds(kept.started_at or ""),
-        step_seconds=kept.curve.step_seconds,
-        busy=tuple(None if each < 0 else each / 100 for each in busy),
-        memory_mib=tuple(None if each < 0 else float(each) for each in memory),
+        step_seconds=curve.step_seconds,
+        busy=_points(curve.busy_percent, 100),
+        memory_mib=_points(curve.memory_mib),
+        cpu_cores=_points(curve.cpu_percent or (), 100),
+        cpu_limit=_cores(kept.host.cpu_limit_milli),
     )
+
+
+def _points(values: Sequence[int], unit: int = 1) -> tuple[float | None, ...]:
+    return tuple(None if each < 0 else each / unit for each in values)
 
 
 def _used(kept: Workload | None, status: Mapping[str, Any]) -> Used | None:

@@ -9,7 +9,7 @@ from gpu_scheduler.api.gpuusage import Busy, HostUse, MemoryUse, Workload
 from gpu_scheduler.api.job_usage import MOST_ROLES
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.common.work_name import GPUJOB
-from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve
+from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve, Point
 from gpu_scheduler.runtime.usage.sums import mean, p50, percent, role_usages, used_gpu_seconds
 from gpu_scheduler.runtime.usage.works import LiveWork, gpus
 from gpu_scheduler.state.jobs.job import epoch_seconds
@@ -105,9 +105,16 @@ class KeptWork:
         memory = max((share.memory_mib or 0 for share in work.shares), default=None)
         seconds = self.totals.seconds - before.seconds
         busy = _percent(self.totals.busy_seconds - before.busy_seconds, seconds)
-        if self.curve.busy and not before.containers:  # the first minute of a new leader
+        if self.curve.points and not before.containers:  # the first minute of a new leader
             busy = _percent(work.busy() or 0.0, 1.0) if work.busy() is not None else UNKNOWN
-        self.curve.add(busy, UNKNOWN if memory is None else round(memory))
+        cpu = work.of_containers("cpu_milli")
+        self.curve.add(
+            Point(
+                busy,
+                UNKNOWN if memory is None else round(memory),
+                UNKNOWN if cpu is None else round(cpu / 10),
+            )
+        )
         idle = work.idle_seconds()
         self.shown = self.shown.model_copy(
             update={
@@ -141,7 +148,7 @@ class KeptWork:
 
     def rest(self) -> None:
         """It holds none at present, and may get some again."""
-        self.curve.add(UNKNOWN, UNKNOWN)
+        self.curve.add(Point())
         self.shown = self.shown.model_copy(
             update={
                 "pods": 0,

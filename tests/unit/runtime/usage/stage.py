@@ -86,6 +86,8 @@ class UsageStage:
             compute_capability="8.0",
             windows=(),
             totals=Totals(containers=1),
+            cpu_milli=1500.0,
+            cpu_limit_milli=4000.0,
         )
         return record
 

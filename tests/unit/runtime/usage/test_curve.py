@@ -1,13 +1,13 @@
 """A life in at most sixty points."""
 
-from gpu_scheduler.api.gpuusage import POINTS
-from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve
+from gpu_scheduler.api.gpuusage import POINTS, Curve
+from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve, Point
 
 
 def test_a_long_life_has_points_that_stand_for_longer() -> None:
     curve = LifeCurve()
     for minute in range(24 * 60):
-        curve.add(minute * 100 // (24 * 60), minute)
+        curve.add(Point(minute * 100 // (24 * 60), minute))
     shown = curve.shown()
     assert shown is not None
     assert shown.step_seconds == 60 * 32  # the least power of two that holds a day
@@ -20,7 +20,7 @@ def test_a_long_life_has_points_that_stand_for_longer() -> None:
 def test_a_peak_of_one_minute_stays_the_peak() -> None:
     curve = LifeCurve()
     for minute in range(1000):
-        curve.add(50, 30_000 if minute == 3 else 10_000)
+        curve.add(Point(50, 30_000 if minute == 3 else 10_000))
     shown = curve.shown()
     assert shown is not None
     assert max(shown.memory_mib) == 30_000
@@ -29,20 +29,39 @@ def test_a_peak_of_one_minute_stays_the_peak() -> None:
 def test_what_nobody_knew_is_no_zero() -> None:
     curve = LifeCurve()
     for minute in range(POINTS * 2):
-        curve.add(UNKNOWN if minute % 2 else 80, UNKNOWN)
+        curve.add(Point(UNKNOWN if minute % 2 else 80, UNKNOWN))
     shown = curve.shown()
     assert shown is not None
     assert set(shown.busy_percent) == {80}
     assert set(shown.memory_mib) == {UNKNOWN}
 
 
+def test_cores_are_a_mean_of_each_step_and_absent_where_they_never_were_known() -> None:
+    curve, other = LifeCurve(), LifeCurve()
+    for minute in range(POINTS + 1):
+        curve.add(Point(50, 10, 800 if minute % 2 else 100))
+        other.add(Point(50, 10))
+    shown, silent = curve.shown(), other.shown()
+    assert shown is not None and shown.cpu_percent is not None
+    assert set(shown.cpu_percent) == {450}
+    assert silent is not None and silent.cpu_percent is None
+
+
+def test_what_an_object_of_a_version_before_does_not_tell_is_unknown() -> None:
+    curve = LifeCurve.of(Curve(step_seconds=60, busy_percent=[10, 20], memory_mib=[1, 2]))
+    curve.add(Point(30, 3, 250))
+    shown = curve.shown()
+    assert shown is not None
+    assert shown.cpu_percent == [UNKNOWN, UNKNOWN, 250]
+
+
 def test_another_leader_goes_on() -> None:
     one, other = LifeCurve(), LifeCurve()
     for minute in range(64):
-        one.add(minute, minute)
-        other.add(minute, minute)
+        one.add(Point(minute, minute, 2 * minute))
+        other.add(Point(minute, minute, 2 * minute))
     other = LifeCurve.of(other.shown())
     for minute in range(64, 200):
-        one.add(minute % 100, minute)
-        other.add(minute % 100, minute)
+        one.add(Point(minute % 100, minute, 900))
+        other.add(Point(minute % 100, minute, 900))
     assert one.shown() == other.shown()

@@ -41,6 +41,7 @@ async def test_a_running_job_is_shown_with_what_it_does() -> None:
         "stepSeconds": 60,
         "busyPercent": [70, 70, 70],
         "memoryMiB": [1000, 1000, 1000],
+        "cpuPercent": [150, 150, 150],
     }
     assert "idleSince" not in shown
 
