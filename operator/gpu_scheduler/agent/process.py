@@ -150,7 +150,7 @@ class AgentProcess:
 
     def _answering(self) -> Answering | None:
         recorder = self._poller.recorder
-        return recorder.answering if recorder is not None and recorder.answering.ready else None
+        return recorder.answering if recorder is not None else None
 
     def _kernel(self, layer: selftest.Layer) -> None:
         log.info("kernel limits %s: %s", layer.result, layer.detail)

@@ -1,13 +1,15 @@
 """What the leader is answered: made with each look, in its thread, and read from any other.
 
+Nothing is told that is not of late: not while the driver does not answer, nor the disk.
+
 Windows are cut every fifteen minutes of a share's life, after its warm-up, and told once to whoever
 asks; after a restart of the agent they come from the rings.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from msgspec.structs import replace
+from msgspec import structs
 
 from gpu_scheduler.agent.container_host import UNKNOWN, ContainerHostUse
 from gpu_scheduler.agent.driver import DeviceProperties
@@ -29,6 +31,7 @@ from gpu_scheduler.usage.window import (
 
 _WARM_UP = WARM_UP_SECONDS // LOOK_SECONDS
 _WINDOW = WINDOW_SECONDS // LOOK_SECONDS
+_LATE_SECONDS = 3 * LOOK_SECONDS  # after which the last look says nothing of now
 _ALONE = 0.05  # so much of a device's use may be nobody's
 _Slots = Mapping[RingOwner, RingSlot]
 
@@ -44,10 +47,14 @@ class _Windows:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
+    """``problem``: for which no history is kept; ``at``: monotonic seconds."""
+
     look: int = 0
     devices: tuple[DeviceNow, ...] = ()
     shares: tuple[tuple[int, ShareUse], ...] = ()  # and when its last window was cut
     ended: tuple[tuple[int, EndedUse], ...] = ()  # and at which look
+    at: float = float("-inf")
+    problem: str = ""
 
 
 class Answering:
@@ -58,10 +65,17 @@ class Answering:
         self._answer = _Answer()
         self._windows: dict[RingOwner, _Windows] = {}
 
-    @property
-    def ready(self) -> bool:
-        """Whether there was a look."""
-        return self._answer.look > 0
+    def missing(self, now: float) -> str:
+        """Why there is no answer of late; empty: there is one. ``now``: monotonic seconds."""
+        answer = self._answer
+        if answer.problem or not answer.look:
+            return answer.problem or "no look at the GPUs yet"
+        late = now - answer.at
+        return f"no look at the GPUs for {late:.0f} s" if late > _LATE_SECONDS else ""
+
+    def fails(self, problem: str) -> None:
+        """Nothing is told until the next ``update``; ``problem``: why."""
+        self._answer = replace(self._answer, problem=problem)
 
     def answer(self, since: int) -> AgentUsage:
         """All that is new to somebody who has the answer of look ``since``; 0: who has none."""
@@ -73,7 +87,8 @@ class Answering:
             look=now.look,
             devices=now.devices,
             shares=tuple(
-                share if cut >= since else replace(share, windows=None) for cut, share in now.shares
+                share if cut >= since else structs.replace(share, windows=None)
+                for cut, share in now.shares
             ),
             ended=tuple(use for last, use in now.ended if last >= since or use.work in running),
         )
@@ -84,8 +99,17 @@ class Answering:
         sample: Sample,
         uses: Collection[ContainerUse],
         hosts: Mapping[str, ContainerHostUse],
+        now: float,
     ) -> None:
-        """Take over what was just written; ``hosts``: use of the node by container id."""
+        """Take over what was just written.
+
+        Args:
+            file: where it was written.
+            sample: what was seen.
+            uses: by whom.
+            hosts: use of the node by container id.
+            now: monotonic seconds.
+        """
         look = file.look()
         slots = {slot.owner: slot for slot in file.slots() if slot.owner is not None}
         devices = {device.facts.uuid: device for device in sample.devices}
@@ -104,7 +128,7 @@ class Answering:
                 shares.append(
                     (
                         cut.cut,
-                        replace(
+                        structs.replace(
                             share,
                             cap_mib=each.cap_mib,
                             device_mib=size,
@@ -121,6 +145,7 @@ class Answering:
             tuple(_device(slots, device.facts, look) for device in sample.devices),
             tuple(shares),
             tuple(_ended(slots.values(), look)),
+            at=now,
         )
 
     def _cut(

@@ -38,6 +38,8 @@ class HistoryClock:
         self._boot = boot
         self._wall = wall
         self._base = 1.0 - boot()
+        self.marked = -1.0
+        """Where the mark is at which it went on; -1: there was none."""
 
     def now(self) -> float:
         """Seconds."""
@@ -59,4 +61,5 @@ class HistoryClock:
         passed = self._boot() - boot if boot_id == self._boot_id else self._wall() - wall
         now = then + min(max(passed, 0.0), _MOST_SECONDS)
         self._base = max(self._base, now - self._boot())
+        self.marked = max(self.marked, then)
         return True

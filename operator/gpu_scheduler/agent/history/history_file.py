@@ -22,7 +22,7 @@ from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS_OF_STEP, RingOw
 log = logging.getLogger(__name__)
 
 _MAGIC = b"GPUHIST\0"
-_VERSION = 2
+_VERSION = 3
 _HEAD = Struct("<8sIII")  # magic, version, bytes of a ring, rings
 _MARKS_AT = (512, 1024)
 _SLOTS_AT = 4096
@@ -67,6 +67,11 @@ class HistoryFile:
     def look(self) -> int:
         """The number of the look that is now."""
         return int(self.clock.now()) // LOOK_SECONDS
+
+    @property
+    def marked_look(self) -> int:
+        """The last look that is in it whole: an agent before this one may have kept it just now."""
+        return int(self.clock.marked) // LOOK_SECONDS
 
     def slots(self) -> Iterator[RingSlot]:
         """All rings that are somebody's, ended ones too."""
@@ -135,7 +140,11 @@ class HistoryFile:
             path.replace(aside)
             other, self._fd = self._fd, _open(path)
             os.close(other)
-        os.posix_fallocate(self._fd, 0, size)
+        try:
+            os.posix_fallocate(self._fd, 0, size)
+        except OSError:
+            os.ftruncate(self._fd, 0)  # a disk that has not enough keeps what it has
+            raise
         os.pwrite(self._fd, head, 0)
 
 

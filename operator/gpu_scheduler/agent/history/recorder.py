@@ -1,7 +1,7 @@
 """Writes what was seen into the rings: a row every ten seconds, and what ten minutes leave.
 
 Fed with every look at the devices, in their thread. What goes wrong with the disk costs the history
-alone: it is said once, and tried again after a minute.
+alone: it is said once, tried again after a minute, and until then the leader is told nothing.
 """
 
 import logging
@@ -17,6 +17,7 @@ from gpu_scheduler.agent.history.slot import LOOKS, LOOKS_OF_STEP, RingOwner
 from gpu_scheduler.agent.ledger import MemoryMarks
 from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.usage import ContainerUse
+from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class Recorder:
         self._look = self._step = -1
         self._peaks: dict[RingOwner, float] = {}  # MiB, since the last row
         self._try_at = float("-inf")
+        self._problem = ""  # for which none is kept
 
     def take(self, sample: Sample, uses: Collection[ContainerUse], now: float) -> None:
         """Keep a look at the devices; ``now``: monotonic seconds."""
@@ -69,9 +71,13 @@ class Recorder:
         try:
             self._take(sample, uses, now)
         except (OSError, HistoryError) as error:
-            log.warning("no history is kept for %g s: %s", _TRY_AGAIN_SECONDS, error)
-            self._try_at = now + _TRY_AGAIN_SECONDS
-            self.close()
+            self._fails(error)
+        except Exception as error:
+            unexpected("history", self._path)
+            self._fails(error)
+        else:
+            return
+        self._try_at = now + _TRY_AGAIN_SECONDS
 
     def close(self) -> None:
         """Let go of the file."""
@@ -79,6 +85,15 @@ class Recorder:
             self.file.close()
         self.file = None
         self._look = self._step = -1
+        self._peaks = {}
+
+    def _fails(self, error: Exception) -> None:
+        said = f"{self._path}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        if said != self._problem:
+            log.warning("no history is kept: %s; tried every %g s", said, _TRY_AGAIN_SECONDS)
+        self._problem = said
+        self.answering.fails(f"no history is kept: {said}")
+        self.close()
 
     def _take(self, sample: Sample, uses: Collection[ContainerUse], now: float) -> None:
         rows = of_devices(sample, uses)
@@ -87,13 +102,17 @@ class Recorder:
                 self._peaks[owner] = max(self._peaks.get(owner, 0.0), memory)
         if self.file is None:
             self.file = HistoryFile(self._path, self._megabytes, self._clock)
+            self._look = self.file.marked_look
         look = self.file.look()
         if look == self._look:
             return
         hosts = self._host_of([each.container.own.id for each in uses], now)
         self._note_marks(self._marks_of(uses), rows)
         self._write(self.file, look, rows | of_containers(uses, hosts))
-        self.answering.update(self.file, sample, uses, hosts)
+        self.answering.update(self.file, sample, uses, hosts, now)
+        if self._problem:
+            log.info("the history goes on: %s", self._path)
+            self._problem = ""
 
     def _note_marks(
         self, marks: Mapping[RingOwner, MemoryMarks], rows: dict[RingOwner, Row]

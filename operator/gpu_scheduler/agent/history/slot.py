@@ -19,7 +19,7 @@ STEP_SECONDS, STEPS = 600, 1008
 LOOKS_OF_STEP = STEP_SECONDS // LOOK_SECONDS
 _LOOKS_OF_MINUTE = 60 // LOOK_SECONDS
 
-_OWNER_BYTES = 1024
+_OWNER_BYTES = 2048  # the longest names that there may be take 1,700 of them
 _OWNER = Struct("<IIIIH")  # check, generation, first look, last look or 0, length of the rest
 _SUMS = Struct(f"<II6d{BUCKETS}I7I")
 _SUMS_BYTES = 128

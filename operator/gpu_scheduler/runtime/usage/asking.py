@@ -26,6 +26,7 @@ _AT_ONCE = 32
 _ANSWER_SECONDS = 3.0
 _MOST_SECONDS = 60.0  # between two tries with who does not answer
 _MOST_BYTES = 4 << 20
+_MOST_SAID = 300  # bytes of why there is no answer
 _SAID_AFTER = 6  # failures in a row: a node that restarts is none
 
 
@@ -105,7 +106,8 @@ class AgentAsker:
         # An agent is no one to send us elsewhere.
         async with session.get(address, headers=headers, allow_redirects=False) as answer:
             if answer.status != 200:
-                raise BadAnswerError(f"status {answer.status}")
+                said = await answer.content.read(_MOST_SAID)
+                raise BadAnswerError(f"status {answer.status}, {said!r}")
             body = await answer.content.read(_MOST_BYTES + 1)
             while len(body) <= _MOST_BYTES and (more := await answer.content.read(_MOST_BYTES)):
                 body += more

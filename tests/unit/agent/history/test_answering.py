@@ -76,9 +76,9 @@ def node(tmp_path: Path) -> Node:
 
 
 def test_a_share_is_told_with_its_sums_and_what_its_container_uses(node: Node) -> None:
-    assert not node.answering.ready
+    assert node.answering.missing(node.now) == "no look at the GPUs yet"
     node.look(10 * MINUTE, doing(0.7))
-    assert node.answering.ready
+    assert not node.answering.missing(node.now)
     share = node.share()
     assert (share.device, share.work, share.container) == (gpu(0), "job-uid", "main")
     assert share.share == pytest.approx(SHARE, abs=0.01)

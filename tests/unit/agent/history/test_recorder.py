@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from tests.unit.agent.builders import CONTAINER, OTHER_POD, container, sample, seen, use
 
 from gpu_scheduler.agent.container_host import ContainerHostUse
@@ -15,6 +16,7 @@ from gpu_scheduler.agent.history.recorder import Recorder
 from gpu_scheduler.agent.history.slot import RingSlot
 from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.usage import ContainerUse
+from gpu_scheduler.kube.unexpected import counts
 
 BUSY = replace(seen(100, 1000), busy_ratio=0.7)
 IDLE = replace(seen(101, 300), busy_ratio=0.0)
@@ -169,7 +171,41 @@ def test_a_folder_that_is_not_there_costs_the_history_alone(
     node.starts()
     node.look(30, use(BUSY))
     assert len(caplog.records) == 1
-    assert "no history is kept for 60 s" in caplog.text
+    assert "history: No such file or directory; tried every 60 s" in caplog.text
     node.folder.mkdir()
     node.look(60, use(BUSY))
     assert node.rings(RingType.SHARE)
+
+
+def test_the_longest_names_that_there_are_have_a_ring(node: Node) -> None:
+    """Of a bare pod: it is its own owner, so its name is in its work and its job too."""
+    name, namespace = "p" * 253, "n" * 63
+    owner = f"{namespace}/statefulset {name}#{'r' * 63}"
+    long = container(namespace=namespace)
+    pod = structs.replace(
+        long.pod, name=name, job=f"statefulset/{name}", work=owner, project="q" * 253
+    )
+    own = structs.replace(long.own, name="c" * 63)
+    node.look(15, use(BUSY, of=replace(long, pod=pod, own=own)))
+    (ring,) = node.rings(RingType.SHARE)
+    assert ring.owner is not None
+    assert (ring.owner.pod, ring.owner.work) == (name, owner)
+    node.recorder.close()
+    node.starts()
+    node.look(15)
+    assert [each.owner for each in node.rings(RingType.SHARE)] == [ring.owner]
+
+
+def test_what_nobody_foresaw_costs_the_history_alone(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The look goes on, whose failure would close the node."""
+    node.look(15, use(BUSY))
+    before = counts["history"]
+    with monkeypatch.context() as patched:
+        patched.setattr(RingSlot, "add", lambda *_: 1 / 0)
+        node.look(30, use(BUSY))
+    assert counts["history"] == before + 1
+    assert "division by zero" in node.recorder.answering.missing(node.now)
+    node.look(60, use(BUSY))
+    assert not node.recorder.answering.missing(node.now)

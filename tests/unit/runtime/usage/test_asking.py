@@ -119,6 +119,17 @@ async def test_who_does_not_answer_is_asked_ever_more_seldom() -> None:
     assert len(questions) <= 5  # at 0, 10, 30, 70 and then once a minute
 
 
+async def test_why_an_agent_has_no_answer_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(status=503, text="no history is kept: the disk is full\n" + "x" * 5000)
+
+    await asked(answer, lambda stage: bool(caplog.records), 11.0, 32.0, 73.0, 134.0, 195.0, 256.0)
+    (said,) = caplog.messages
+    assert "the agent of a does not say" in said
+    assert "status 503, b'no history is kept: the disk is full" in said
+    assert len(said) < 500
+
+
 def test_an_agent_that_is_replaced_is_asked_where_its_successor_is() -> None:
     stage = Stage(_refuses, 1)
     assert stage.addresses.by_node["a"].ip == "127.0.0.1"
