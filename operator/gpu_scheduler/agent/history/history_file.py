@@ -4,13 +4,14 @@ So a disk that fills up later takes nothing from it. A file that is not ours, or
 is set aside under another name and begun anew. Who needs a ring gets one that is nobody's, else
 that of who ended first: of the containers that ran for less than ten minutes while there are any,
 so that thousands of short trials push out each other and nobody else. Their sums stay, in one ring
-for all of a work's.
+for all of a work's, which is as short as the time from the first of them to the last.
 """
 
 import logging
 import os
 import stat
 from collections.abc import Iterator
+from heapq import heappop, heappush
 from pathlib import Path
 from secrets import randbits
 from struct import Struct
@@ -57,10 +58,13 @@ class HistoryFile:
         self._marked = 0
         self._free: list[RingSlot] = []
         self._slots: dict[RingOwner, RingSlot] = {}
+        # A heap of those that have ended; what is not so any more is passed over.
+        self._ended: list[tuple[tuple[bool, int], int, RingSlot]] = []
         for number in reversed(range(self.count)):
             slot = RingSlot(self._fd, _SLOTS_AT + number * RingSlot.SIZE)
             if slot.read() and slot.owner is not None and slot.first <= self.look():
                 self._slots[slot.owner] = slot
+                self._has_ended(slot)
             else:
                 self._free.append(slot)
 
@@ -95,6 +99,7 @@ class HistoryFile:
         """Its container has ended."""
         if not slot.last:
             slot.end(self.look())
+            self._has_ended(slot)
 
     def mark(self) -> None:
         """Remember what time it is."""
@@ -107,8 +112,7 @@ class HistoryFile:
 
     def _take(self) -> RingSlot | None:
         while not self._free:
-            ended = (slot for slot in self._slots.values() if slot.last)
-            first = min(ended, key=lambda slot: (not _was_short(slot), slot.last), default=None)
+            first = self._first_ended()
             if first is None or first.owner is None:
                 return None
             del self._slots[first.owner]
@@ -118,13 +122,24 @@ class HistoryFile:
             sums = self._slots.get(of_work)
             if sums is not None:
                 sums.take(first, self.look())
-                sums.end(self.look())
+                self._has_ended(sums)
                 return first
             # It becomes the one for the sums, and the next one is taken.
-            first.begin(of_work, self.look(), _generation(), sums=first.totals(self.look()))
-            first.end(self.look())
+            first.begin_sums(of_work, self.look(), _generation())
             self._slots[of_work] = first
+            self._has_ended(first)
         return self._free.pop()
+
+    def _has_ended(self, slot: RingSlot) -> None:
+        if slot.last:
+            heappush(self._ended, (_gives_way(slot), slot.at, slot))
+
+    def _first_ended(self) -> RingSlot | None:
+        while self._ended:
+            order, _, slot = heappop(self._ended)
+            if slot.last and order == _gives_way(slot):
+                return slot
+        return None
 
     def _begin(self, path: Path) -> None:
         head = _HEAD.pack(_MAGIC, _VERSION, RingSlot.SIZE, self.count)
@@ -188,9 +203,12 @@ def rings(path: Path, clock: HistoryClock) -> list[RingSlot]:
     return [slot for slot in found if slot.read()]
 
 
-def _was_short(slot: RingSlot) -> bool:
-    of_work = slot.owner is not None and slot.owner.kind is RingType.WORK
-    return not of_work and slot.last - slot.first < LOOKS_OF_STEP
+def _gives_way(slot: RingSlot) -> tuple[bool, int]:
+    """Who ended, in their order: a work's sums are short where all that is in them was.
+
+    They stay while others of it are summed up: each time makes them the youngest.
+    """
+    return slot.last - slot.first >= LOOKS_OF_STEP, max(slot.last, slot.summed_at)
 
 
 def _generation() -> int:

@@ -139,17 +139,19 @@ class RingSlot:
     SIZE += -SIZE % 4096
 
     def __init__(self, descriptor: int, at: int) -> None:
-        """Nothing is read yet."""
+        """Nothing is read yet; ``at``: its place."""
         self._fd = descriptor
-        self._at = at
+        self.at = at
         self.owner: RingOwner | None = None
         self.first = self.last = 0
+        self.summed_at = 0
+        """Of a work's ring: look in which others were summed up in it, as far as this agent knows."""
         self.sums = RingSums()
         self.generation = self._sums_written = 0
 
     def read(self) -> bool:
         """Read whose it is, and its sums; False: nobody's that can be believed."""
-        stored = os.pread(self._fd, _OWNER_BYTES, self._at)
+        stored = os.pread(self._fd, _OWNER_BYTES, self.at)
         self.owner = None
         if len(stored) < _OWNER_BYTES:
             return False
@@ -167,21 +169,25 @@ class RingSlot:
         self._read_sums()
         return True
 
-    def begin(
-        self, owner: RingOwner, look: int, generation: int, sums: Totals | None = None
-    ) -> None:
-        """Give it to somebody; what was in it is nobody's then, but for sums."""
-        before = self.generation
+    def begin(self, owner: RingOwner, look: int, generation: int) -> None:
+        """Give it to somebody; what was in it is nobody's then."""
         self.owner = owner
         self.first = look
-        self.last = 0
+        self.last = self.summed_at = 0
         self.generation = generation
         self.sums = RingSums()
-        if sums is not None:
-            self.sums.take(sums, before)
-            self._write_sums()  # before the owner: the copy of before stays until then
-        else:
-            self._sums_written = 0
+        self._sums_written = 0
+        self._write_owner()
+
+    def begin_sums(self, owner: RingOwner, look: int, generation: int) -> None:
+        """Give it to the work that it is of, which has ended with it; what was in it is its sums."""
+        before, totals = self.generation, self.totals(look)
+        self.owner = owner
+        self.summed_at = look
+        self.generation = generation
+        self.sums = RingSums()
+        self.sums.take(totals, before)
+        self._write_sums()  # before the owner: the copy of before stays until then
         self._write_owner()
 
     def end(self, look: int) -> None:
@@ -220,6 +226,9 @@ class RingSlot:
         if self.sums.summed != other.generation:
             self.sums.take(other.totals(look), other.generation)
             self._write_sums()
+        self.summed_at = look
+        self.first = min(self.first, other.first)
+        self.end(max(self.last, other.last))
 
     def add(self, look: int, values: Values, seconds: float = LOOK_SECONDS) -> None:
         """Keep a look that stands for so many seconds."""
@@ -267,11 +276,11 @@ class RingSlot:
         return LAYOUTS[self.owner.kind]
 
     def _look_at(self, look: int) -> int:
-        return self._at + _LOOKS_AT + self._layout.looks.size * (look % LOOKS)
+        return self.at + _LOOKS_AT + self._layout.looks.size * (look % LOOKS)
 
     def _step_at(self, step: int) -> int:
         layout = self._layout
-        begin = self._at + _LOOKS_AT + layout.looks.size * LOOKS
+        begin = self.at + _LOOKS_AT + layout.looks.size * LOOKS
         return begin + layout.steps.size * (step % STEPS)
 
     def _write_owner(self) -> None:
@@ -280,7 +289,7 @@ class RingSlot:
         head = _OWNER.pack(check, self.generation, self.first, self.last, len(rest))
         if len(head) + len(rest) > _OWNER_BYTES:
             raise ValueError(f"an owner of {len(rest)} bytes")
-        os.pwrite(self._fd, (head + rest).ljust(_OWNER_BYTES, b"\0"), self._at)
+        os.pwrite(self._fd, (head + rest).ljust(_OWNER_BYTES, b"\0"), self.at)
 
     def _write_sums(self) -> None:
         self._sums_written += 1
@@ -315,7 +324,7 @@ class RingSlot:
                 )
 
     def _sums_at(self, written: int) -> int:
-        return self._at + _OWNER_BYTES + _SUMS_BYTES * (written % 2)
+        return self.at + _OWNER_BYTES + _SUMS_BYTES * (written % 2)
 
 
 def _owner_check(generation: int, first: int, last: int, rest: bytes) -> int:

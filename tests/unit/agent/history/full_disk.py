@@ -17,7 +17,7 @@ from tests.unit.agent.builders import container, sample, seen, use
 
 from gpu_scheduler.agent.container_host import HostUse
 from gpu_scheduler.agent.driver import Load
-from gpu_scheduler.agent.history.columns import Kind
+from gpu_scheduler.agent.history.columns import RingType
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.recorder import FILE, Recorder
 from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS
@@ -76,10 +76,10 @@ class Node:
         found: list[str] = []
         for slot in file.slots():
             assert slot.owner is not None
-            if slot.owner.kind is Kind.CONTAINER:
+            if slot.owner.kind is RingType.CONTAINER:
                 continue
             for number, values in slot.looks(0, file.look() + 1):
-                if number not in self.looked and slot.owner.kind is Kind.SHARE:
+                if number not in self.looked and slot.owner.kind is RingType.SHARE:
                     found.append(f"{slot.owner.kind.name} at {number}: nobody was there")
                 if abs((values["busy"] or 0.0) - busy_at(number)) > 0.01:
                     found.append(f"{slot.owner.kind.name} at {number}: {values['busy']}")

@@ -12,10 +12,11 @@ from tests.unit.agent.fake_driver import gpu
 from gpu_scheduler.agent.container_host import ContainerHostUse
 from gpu_scheduler.agent.driver import Load
 from gpu_scheduler.agent.history.answering import Answering
+from gpu_scheduler.agent.history.columns import RingType
 from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.recorder import Recorder
 from gpu_scheduler.agent.history.rows import share_owner
-from gpu_scheduler.agent.history.slot import RingOwner
+from gpu_scheduler.agent.history.slot import LOOKS_OF_STEP, RingOwner
 from gpu_scheduler.agent.ledger import MemoryMarks
 from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.usage import ContainerUse
@@ -171,6 +172,42 @@ def test_ten_thousand_trials_keep_their_sums_and_push_nobody_out(tmp_path: Path)
     node.starts()
     node.look(10)
     assert rounded(node) == ended
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("works", ["a sweep", "jobs"])
+def test_ten_thousand_trials_of_a_minute_leave_the_job_of_yesterday(
+    works: str, tmp_path: Path
+) -> None:
+    """On a file of the size that there is by default: with its history, and its sums."""
+    node = Node(tmp_path, megabytes=64)
+    node.look(3 * HOUR, doing(0.5, of=of_work(OTHER_POD, 10**9, "long")))
+    node.look(20)
+    node.now += 24 * HOUR
+    at_once, trials = 100, 10_000
+    for first in range(0, trials, at_once):
+        numbers = range(first, first + at_once)
+        name = "sweep" if works == "a sweep" else "job-{}"
+        uses = [doing(1.0, of=of_work(f"{n:08x}-0000", n, name.format(n))) for n in numbers]
+        node.look(MINUTE, *uses)
+        node.look(10)
+    assert node.recorder.without_ring == 0
+    file = node.recorder.file
+    assert file is not None
+    assert len(list(file.slots())) == file.count, "it was full"
+    (long,) = [
+        slot
+        for slot in file.slots()
+        if slot.owner and slot.owner.work == "long" and slot.owner.kind is RingType.SHARE
+    ]
+    steps = list(long.steps(0, file.look() // LOOKS_OF_STEP + 1))
+    assert len(steps) in (18, 19)
+    assert all(values["busy.mean"] == pytest.approx(0.5, abs=0.01) for _, values in steps)
+    ended = rounded(node)
+    assert ended["long"].seconds == pytest.approx(3 * HOUR, rel=0.01)
+    if works == "a sweep":
+        assert ended["sweep"].containers == trials
+        assert ended["sweep"].seconds == pytest.approx(trials * MINUTE, rel=0.01)
 
 
 def rounded(node: Node) -> dict[str, Totals]:

@@ -41,9 +41,13 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
 
 
-def share(number: int) -> RingOwner:
+def share(number: int, work: str = "") -> RingOwner:
     return RingOwner(
-        kind=RingType.SHARE, device="GPU-1", container_id=f"{number:064x}", pod=f"p-{number}"
+        kind=RingType.SHARE,
+        device="GPU-1",
+        container_id=f"{number:064x}",
+        pod=f"p-{number}",
+        work=work,
     )
 
 
@@ -136,16 +140,28 @@ def test_a_node_that_starts_again_knows_how_long_it_was_away(
     assert [number for number, _ in slot.looks(0, before + 1)] == [before]
 
 
-def test_short_trials_push_out_each_other_alone(node: Node) -> None:
+@pytest.mark.parametrize("work", ["", "job-{}", "sweep"])
+def test_short_trials_push_out_each_other_alone(work: str, node: Node) -> None:
+    """Those of one work, whose sums are in one ring, and jobs of which each has its own."""
+
+    def trial(number: int) -> RingOwner:
+        return share(number, work.format(number))
+
     file = node.open()
-    long = run(node, file, share(0), *([0.5] * 70))
+    long = run(node, file, trial(0), *([0.5] * 70))
     file.end(long)
     for number in range(1, 10 * file.count):
-        file.end(run(node, file, share(number), 0.5))
+        file.end(run(node, file, trial(number), 0.5))
+        if number == 5 * file.count:
+            file.close()
+            file = node.open()
     owners = {slot.owner for slot in file.slots()}
-    assert share(0) in owners
-    assert share(10 * file.count - 1) in owners
+    assert trial(0) in owners
+    assert trial(10 * file.count - 1) in owners
     assert len(owners) == file.count
+    if work == "sweep":
+        (sums,) = [s.sums for s in file.slots() if s.owner and s.owner.kind is RingType.WORK]
+        assert sums.containers == 10 * file.count - len(owners) + 1  # all but whose ring is there
 
 
 def test_of_long_ones_who_ended_first_gives_way_and_who_runs_never(node: Node) -> None:
