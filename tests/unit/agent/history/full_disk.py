@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import structs
 from tests.unit.agent.builders import container, sample, seen, use
 
-from gpu_scheduler.agent.container_host import HostUse
+from gpu_scheduler.agent.container_host import ContainerHostUse
 from gpu_scheduler.agent.driver import Load
 from gpu_scheduler.agent.history.columns import RingType
 from gpu_scheduler.agent.history.history_clock import HistoryClock
@@ -25,7 +25,7 @@ from gpu_scheduler.agent.usage import ContainerUse
 
 MEGABYTES = 2
 _PAGE = 4096
-_HOST = HostUse(500.0, 2048.0, 0.1, 0.0)
+_HOST = ContainerHostUse(500.0, 2048.0, 0.1, 0.0)
 
 
 def busy_at(look: int) -> float:
@@ -49,7 +49,7 @@ class Node:
     def _new_clock(self) -> HistoryClock:
         return HistoryClock("boot", lambda: self.now, lambda: self.now)
 
-    def _host(self, ids: Collection[str], now: float) -> Mapping[str, HostUse]:
+    def _host(self, ids: Collection[str], now: float) -> Mapping[str, ContainerHostUse]:
         return dict.fromkeys(ids, _HOST)
 
     def looks(self, times: int, of: str = "job-uid") -> None:
