@@ -24,7 +24,6 @@ GONE_CLASSES = {
 """Whole names of classes and of types, ``_Known`` as well: ``LeaderTerm`` is none of them."""
 STILL = {
     "operator/gpu_scheduler/core/actions/new_reservations.py": {"Found"},
-    "operator/gpu_scheduler/core/affinity/masks.py": {"_Known"},
     "operator/gpu_scheduler/core/fit/placement.py": {"Placement"},
     "operator/gpu_scheduler/core/model/decision.py": {"Grant"},
     "operator/gpu_scheduler/core/model/devices.py": {"Choice"},

@@ -64,7 +64,7 @@ class Level(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Known:
+class _CachedMask:
     affinity: AffinityInfo  # holding it keeps its id its own
     asked: list[Tally]
     version: int  # of these together
@@ -81,7 +81,7 @@ class AffinityMasks:
         self._snapshot = snapshot
         self._domains = domains
         self._masks = masks
-        self._known: dict[tuple[int, int], _Known] = {}
+        self._known: dict[tuple[int, int], _CachedMask] = {}
         self._about: dict[int, tuple[AffinityInfo, int, list[AffinityTerm]]] = {}
         self._asked: list[Tally] = []
         self._met: dict[PodUID, AffinityInfo] = {}  # those that this plan put somewhere
@@ -104,7 +104,7 @@ class AffinityMasks:
         self._asked = asked
         for verdict in self.verdicts(affinity, pod_request.pod_shape.where):
             flags = verdict.forbids if flags is None else flags | verdict.forbids
-        self._known[key] = _Known(affinity, asked, _version(asked), about, flags)
+        self._known[key] = _CachedMask(affinity, asked, _version(asked), about, flags)
         return flags
 
     def allows(self, pod: WaitingPod, pod_request: PodRequest, node: int) -> bool:
