@@ -106,7 +106,7 @@ which has a parameter and cannot look at everything, sees all of them.
 && {{ include "gpu-scheduler.cel.sameBut" (dict "path" "metadata.annotations" "but" "k == 'gpu-scheduler.io/orders'") }})
 {{- end }}
 
-{{/* A holder as jobs/holder.py makes it, after the defaults of the API server. */}}
+{{/* A holder as jobs/placeholder.py makes it, after the defaults of the API server. */}}
 {{- define "gpu-scheduler.cel.holder" -}}
 {{- if .Values.holders.enabled -}}
 (request.namespace == '{{ .Release.Namespace }}' && object.metadata.name.startsWith('gpu-holder-')

@@ -3,7 +3,7 @@
 They stand in a label, in annotations or in the limits of containers (``share_keys``). What was said
 is copied, word for word and by the numbers of the containers (``numbering``), into one annotation,
 from which ``share_request`` reads what is meant: so limits that nobody else may see can be taken
-out. Called by ``jobs.share``; the admission policy of the chart does the same (docs/adr/0049).
+out. The admission policy of the chart does the same (docs/adr/0049).
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,8 @@
 """kopf handlers of our custom resources: ``on.event`` only, which writes nothing to the object.
 
 kopf's finalizers, annotations, events and peering stay off: a GPUJob is cleaned up by its owner
-references, and leadership is the Lease's. Called by main, which runs kopf last, because kopf on its
-way out cancels every task that was created after it started.
+references, and leadership is the Lease's. kopf has to run last, because on its way out it cancels
+every task that was created after it started.
 """
 
 import asyncio

@@ -213,7 +213,6 @@ class JobRow(View, frozen=True, kw_only=True):
 
     Attributes:
         asked: GPUs of all its pods at once; held: now.
-        since: in this phase, as far as known.
         pods: running, succeeded and in all.
         advice: the rule of its headline; empty: none.
     """

@@ -3,8 +3,8 @@
 Required affinity, anti-affinity and topology spread are the planner's; what is only preferred is
 nobody's: neither path heeds it, since kube-scheduler gets a pod with its node. What is left are
 selectors by labels of namespaces, which we do not watch, and by labels that single pods of one Job
-have, and more rules than anybody needs. Called by ``path``; ``state.affinity.pod_affinity`` reads
-the same fields of pods.
+have, and more rules than anybody needs. ``state.affinity.pod_affinity`` reads the same
+fields of pods.
 """
 
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,7 @@ It is the same for each pod of an index, through retries, evictions and moves: `
 INDEX`` of the volume, of a role ``NAMESPACE/NAME/ROLE/INDEX``. A plain job that is deleted and
 applied again finds what it had saved. Of a sweep NAME is followed by the GPUJob's uid: another
 sweep of that name has other parameters under the same numbers. The node puts in the index, from a
-variable that no template can set, and refuses ``..``. Called by ``render``, ``template`` and
-``conflicts``; ``saved`` by the runtime.
+variable that no template can set, and refuses ``..``.
 """
 
 from collections.abc import Iterator, Mapping

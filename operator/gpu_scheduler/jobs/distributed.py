@@ -2,7 +2,7 @@
 
 Everything is the same for all pods of a role but for the index, which the Job controller writes on
 each pod, and the rank, which the write that places the pod adds (``annotation``): Kubernetes can
-insert a variable into another, but not add two numbers. Called by ``render``.
+insert a variable into another, but not add two numbers.
 
 Sources: docs.pytorch.org/docs/stable/elastic/run.html (PET_ variables are torchrun's options) and
 docs.pytorch.org/docs/stable/distributed.html; tensorflow.org/api_docs/python/tf/distribute/

@@ -3,7 +3,7 @@
 The template names annotations only, so one Job runs many trials: the write that places a pod sets
 them (``annotations``), and the node resolves them when it creates the containers. Our variables
 come before the user's, so ``$(HPARAM_LR)`` expands in their values; ``${hparam.lr}`` is turned into
-that. ``inject`` is called by ``jobs.render``, ``annotations`` at placement.
+that.
 """
 
 import json

@@ -1,8 +1,7 @@
 """Labels and annotations: the user's are kept, everything under our prefix is ours alone.
 
 A template that was copied from a running pod carries an old allocation; it must not reach the new
-pods, where the state would read it as the ledger. Called by ``render``; ``label_value`` also by
-those who select by our labels.
+pods, where the state would read it as the ledger.
 """
 
 import hashlib

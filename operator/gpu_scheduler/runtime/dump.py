@@ -60,7 +60,7 @@ class Dump:
 
 
 def dump_of(given: PlanInput, workload: TargetWorkload) -> Dump:
-    """A copy of what the next plan is made from, with the session's workload."""
+    """A copy of what the next plan is made from, with the workload of the planner's cache."""
     frozen = given.frozen()
     cluster, pods = frozen.cluster, frozen.running_pods
     assert isinstance(pods, Roll)

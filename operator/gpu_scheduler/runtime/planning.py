@@ -115,7 +115,7 @@ class Planning:
         self._preemption = preemption
         self._last = last
         self._rules = rules
-        self._session = PlannerCache(times.clock)
+        self._cache = PlannerCache(times.clock)
         self._quarantine = last.quarantine
         self._cycle_seconds = times.cycle_seconds
         self._observe = times.observe_seconds
@@ -165,20 +165,20 @@ class Planning:
         given, error = self._input(gone), None
         trial = self._quarantine.trial(gone)
         try:
-            result = self._rules.decide(given.without(gone, self._thinner), self._session)
+            result = self._rules.decide(given.without(gone, self._thinner), self._cache)
         except Exception as found:
             error = found
         if error is not None and trial:  # then it is one of these, most likely
-            self._session = PlannerCache(self._clock)
+            self._cache = PlannerCache(self._clock)
             for ref in trial:
                 self._put_in_quarantine(ref, error, gone)
             trial, error = set(), None
             try:
-                result = self._rules.decide(given.without(gone, self._thinner), self._session)
+                result = self._rules.decide(given.without(gone, self._thinner), self._cache)
             except Exception as found:
                 error = found
         if error is not None:
-            self._session = PlannerCache(self._clock)
+            self._cache = PlannerCache(self._clock)
             self._trouble = given.without(gone, Thinner()).frozen()
             unexpected("planning", "a plan: looking for the object that it is about", error)
             return 0
@@ -186,7 +186,7 @@ class Planning:
         self._carry_out(result, {job.key for job in given.jobs if job.gang is not None})
         news = self._take_over(result, given, gone)
         self._last.cycles += 1
-        took, readings = self._clock() - started, self._session.readings
+        took, readings = self._clock() - started, self._cache.readings
         worth = result.assignments or result.evicts or took >= _LONG_SECONDS
         self._observe(took, step_seconds(readings) if worth else ())
         planner_log.write(self._last.cycles, given, result, readings, news)
@@ -197,7 +197,7 @@ class Planning:
         self._rules.take_places()
         gone = self._quarantine.gone()
         given = self._input(gone).without(gone, Thinner())
-        return dump_of(given, self._session.workload)
+        return dump_of(given, self._cache.workload)
 
     def _above_capacity(self) -> bool:
         """Such devices take nothing in any case, so planning goes on when a look fails."""
@@ -307,7 +307,7 @@ class Planning:
 
     async def _pause(self) -> None:
         """No object is to blame: begin anew, in a while."""
-        self._session = PlannerCache(self._clock)
+        self._cache = PlannerCache(self._clock)
         self._planned_version = -1
         await asyncio.sleep(_NONE_FAULTY_SECONDS)
         self._state.changes.some.set()

@@ -152,7 +152,7 @@ class ClusterState:
     def shrinks(self, own: JobRecord) -> bool:
         """Whether the controller of a Job may yet delete pods of it: none of them gets a place."""
         if own.owner not in self.gpujobs:
-            return False  # pods that ask by themselves: nobody's width says how many there are
+            return False  # pods that ask by themselves: no parallelism says how many there are
         asked, decided = self.decisions.widening.get(own.uid, 0), own.uid in self.decisions.narrowed
         known = max(self.pods.number_of(own.uid), own.active)
         if not (own.narrowed or decided) and known <= parallelism_of(own):
@@ -174,7 +174,7 @@ class ClusterState:
         return not self._trials_left(job)
 
     def _prospective(self, job: GPUJobRecord, project: ProjectName) -> list[ProspectivePod]:
-        if job.templates is None or job.key in self.decisions.withheld or self._is_over(job):
+        if job.templates is None or job.key in self.decisions.inadmissible or self._is_over(job):
             return []
         record = self.projects.records[project]
         return prospective_pods(
@@ -250,7 +250,7 @@ class ClusterState:
             return None
         self.decisions.let_be(uid)
         if self.gpujobs.get(old.owner) is not None and not old.ended:
-            self.jobs.vanished.setdefault(old.owner, []).append(old)
+            self.jobs.deleted.setdefault(old.owner, []).append(old)
         self.decisions.give_back(old.owner)
         self.changes.members_changed(old.owner)
         self.changes.replan(self.waiting.disown(uid))
@@ -282,7 +282,7 @@ class ClusterState:
     def gpujob_gone(self, key: JobKey) -> None:
         """Forget a GPUJob."""
         self.jobs.forget(key)
-        self.decisions.withheld.pop(key, None)
+        self.decisions.inadmissible.pop(key, None)
         self.waiting.set_open(key, False)
         self.decisions.give_back(key)
         if self.workloads.gpujobs.pop(key, None) is not None:

@@ -39,9 +39,11 @@ class Decisions:
         self._gpujobs = gpujobs
         self.assumed: dict[PodUID, Assignment] = {}
         self.nominated = NominatedPods()
-        self.withheld: dict[JobKey, frozenset[str]] = {}  # none of these is planned: why
+        self.inadmissible: dict[JobKey, frozenset[str]] = {}  # none of these is planned: why
         self.narrowed: dict[str, int] = {}  # by uid: Jobs that are to become as narrow as this
-        self.widening: dict[str, int] = {}  # by uid: Jobs of which this width is being written
+        self.widening: dict[
+            str, int
+        ] = {}  # by uid: Jobs of which this parallelism is being written
 
     def assume(self, place: Assignment) -> None:
         """Charge a decision before its write; the pod no longer waits."""
@@ -77,19 +79,19 @@ class Decisions:
         self._ledger.release_pod(uid)
         self._placed_pods.drop(uid)
 
-    def withhold(self, key: JobKey, why: str, withheld: bool) -> None:
+    def set_inadmissible(self, key: JobKey, why: str, inadmissible: bool) -> None:
         """Plan no pod of a GPUJob before it exists, as long as there is a reason not to.
 
         ``why``: who says so; what is nominated is given back.
         """
-        reasons = self.withheld.get(key, frozenset())
-        after = reasons | {why} if withheld else reasons - {why}
+        reasons = self.inadmissible.get(key, frozenset())
+        after = reasons | {why} if inadmissible else reasons - {why}
         if after == reasons:
             return
         if after:
-            self.withheld[key] = after
+            self.inadmissible[key] = after
         else:
-            del self.withheld[key]
+            del self.inadmissible[key]
         self.give_back(key)
         self._changes.members_changed(key)
         self._changes.replan()
@@ -114,9 +116,9 @@ class Decisions:
                 prospective.expected_pods,
                 self.nominated.untold_parallelism(place.job, prospective.role),
             )
-            kind = self._waiting.kind(place.pod, job)
+            shape = self._waiting.shape(place.pod, job)
             self.nominated.put(
-                NominatedPod(place, prospective.role, prospective.index, parallelism, kind)
+                NominatedPod(place, prospective.role, prospective.index, parallelism, shape)
             )
         need = self._waiting.resources(place.pod)
         self.assumed[place.pod] = place
@@ -127,12 +129,12 @@ class Decisions:
         return asked
 
     def _moved(self, nominated: NominatedPod, pod: PodUID, job: GPUJobRecord) -> Assignment | None:
-        self._waiting.learn(job.namespace, nominated.pod_shape, self._waiting.kind(pod, job))
+        self._waiting.learn(job.namespace, nominated.pod_shape, self._waiting.shape(pod, job))
         self.take_back(nominated.uid)
         place, known = replace(nominated.place, pod=pod), self._ledger.node(nominated.place.node)
-        kind = self._waiting.kind(pod, job)
+        shape = self._waiting.shape(pod, job)
         need = self._waiting.resources(pod)
-        if known is None or known[0].closed_to(kind) or not matches(kind.where, known[0]):
+        if known is None or known[0].closed_to(shape) or not matches(shape.where, known[0]):
             return None
         if not self._ledger.has_room(place.node, need, place.grants):
             return None

@@ -1,6 +1,6 @@
 """Plays a stream of pods against the planner's own snapshot and score table, one at a time.
 
-A pod is placed or lost at once; nothing waits. The scores, the choice of devices and the books are
+A pod is placed or lost at once; nothing waits. The scores, the choice of devices and the ledger are
 those of the operator; what is left out is what needs projects and a queue.
 """
 

@@ -91,7 +91,7 @@ class SharingPlayer:
         self._going: set[PodUID] = set()
         self._next: dict[str, Iterator[tuple[int, float]]] = {}  # pods that are not there yet
         self._memory = NOTHING
-        self._session = PlannerCache()
+        self._cache = PlannerCache()
         self._node = {node.name: n for n, node in enumerate(self.cluster.nodes)}
         self._device = {name: d for d, name in enumerate(self.cluster.dev_id)}
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -128,7 +128,7 @@ class SharingPlayer:
             memory=self._memory,
             workload=DEFAULT,
         )
-        result = plan(given, self._session)
+        result = plan(given, self._cache)
         self.reservations = result.reservations
         self._memory = result.memory
         for assignment in result.assignments:

@@ -478,7 +478,7 @@ def test_an_age_that_cannot_be_read() -> None:
     assert age("", datetime.now(UTC)) == "<unknown>"
 
 
-def wide_sheet() -> PrintedTable:
+def wide_table() -> PrintedTable:
     heading = Columns(
         (
             "NAME",
@@ -512,39 +512,39 @@ def wide_sheet() -> PrintedTable:
     )
 
 
-def width(sheet: PrintedTable) -> int:
-    cells = [sheet.columns, *sheet.rows]
+def width(table: PrintedTable) -> int:
+    cells = [table.columns, *table.rows]
     each = [
         max(len(line) for r in cells for line in r[i].split("\n"))
-        for i in range(len(sheet.columns))
+        for i in range(len(table.columns))
     ]
     return sum(each) + 2 * (len(each) - 1)
 
 
 def test_a_table_that_fits_stays_as_it_is() -> None:
-    assert fitted(wide_sheet(), 160).columns == wide_sheet().columns
+    assert fitted(wide_table(), 160).columns == wide_table().columns
 
 
 @pytest.mark.parametrize("columns", [100, 80, 70])
 def test_a_table_is_made_to_fit_without_cutting_a_cell(columns: int) -> None:
-    found = fitted(wide_sheet(), columns)
+    found = fitted(wide_table(), columns)
     assert width(found) <= columns
     whole = {cell.replace("\n", "") for cell in found.rows[0]}
     assert {"notebook", "Pending", "0.5/0.5", "1/0/1", "WaitingForResources", "r7525-0"} <= whole
 
 
 def test_at_100_columns_a_reason_is_one_word() -> None:
-    assert "WaitingForResources" in fitted(wide_sheet(), 100).rows[0]
+    assert "WaitingForResources" in fitted(wide_table(), 100).rows[0]
 
 
 def test_a_long_reason_is_broken_before_a_column_is_left_out() -> None:
-    found = fitted(wide_sheet(), 85)
+    found = fitted(wide_table(), 85)
     assert "TYPE" in found.columns and "WaitingFor\nResources" in found.rows[0]
-    assert "TYPE" not in fitted(wide_sheet(), 75).columns
+    assert "TYPE" not in fitted(wide_table(), 75).columns
 
 
 def test_wide_leaves_no_column_out() -> None:
-    assert len(fitted(wide_sheet(), 60, all_columns=True).columns) == 10
+    assert len(fitted(wide_table(), 60, all_columns=True).columns) == 10
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ class Step:
             submit, finish, restart, or time; scale, ring, group or bare: of the healthy part's
             shares, of a group with its PodGroup, which comes first (1) or last (2);
             clock: somebody sets the wall clock of who leads;
-        forge: somebody writes the status of a healthy job, usurp: while no leader leads.
+            forge: somebody writes the status of a healthy job, usurp: while no leader leads.
         possible: an API server could hand it out; else its types are wrong, or its format.
         path: of the object.
         obj: the object.

@@ -33,7 +33,7 @@ def played(seed: int) -> Counter[str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
-def test_quotas_hold_over_a_mix_of_jobs_and_deployments(part: int) -> None:
+def test_quotas_hold_over_jobs_and_deployments_together(part: int) -> None:
     seen: Counter[str] = Counter()
     first = SEED * 1000 + part * EACH
     for seed in range(first, first + EACH):

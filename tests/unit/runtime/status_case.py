@@ -23,7 +23,7 @@ PROJECT_PATH = "/apis/gpu-scheduler.io/v1alpha1/gpuprojects/team-a/status"
 INTERVAL = 5.0
 
 
-class FakeAside:
+class FakeQuarantine:
     def __init__(self) -> None:
         self.why: dict[str, str] = {}
 
@@ -40,7 +40,7 @@ class FakePlanning:
         self.shares_milli: dict[ProjectName, int] = {}
         self.shares_by_model_milli: dict[str, dict[ProjectName, int]] = {}
         self.cycles = 1
-        self.quarantine = FakeAside()
+        self.quarantine = FakeQuarantine()
         self.reservations: list[Reservation] = []
 
     def reservations_of(self, key: JobKey) -> list[Reservation]:

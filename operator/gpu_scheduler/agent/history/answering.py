@@ -166,7 +166,7 @@ class Answering:
             until = since + _WINDOW
             device = dict(
                 _looks(
-                    slots, RingOwner(kind=RingType.DEVICE, device=slot.owner.device), since, until
+                    slots, RingOwner(type=RingType.DEVICE, device=slot.owner.device), since, until
                 )
             )
             of_host = dict(_looks(slots, container, since, until))
@@ -227,7 +227,7 @@ def _share(slot: RingSlot, owner: RingOwner, host: ContainerHostUse, look: int) 
 
 def _device(slots: _Slots, device: DeviceProperties, look: int) -> DeviceNow:
     """As its ring has it of this look; nothing, where there is none."""
-    seen = _looks(slots, RingOwner(kind=RingType.DEVICE, device=device.uuid), look, look + 1)
+    seen = _looks(slots, RingOwner(type=RingType.DEVICE, device=device.uuid), look, look + 1)
     values: Values = next((each for _, each in seen), {})
     return DeviceNow(
         uuid=device.uuid,
@@ -245,9 +245,9 @@ def _ended(slots: Iterable[RingSlot], look: int) -> Iterable[tuple[int, EndedUse
     summed = {slot.sums.summed for slot in rings}
     for slot in rings:
         owner = slot.owner
-        if owner is None or owner.kind not in (RingType.SHARE, RingType.WORK) or not owner.work:
+        if owner is None or owner.type not in (RingType.SHARE, RingType.WORK) or not owner.work:
             continue
-        if owner.kind is RingType.SHARE and slot.generation in summed:
+        if owner.type is RingType.SHARE and slot.generation in summed:
             continue  # the node went down in the moment in which it was summed up
         last, totals = found.get(owner.work, (0, Totals()))
         found[owner.work] = max(last, slot.last), totals + slot.totals(look)

@@ -129,7 +129,7 @@ _CHECK = Struct("<H")
 
 
 class Layout:
-    """The two rows of a kind's ring: that of a look, and that of ten minutes."""
+    """The two rows of a ring of a type: that of a look, and that of ten minutes."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = tuple(columns)
@@ -154,4 +154,4 @@ def _statistic(of: str, known: Sequence[float]) -> float | None:
     return {MIN: min, MAX: max}[of](known) if of != MEAN else sum(known) / len(known)
 
 
-LAYOUTS = {kind: Layout(columns) for kind, columns in _COLUMNS.items()}
+LAYOUTS = {each: Layout(columns) for each, columns in _COLUMNS.items()}

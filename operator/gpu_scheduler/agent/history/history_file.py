@@ -116,9 +116,9 @@ class HistoryFile:
             if first is None or first.owner is None:
                 return None
             del self._slots[first.owner]
-            if first.owner.kind is not RingType.SHARE or not first.owner.work:
+            if first.owner.type is not RingType.SHARE or not first.owner.work:
                 return first
-            of_work = RingOwner(kind=RingType.WORK, work=first.owner.work)
+            of_work = RingOwner(type=RingType.WORK, work=first.owner.work)
             sums = self._slots.get(of_work)
             if sums is not None:
                 sums.take(first, self.look())

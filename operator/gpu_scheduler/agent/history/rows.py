@@ -53,7 +53,7 @@ def of_devices(sample: Sample, uses: Collection[ContainerUse]) -> dict[RingOwner
     for device in sample.devices:
         on_it = shares.get(device.facts.uuid, {}).values()
         row = Row(_of_device(device, on_it) if device.readable else {})
-        rows[RingOwner(kind=RingType.DEVICE, device=device.facts.uuid)] = row
+        rows[RingOwner(type=RingType.DEVICE, device=device.facts.uuid)] = row
     return rows
 
 
@@ -122,10 +122,10 @@ def _of_host(use: ContainerHostUse) -> Values:
     }
 
 
-def _owner(kind: RingType, use: ContainerUse, device: str = "") -> RingOwner:
+def _owner(of: RingType, use: ContainerUse, device: str = "") -> RingOwner:
     pod, own = use.container.pod, use.container.own
     return RingOwner(
-        kind=kind,
+        type=of,
         work=pod.work,
         device=device,
         container_id=own.id,

@@ -47,7 +47,7 @@ class RingOwner(msgspec.Struct, frozen=True, kw_only=True):
     ``work`` is that of ``OrderedPod``.
     """
 
-    kind: RingType
+    type: RingType = msgspec.field(name="kind")  # as in files of earlier versions
     work: str = ""
     device: str = ""
     container_id: str = ""
@@ -207,7 +207,7 @@ class RingSlot:
     def totals(self, look: int) -> Totals:
         """Its sums; ``look``: the number of the look that is now."""
         sums = self.sums
-        of_work = self.owner is not None and self.owner.kind is RingType.WORK
+        of_work = self.owner is not None and self.owner.type is RingType.WORK
         held = sums.held_gpu_seconds if of_work else sums.share * self.age_seconds(look)
         return Totals(
             containers=sums.containers if of_work else 1,
@@ -273,7 +273,7 @@ class RingSlot:
     def _layout(self) -> Layout:
         if self.owner is None:
             raise ValueError("a ring of nobody keeps nothing")
-        return LAYOUTS[self.owner.kind]
+        return LAYOUTS[self.owner.type]
 
     def _look_at(self, look: int) -> int:
         return self.at + _LOOKS_AT + self._layout.looks.size * (look % LOOKS)

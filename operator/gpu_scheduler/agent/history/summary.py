@@ -25,12 +25,12 @@ def rows(slots: Iterable[RingSlot], look: int) -> list[dict[str, Any]]:
     hosts = {
         slot.owner.container_id: _last(slot, look)
         for slot in known
-        if slot.owner is not None and slot.owner.kind is RingType.CONTAINER
+        if slot.owner is not None and slot.owner.type is RingType.CONTAINER
     }
     found = [
         _row(slot, slot.owner, look, hosts.get(slot.owner.container_id, {}))
         for slot in known
-        if slot.owner is not None and slot.owner.kind is not RingType.CONTAINER
+        if slot.owner is not None and slot.owner.type is not RingType.CONTAINER
     ]
     return sorted(found, key=lambda row: (row["pod"] != "", row["endedFor"] or -1, row["pod"]))
 

@@ -69,10 +69,10 @@ def preview(file: Path, first: int, output: str) -> None:
     with one_line():
         from gpu_scheduler.sweeps.commands import manifest
         from gpu_scheduler.sweeps.commands.preview import footer
-        from gpu_scheduler.sweeps.commands.preview import preview as sheet_of
+        from gpu_scheduler.sweeps.commands.preview import preview as table_of
 
         found = manifest.load(file)
-        _print(sheet_of(found, first), output)
+        _print(table_of(found, first), output)
         if output == "table":
             say(f"\n{footer(found, first)}")
 

@@ -96,11 +96,11 @@ class Quarantine:
         return sorted(each.name for each in self._entries if each.type is ObjectType.NODE)
 
     def counts(self) -> dict[str, int]:
-        """How many are quarantined, by kind."""
-        return {kind.value: sum(s.type is kind for s in self._entries) for kind in ObjectType}
+        """How many are quarantined, by type."""
+        return {each.value: sum(s.type is each for s in self._entries) for each in ObjectType}
 
-    def _of(self, kind: ObjectType, name: str) -> str:
-        entry = self._entries.get(ObjectRef(kind, name))
+    def _of(self, of: ObjectType, name: str) -> str:
+        entry = self._entries.get(ObjectRef(of, name))
         return entry.why if entry is not None else ""
 
     def _content(self, ref: ObjectRef) -> object:

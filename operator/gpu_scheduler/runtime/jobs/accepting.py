@@ -97,7 +97,7 @@ class Accepting:
                     field, _, what = why.partition(": ")
                     return users_words(spec, each.role, Problem(field, what))
                 templates[each.role] = slim(pod)
-            if self._claims is not None and not (made or job.key in self._state.jobs.vanished):
+            if self._claims is not None and not (made or job.key in self._state.jobs.deleted):
                 unbound = (name for each in judged for name in each.unbound)
                 await self._claims.check_job(job, unbound)
             looked_up = any(claims(each.job["spec"]["template"]["spec"]) for each in judged)

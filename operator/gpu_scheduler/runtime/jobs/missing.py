@@ -161,7 +161,7 @@ class MissingPods:
             self._refused[key] = (job.uid, refused.message, self._live(key))
             self._state.changes.touch(key)
         self._hold_back(key)
-        self._state.decisions.withhold(key, _REFUSED, True)
+        self._state.decisions.set_inadmissible(key, _REFUSED, True)
         self._follow(key)
         return self.refusals.refused(key, about)
 
@@ -191,7 +191,7 @@ class MissingPods:
         if self._refused.pop(key, None) is None:
             return self._again(key, _ASK_AGAIN.delay_seconds(self._asked[key]))
         self._found(key)
-        return self._state.decisions.withhold(key, _REFUSED, False)
+        return self._state.decisions.set_inadmissible(key, _REFUSED, False)
 
     def _hold_back(self, key: JobKey) -> None:
         """Nothing is nominated of a job any more: its Jobs are not to try in vain."""
@@ -249,7 +249,7 @@ class MissingPods:
         self._asked.pop(key, None)
         self.refusals.forget(key)
         if self._refused.pop(key, None) is not None:
-            self._state.decisions.withhold(key, _REFUSED, False)
+            self._state.decisions.set_inadmissible(key, _REFUSED, False)
 
 
 class QuotaHandler:

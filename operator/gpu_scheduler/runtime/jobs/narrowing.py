@@ -1,11 +1,11 @@
 """Jobs become narrower where their pods wait for a place: who waits needs no pod.
 
 A pod that ends is followed by the next one, which finds a place most times. Where it does not, or
-where a whole Job lost its places, its width is brought down to the pods that have one, and the Job
-controller deletes the others, those without a node first. From then on until they are gone nothing
-of the job is placed (``state.pods.counting``), so no pod that has just got its place is deleted,
-however slow the controller is and whoever leads. What waits goes on waiting in the planner's queue.
-Called every half second.
+where a whole Job lost its places, its parallelism is brought down to the pods that have one, and
+the Job controller deletes the others, those without a node first. From then on until they are gone
+nothing of the job is placed (``state.pods.counting``), so no pod that has just got its place is
+deleted, however slow the controller is and whoever leads. What waits goes on waiting in the
+planner's queue.
 """
 
 from collections.abc import Callable

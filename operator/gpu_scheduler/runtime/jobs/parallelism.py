@@ -25,15 +25,15 @@ def sizes_of(
     ``nominated``: pods of the role that have a place and do not exist.
     """
     assert job.spec is not None
-    ask, asked = job.requests[own.role], widest(nominated)
+    request, asked = job.requests[own.role], widest(nominated)
     if job.spec.suspend:
-        return {"completions": ask.pods, "suspend": True}
+        return {"completions": request.pods, "suspend": True}
     if state.shrinks(own):
         asked = 0
     if own.suspend and not asked:
-        return {"completions": ask.pods}  # it goes on once a pod of it has a place
-    parallelism = min(max(parallelism_of(state, own), asked), ask.at_once)
-    return {"completions": ask.pods, "parallelism": parallelism, "suspend": False}
+        return {"completions": request.pods}  # it goes on once a pod of it has a place
+    parallelism = min(max(parallelism_of(state, own), asked), request.at_once)
+    return {"completions": request.pods, "parallelism": parallelism, "suspend": False}
 
 
 def parallelism_of(state: ClusterState, own: JobRecord) -> int:
@@ -80,8 +80,8 @@ def widest(nominated: Iterable[NominatedPod]) -> int:
     return max((each.parallelism for each in nominated if not each.asked), default=0)
 
 
-def told(nominated: Iterable[NominatedPod], widths: Mapping[str, int]) -> None:
+def told(nominated: Iterable[NominatedPod], parallelisms: Mapping[str, int]) -> None:
     """Jobs are as wide as this, by role: what they make then is expected from them."""
     for each in nominated:
-        if each.parallelism <= widths.get(each.role, 0):
+        if each.parallelism <= parallelisms.get(each.role, 0):
             each.asked = True

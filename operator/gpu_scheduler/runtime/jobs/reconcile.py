@@ -139,7 +139,7 @@ class Reconciler:
             self._refuse(job, job.unknown or self._not_charged(job, project))
             # To give GPUs back nothing has to be right.
             return await jobs.stop(job) if job.spec.suspend else None
-        if self._state.jobs.vanished.get(key) and await self._removal.forget_if_gone(job):
+        if self._state.jobs.deleted.get(key) and await self._removal.forget_if_gone(job):
             return None
         about = self._about(job, project)
         untried = job.problem or not job.own(self._state.workloads.jobs(key))

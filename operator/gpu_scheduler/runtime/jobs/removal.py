@@ -35,7 +35,7 @@ class _NamedList(msgspec.Struct, frozen=True):
 
 
 class Removal:
-    """Deletes. Called by the reconciler."""
+    """Deletes."""
 
     def __init__(
         self,

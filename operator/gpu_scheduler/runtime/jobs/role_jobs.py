@@ -68,7 +68,7 @@ class RoleJobs:
         """See ``Jobs``."""
         if job.spec is None:
             return ""
-        self._state.decisions.withhold(
+        self._state.decisions.set_inadmissible(
             job.key, STAYS, self._writes.stay(job.own(self._state.workloads.jobs(job.key)))
         )
         refused = await self._accepting.refused(job, project)
@@ -92,33 +92,33 @@ class RoleJobs:
             if await self._writes.change(each, changes(each, wanted), rendered):
                 told(nominated, {role: wanted.get("parallelism", 0)})
             else:
-                self._state.decisions.withhold(job.key, STAYS, True)
+                self._state.decisions.set_inadmissible(job.key, STAYS, True)
                 if nominated:
                     cannot_be_made(self._state, job.key, self.complaint(job))
         return refused
 
     async def _find_again(self, job: GPUJobRecord, project: ProjectName) -> None:
         """Take in Jobs that the watch shows no more although they exist."""
-        for lost in tuple(self._state.jobs.vanished.get(job.key, ())):
+        for lost in tuple(self._state.jobs.deleted.get(job.key, ())):
             if lost.role in job.requests:
                 rendered = await self._rendered(job, project, lost.role)
                 body = {**rendered, "spec": rendered["spec"] | {"parallelism": lost.parallelism}}
                 if (found := await found_again(self._client, job, body)) is not None:
                     self._state.job_changed(found)
-        self._state.jobs.vanished.pop(job.key, None)
+        self._state.jobs.deleted.pop(job.key, None)
 
     def complaint(self, job: GPUJobRecord) -> str:
         """See ``Jobs``."""
         return self._writes.complaint(job.own(self._state.workloads.jobs(job.key)))
 
     async def _create(
-        self, job: GPUJobRecord, project: ProjectName, widths: Mapping[str, int]
+        self, job: GPUJobRecord, project: ProjectName, parallelisms: Mapping[str, int]
     ) -> None:
         """Make the Jobs of roles whose pods have places: how many at once, by role."""
         if job.spec is not None and is_distributed(job.spec):
             await create_service(self._client, job, project)
         for accepted in await self._acceptance.rendered(job, project):
-            parallelism = widths.get(accepted.role, 0)
+            parallelism = parallelisms.get(accepted.role, 0)
             if parallelism:
                 nominated = self._state.decisions.nominated.of_role(job.key, accepted.role)
                 body = {**accepted.job, "spec": accepted.job["spec"] | {"parallelism": parallelism}}

@@ -24,10 +24,10 @@ def stock(cluster: Cluster, catalogue: Catalogue) -> dict[str, tuple[int, int]]:
     nodes: defaultdict[str, set[int]] = defaultdict(set)
     for node, (begin, end) in enumerate(zip(cluster.first, cluster.first[1:], strict=False)):
         for model, count in Counter(cluster.dev_model[begin:end]).items():
-            kind = catalogue.of(model)
-            if kind is not None:
-                gpus[kind.name] += count
-                nodes[kind.name].add(node)
+            gpu_type = catalogue.of(model)
+            if gpu_type is not None:
+                gpus[gpu_type.name] += count
+                nodes[gpu_type.name].add(node)
     return {name: (count, len(nodes[name])) for name, count in gpus.items()}
 
 

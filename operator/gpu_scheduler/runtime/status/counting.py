@@ -2,7 +2,7 @@
 
 A pod that has ended counts at once, although its Job counts it a second later: for each Job what it
 says or what its pods show, whichever is more, so a count never falls while news arrive in any
-order. A pod that was evicted, rejected or deleted has not failed. Pure; called by ``status``.
+order. A pod that was evicted, rejected or deleted has not failed. Pure.
 """
 
 from collections import Counter

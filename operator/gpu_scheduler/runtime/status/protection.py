@@ -2,7 +2,7 @@
 
 ``Protected`` is there once an agent has reported on a pod whose containers run; ``DevicesHealthy``
 once a pod holds a device that is not healthy, and until the job holds nothing any more. Messages
-carry the agents' own sentences, which have the numbers. Pure; called by ``status``.
+carry the agents' own sentences, which have the numbers. Pure.
 """
 
 from collections.abc import Callable, Iterable, Mapping

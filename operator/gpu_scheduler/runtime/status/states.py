@@ -3,7 +3,7 @@
 One decision: ``_STEPS`` are asked in turn, and the first that has something to say is heard, so
 what its owner has to mend comes before what only takes time. What the words mean stands in
 ``api.states``. Invariant: the last step always answers; only a job that runs has an empty reason.
-Pure; called by ``status``.
+Pure.
 """
 
 from collections.abc import Callable, Mapping, Sequence

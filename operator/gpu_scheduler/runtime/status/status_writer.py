@@ -2,12 +2,12 @@
 
 The first news of an object is written at once, before what others wait to say, so a verdict is
 there after the first planning cycle; what follows is gathered, and whoever waits longest is next.
-Trifles, such as another place in the queue, wait for longer, or for other news, and there are only
-so many of them a second, however many objects have some. What passes by itself is not written for
-some seconds, unless the object has said nothing yet. While placements are on their way few statuses
-are written at once. Of projects and classes few ever are: with each job that comes, the sums of all
-may be others. One that cannot be written is tried again, ever more seldom. What objects of a kind
-have to say, its ``Statuses`` know.
+Minor news, such as another place in the queue, wait for longer, or for other news, and there are
+only so many of them a second, however many objects have some. What passes by itself is not written
+for some seconds, unless the object has said nothing yet. While placements are on their way few
+statuses are written at once. Of projects and classes few ever are: with each job that comes, the
+sums of all may be others. One that cannot be written is tried again, ever more seldom. What objects
+of a kind have to say, its ``Statuses`` know.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _DEAR, _DEAR_OF_ONE = 2, 1  # beside these, of objects that are too large
 _YIELDING = 2  # of them while placements are on their way: a GPU that idles costs more than news
 _BEGUN, _BEGUN_OF_ONE = 200, 100  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
-MINOR_SECONDS = 10.0  # between a write and one that says nothing but trifles
+MINOR_SECONDS = 10.0  # between a write and one that says nothing but minor news
 _MINOR = 2  # in a look: 40 a second
 _SUMS = 8  # at once, of a kind: 160 a second where the API server has nothing else to do
 # Of a namespace: who makes what is wrong by the thousand hears of it in time.
@@ -107,7 +107,7 @@ class Statuses(Protocol):
 
 
 class StoreStatuses:
-    """What statuses of the objects in a book have in common."""
+    """What statuses of the objects in a store have in common."""
 
     kind: str
 
@@ -230,7 +230,7 @@ class StatusWriter:
         raise AssertionError("the loop does not end")
 
     def _take(self, line: _Line) -> list[tuple[str, bool]]:
-        """Those whose turn it is, and whether for trifles, too; they wait in line no more."""
+        """Those whose turn it is, and whether for minor news, too; they wait in line no more."""
         due: list[tuple[str, bool]] = []
         now = self._clock()
         try:

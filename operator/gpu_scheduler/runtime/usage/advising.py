@@ -130,8 +130,9 @@ def judged(
 
 def price_of(catalogue: Catalogue, model: str) -> float | None:
     """Of a product for an hour, as its GPUClass says; None: it says nothing."""
-    kind = catalogue.of(model)
-    return None if kind is None or kind.cost_micro is None else kind.cost_micro / _MICRO
+    gpu_type = catalogue.of(model)
+    cost = None if gpu_type is None else gpu_type.cost_micro
+    return None if cost is None else cost / _MICRO
 
 
 def _in_step(work: LiveWork) -> bool:

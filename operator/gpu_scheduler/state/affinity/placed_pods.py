@@ -64,7 +64,7 @@ class _Signature:
 
 
 class PlacedPodStore:
-    """See ``core.model.placed_pods.Neighbours``. What returns a bool says whether anybody asks."""
+    """See ``core.model.placed_pods.PlacedPods``. What returns a bool says whether anybody asks."""
 
     def __init__(self, owner: Callable[[str], ProjectName | None]) -> None:
         """Start empty; ``owner``: the project of a namespace."""

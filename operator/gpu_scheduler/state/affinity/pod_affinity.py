@@ -1,9 +1,8 @@
 """Who a pod is to rules about other pods, and its own: read off the pod as the API server has it.
 
 Its own rules are the required ones that the planner understands; of others it is left to
-kube-scheduler to judge (``jobs.path``). Terms by which a pod on a node keeps others away are read
-so that they never say less than they mean. Called by ``pods`` for every event of a pod, so pods
-alike share one ``AffinityInfo``.
+kube-scheduler to judge (``jobs.write_path``). Terms by which a pod on a node keeps others away are
+read so that they never say less than they mean. Pods alike share one ``AffinityInfo``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

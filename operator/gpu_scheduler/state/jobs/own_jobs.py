@@ -65,7 +65,7 @@ class JobStore:
     def __init__(self) -> None:
         """Start empty."""
         self.believed: dict[str, JobRecord] = {}
-        self.vanished: dict[JobKey, list[JobRecord]] = {}  # that the watch shows no more
+        self.deleted: dict[JobKey, list[JobRecord]] = {}  # that the watch shows no more
         self._of: dict[JobKey, dict[str, None]] = {}  # in the order in which they were seen
         self._misfits: dict[str, tuple[JobRecord, str]] = {}  # with the reason
         self._misfits_of: dict[JobKey, dict[str, None]] = {}
@@ -152,7 +152,7 @@ class JobStore:
     def forget(self, key: JobKey) -> None:
         """A GPUJob is gone."""
         self._told.pop(key, None)
-        self.vanished.pop(key, None)
+        self.deleted.pop(key, None)
 
     def _disbelieve(self, job: JobRecord, why: str) -> list[JobRecord]:
         self._misfits[job.uid] = (job, why)

@@ -1,10 +1,9 @@
 """How many pods a Job has, and whether its controller may yet delete some of them: ADR 0054.
 
-The Job controller deletes pods beyond the width of a Job, whichever it likes least by what it has
-heard of them, and it may have heard of nothing for minutes. So while it may delete any, a pod that
-has no place gets none, and the Job becomes no wider. All of it follows from the Job and its pods as
-the API server has them, so a leader that takes over knows it too. Pure; called by the state, and by
-whoever writes a Job's width.
+The Job controller deletes pods beyond the parallelism of a Job, whichever it likes least by what it
+has heard of them, and it may have heard of nothing for minutes. So while it may delete any, a pod
+that has no place gets none, and the Job becomes no wider. All of it follows from the Job and its
+pods as the API server has them, so a leader that takes over knows it too. Pure.
 """
 
 from collections.abc import Container, Iterable
@@ -59,7 +58,7 @@ def parallelism_of(job: JobRecord) -> int:
 def has_surplus(job: JobRecord, count: PodCount, asked: int = 0) -> bool:
     """Whether it has more pods than it is wide, by what we see or by what its controller counts.
 
-    ``asked``: the width that is being written.
+    ``asked``: the parallelism that is being written.
     """
     return max(count.live, job.active) > max(parallelism_of(job), asked)
 

@@ -1,8 +1,7 @@
 """The containers of a pod that hold GPUs, as its node's agent must know them.
 
 What a container holds is read from the annotations that the operator wrote; its cap is the one that
-libgpucap obeys, so a live change of the annotation counts at once. Pure; called by
-``runtime.binding.node_orders`` for every event of a pod with an allocation.
+libgpucap obeys, so a live change of the annotation counts at once. Pure.
 """
 
 from collections.abc import Iterable

@@ -2,7 +2,7 @@
 
 Built once per watch event from the typed object; the object itself is not kept. What the record
 says is read off the pod as the API server returned it, never off our own template: admission may
-have added overhead, tolerations or defaults. A waiting pod's kind needs its job's request and is
+have added overhead, tolerations or defaults. A waiting pod's shape needs its job's request and is
 added by ``state.cluster_state``.
 """
 

@@ -66,13 +66,17 @@ class Moves:
         )
 
     def _pod_shape(
-        self, pod: PodRecord, ask: RoleRequest | None, job: GPUJobRecord
+        self, pod: PodRecord, request: RoleRequest | None, job: GPUJobRecord
     ) -> PodShape | None:
         """What the pod would ask for if it came again."""
         own = self._own.get(pod.uid)
-        if own is None or ask is None:
+        if own is None or request is None:
             return None
-        asked = {"devices": ask.devices, "models": ask.models, "min_compute": job.min_compute}
+        asked = {
+            "devices": request.devices,
+            "models": request.models,
+            "min_compute": job.min_compute,
+        }
         return self._intern(replace(own, **asked))  # type: ignore[arg-type]
 
     def _intern(self, pod_shape: PodShape) -> PodShape:

@@ -18,9 +18,10 @@ class NominatedPod:
     Attributes:
         place: Where it goes; its ``pod`` is the uid of the prospective pod.
         role: Which of the GPUJob's Jobs makes it.
-        index: See ``UnmadePod``.
-        width: How many pods at once its Job, or all Jobs of a sweep, are to have for it to be made.
-        pod_kind: What it was planned as.
+        index: See ``ProspectivePod``.
+        parallelism: How many pods at once its Job, or all Jobs of a sweep, are to have for it to be
+            made.
+        pod_shape: What it was planned as.
         asked: Whether its Job has been told.
     """
 
@@ -66,7 +67,7 @@ class NominatedPods:
         return [key for key in self._of if any(each.place.node == node for each in self.of(key))]
 
     def untold_parallelism(self, key: JobKey, role: str) -> int:
-        """The most of the widths that the Job of a role has not been told of; 0 = of all.
+        """The most of the parallelisms that the Job of a role has not been told of; 0 = of all.
 
         Each that is placed gets more than those before it that are untold, and a Job is told of the
         less before the more: so the last one says it.

@@ -96,7 +96,7 @@ def prospective_pods(
         else:
             by_role.setdefault(each.role, []).append(each)
     found: list[ProspectivePod] = []
-    for role, ask in job.requests.items():
+    for role, request in job.requests.items():
         own, template = by_role.get(role, []), job.templates.get(role)
         if template is None:
             continue
@@ -106,14 +106,14 @@ def prospective_pods(
         parallelism = sum(each.parallelism for each in own if not (each.ended or each.suspend))
         untold = sum(1 for each in mine if not each.asked and each.parallelism > parallelism)
         there = coming + going[role] + untold
-        room = min(ask.at_once, _left(ask, own, left)) - there
+        room = min(request.at_once, _left(request, own, left)) - there
         if room <= 0:
             continue
         taken = {each.index for each in mine}
         if gang:
-            indexes = islice(_missing(ask, own, live, taken), room)
+            indexes = islice(_missing(request, own, live, taken), room)
         else:
-            room = room if room <= SPARE else min(room, max(0, most(ask) - there))
+            room = room if room <= SPARE else min(room, max(0, most(request) - there))
             # Counted behind those that are made, so that who is planned next stays who it was.
             indexes = islice((i for i in count(there) if i not in taken), room)
         affinity = pod_affinity_of(template)
@@ -125,7 +125,7 @@ def prospective_pods(
     return found
 
 
-def most_prospective(cluster: Cluster, ceiling_milli: int, ask: RoleRequest) -> int:
+def most_prospective(cluster: Cluster, ceiling_milli: int, request: RoleRequest) -> int:
     """Pods that the GPUs could hold if they were empty, and ``SPARE``.
 
     A sweep of 100,000 trials at once does not make the planner look at as many: what waits beyond
@@ -134,10 +134,10 @@ def most_prospective(cluster: Cluster, ceiling_milli: int, ask: RoleRequest) -> 
     Args:
         cluster: its devices are looked at.
         ceiling_milli: what the project may hold.
-        ask: what one pod asks for.
+        request: what one pod asks for.
     """
     devices = zip(cluster.dev_model, cluster.dev_usable_mib, strict=True)
-    return could_run(ask.devices, ask.models, devices, ceiling_milli) + SPARE
+    return could_run(request.devices, request.models, devices, ceiling_milli) + SPARE
 
 
 def expected_pods(job: JobRecord, live: int) -> int:
@@ -152,18 +152,18 @@ def unfinished(job: JobRecord) -> int:
     return 0 if job.ended else job.completions - job.succeeded - job.failed_indexes
 
 
-def _left(ask: RoleRequest, own: Sequence[JobRecord], left: int | None) -> int:
+def _left(request: RoleRequest, own: Sequence[JobRecord], left: int | None) -> int:
     """Pods of a role that are still to run, or run."""
     if left is not None:
         return left
-    return sum(map(unfinished, own)) if own else ask.pods
+    return sum(map(unfinished, own)) if own else request.pods
 
 
 def _missing(
-    ask: RoleRequest, own: Sequence[JobRecord], live: Mapping[str, list[int]], taken: set[int]
+    request: RoleRequest, own: Sequence[JobRecord], live: Mapping[str, list[int]], taken: set[int]
 ) -> Iterator[int]:
     """Indexes that have not ended and have no pod."""
     over = set(taken)
     for job in own:
         over.update(job.completed, job.lost, live.get(job.uid, ()))
-    return (index for index in range(ask.pods) if index not in over)
+    return (index for index in range(request.pods) if index not in over)

@@ -60,7 +60,7 @@ def running_pod(
 
 
 class RunningPodStore:
-    """All running pods, by node and by project; see ``core.running_pods.RunningPods``."""
+    """All running pods, by node and by project; see ``core.model.running_pods.RunningPods``."""
 
     def __init__(self, moves: Moves | None = None, beginnings: Beginnings | None = None) -> None:
         """Start empty; ``moves``: what consolidation has to know."""

@@ -11,7 +11,7 @@ from gpu_scheduler.kube.objects import PodSpec
 class _SharedShape:
     spec: PodSpec  # holding it keeps its id its own
     asked: Hashable
-    kind: PodShape
+    shape: PodShape
     users: set[JobKey] = field(default_factory=set)
 
 
@@ -26,14 +26,14 @@ class TemplateShapes:
     def of(
         self, key: JobKey, spec: PodSpec, asked: Hashable, make: Callable[[], PodShape]
     ) -> PodShape:
-        """The kind of a job's pods of a template; ``asked``: what else it depends on."""
+        """The shape of a job's pods of a template; ``asked``: what else it depends on."""
         known = self._known.get(id(spec))
         if known is None or known.asked != asked:
             users = known.users if known is not None else set()
             known = self._known[id(spec)] = _SharedShape(spec, asked, make(), users)
         known.users.add(key)
         self._of.setdefault(key, set()).add(id(spec))
-        return known.kind
+        return known.shape
 
     def forget(self, key: JobKey) -> None:
         """Templates of a job may be others: those that no other job has are let go."""

@@ -38,7 +38,7 @@ from gpu_scheduler.state.queue.prospective import ProspectivePod
 from gpu_scheduler.state.queue.template_shapes import TemplateShapes
 
 _BYTES_PER_CHAR = 8  # of a pod shape, by what it says
-_SEEN_BYTES = 4 << 20  # of what pods became that were planned as another kind
+_SEEN_BYTES = 4 << 20  # of what pods became that were planned as another shape
 _PlaceInLine = tuple[int, str, str]  # rank, creation time, name
 _NOTHING = RoleRequest((), (), 0, 0)  # a Job of a role that the spec does not have
 
@@ -200,25 +200,27 @@ class PendingPods:
         """A waiting pod, made or prospective."""
         return self._entries.get(uid) or self._prospective[uid]
 
-    def kind(self, uid: PodUID, job: GPUJobRecord) -> PodShape:
+    def shape(self, uid: PodUID, job: GPUJobRecord) -> PodShape:
         """What a waiting pod asks for; a prospective one by its template alone."""
         prospective = self._prospective.get(uid)
         if prospective is not None:
-            pod, ask = prospective.pod, job.requests[prospective.role]
-            asked = ask, job.min_compute
-            return self._shapes.of(job.key, pod.spec, asked, lambda: self._shape_of(pod, ask, job))
+            pod, request = prospective.pod, job.requests[prospective.role]
+            asked = request, job.min_compute
+            return self._shapes.of(
+                job.key, pod.spec, asked, lambda: self._shape_of(pod, request, job)
+            )
         return self._pod_shape(self._entries[uid], job)
 
     def resources(self, uid: PodUID) -> NodeResources:
         """What a waiting pod asks for beside GPUs."""
         entry = self.entry(uid)
-        kind = entry.pod_shape if isinstance(entry, _Entry) else None
-        return pod_resources(entry.pod) if kind is None else resources_of(kind)
+        shape = entry.pod_shape if isinstance(entry, _Entry) else None
+        return pod_resources(entry.pod) if shape is None else resources_of(shape)
 
     def learn(self, namespace: str, planned: PodShape, made: PodShape) -> None:
-        """What was planned as one kind became another when the API server made it.
+        """What was planned as one shape became another when the API server made it.
 
-        A LimitRange, a RuntimeClass or a webhook adds to pods: the next of that kind are planned
+        A LimitRange, a RuntimeClass or a webhook adds to pods: the next of that shape are planned
         as they will be.
         """
         if planned == made:
@@ -276,7 +278,7 @@ class PendingPods:
             self._ready.pop(key, None)
 
     def served_otherwise(self) -> list[tuple[PodRecord, Pod]]:
-        """DeviceClasses serve other resources: kinds are worked out again; all pods that wait."""
+        """DeviceClasses serve other resources: shapes are worked out again; all pods that wait."""
         self._ready.clear()
         self._shapes = TemplateShapes()
         for entry in self._entries.values():
@@ -365,17 +367,17 @@ class PendingPods:
         if since is None:
             since = job.created_seconds if prospective[0].first else self._beginnings.now()
             since = self._prospective_since[job.key] = self._beginnings.since(since)
-        kinds: dict[str, PodShape] = {}
+        shapes: dict[str, PodShape] = {}
         for each in prospective:
             self._prospective[each.uid] = each
-            if each.role not in kinds:
-                kind = self.kind(each.uid, job)
-                kinds[each.role] = self._seen_as.get((job.namespace, kind)) or kind
-            kind = kinds[each.role]
+            if each.role not in shapes:
+                shape = self.shape(each.uid, job)
+                shapes[each.role] = self._seen_as.get((job.namespace, shape)) or shape
+            shape = shapes[each.role]
             rank = each.index + job.requests[each.role].first_rank
             yield (
                 (rank, "", each.name),
-                WaitingPod(each.uid, each.name, kind, avoided, since, each.role, each.affinity),
+                WaitingPod(each.uid, each.name, shape, avoided, since, each.role, each.affinity),
             )
 
     def _forget_prospective(self, key: JobKey) -> None:
@@ -398,22 +400,22 @@ class PendingPods:
         return self._owner[entry.record.job_uid].role
 
     def _place_in_line(self, entry: _Entry, job: GPUJobRecord) -> _PlaceInLine:
-        ask = job.requests.get(self._role(entry))
-        rank = entry.record.index + (ask.first_rank if ask is not None else 0)
+        request = job.requests.get(self._role(entry))
+        rank = entry.record.index + (request.first_rank if request is not None else 0)
         rank += self._owner[entry.record.job_uid].first_trial
         return (rank, entry.record.created, entry.record.name)
 
     def _pod_shape(self, entry: _Entry, job: GPUJobRecord) -> PodShape:
         if entry.pod_shape is None:
-            ask = entry.record.share or job.requests.get(self._role(entry), _NOTHING)
-            entry.pod_shape = self._shape_of(entry.pod, ask, job)
+            request = entry.record.share or job.requests.get(self._role(entry), _NOTHING)
+            entry.pod_shape = self._shape_of(entry.pod, request, job)
         return entry.pod_shape
 
     def _shape_of(
-        self, pod: Pod, ask: RoleRequest | PlainPodRequest, job: GPUJobRecord
+        self, pod: Pod, request: RoleRequest | PlainPodRequest, job: GPUJobRecord
     ) -> PodShape:
         # What leaves our gate passes through kube-scheduler, which alone counts those.
         gated = any(gate.name == GATE for gate in pod.spec.scheduling_gates)
         elsewhere = self._served.of(pod) if gated else frozenset()
-        asked = ask.devices, ask.models, job.min_compute
+        asked = request.devices, request.models, job.min_compute
         return self._interned.same(pod_shape_of(pod, *asked, elsewhere))

@@ -42,11 +42,11 @@ class SegmentJobs:
         return sorted(job.own(self._state.workloads.jobs(job.key)), key=lambda own: own.first_trial)
 
     async def open(
-        self, job: GPUJobRecord, project: ProjectName, segment: Segment, width: int
+        self, job: GPUJobRecord, project: ProjectName, segment: Segment, parallelism: int
     ) -> None:
         """Make the Job of a segment, of which so many pods run at once."""
         rendered = await self._rendered(job, project, segment)
-        body = {**rendered, "spec": rendered["spec"] | {"parallelism": width}}
+        body = {**rendered, "spec": rendered["spec"] | {"parallelism": parallelism}}
         made = self._state.job_changed(await create_job(self._client, job, body))
         if made is not None:
             self._made(made)
@@ -54,7 +54,7 @@ class SegmentJobs:
 
     async def find_again(self, job: GPUJobRecord, project: ProjectName) -> None:
         """Take in Jobs that the watch shows no more although they exist."""
-        for lost in tuple(self._state.jobs.vanished.get(job.key, ())):
+        for lost in tuple(self._state.jobs.deleted.get(job.key, ())):
             segment = Segment(lost.segment or 0, lost.first_trial, lost.completions)
             rendered = await self._rendered(job, project, segment)
             body = {**rendered, "spec": rendered["spec"] | {"parallelism": lost.parallelism}}
@@ -62,7 +62,7 @@ class SegmentJobs:
             made = self._state.job_changed(found) if found is not None else None
             if made is not None:
                 self._made(made)
-        self._state.jobs.vanished.pop(job.key, None)
+        self._state.jobs.deleted.pop(job.key, None)
 
     async def change(
         self, job: GPUJobRecord, project: ProjectName, own: JobRecord, fields: Mapping[str, Any]

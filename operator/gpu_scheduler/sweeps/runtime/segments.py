@@ -1,11 +1,11 @@
 """The Jobs of a sweep: one for each segment, opened when the one before runs out of trials.
 
 Level-triggered: what should be follows from the table of outcomes, the spec and the Jobs that
-exist. A Job whose trials may all run keeps the width it was made with, since its own end narrows
-it; only where two segments share the sweep's parallelism the later one is patched. Widths shrink
-before others grow, so the pods of all segments together never exceed it. A Job that was deleted and
-made again runs all its trials again, so what counts is what a Job has left, not what is not known
-yet.
+exist. A Job whose trials may all run keeps the parallelism it was made with, since its own end
+narrows it; only where two segments share the sweep's parallelism the later one is patched. Less is
+written before more, so the pods of all segments together never exceed it. A Job that was deleted
+and made again runs all its trials again, so what counts is what a Job has left, not what is not
+known yet.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ class Segments:
         begun = bool(sweep.table) or bool(self._jobs.of(job))
         if refused := await self._prerequisites.unmet(sweep, begun=begun):
             return refused
-        self._state.decisions.withhold(job.key, STAYS, self._jobs.stay(job))
+        self._state.decisions.set_inadmissible(job.key, STAYS, self._jobs.stay(job))
         if refused := await self._accepting.refused(job, project):
             return refused
         await self._jobs.find_again(job, project)
@@ -84,7 +84,7 @@ class Segments:
                 continue  # its controller has not done with the pods that it had
             changed = await self._jobs.change(job, project, own, fields)
             if not changed:
-                self._state.decisions.withhold(job.key, STAYS, True)
+                self._state.decisions.set_inadmissible(job.key, STAYS, True)
                 if nominated:
                     cannot_be_made(self._state, job.key, self.complaint(job))
             if not changed and fields.get("parallelism", own.parallelism) < own.parallelism:
@@ -129,9 +129,9 @@ def _changes(
     for own, size in zip(existing, sizes(existing), strict=True):
         if not _left(sweep, own):
             continue
-        width = shares[own.first_trial]
-        wanted = {"completions": size, "parallelism": width, "suspend": suspend}
-        found.append((width - own.parallelism, own, changes(own, wanted)))
+        share = shares[own.first_trial]
+        wanted = {"completions": size, "parallelism": share, "suspend": suspend}
+        found.append((share - own.parallelism, own, changes(own, wanted)))
     return [(own, differs) for _, own, differs in sorted(found, key=lambda each: each[0])]
 
 
@@ -157,10 +157,10 @@ def _shares(
     new = [(segment.first, segment.size, segment.size, 0) for segment in wanted]
     ordered = sorted(open_ + new)
     kept = [placed.get(first, 0) for first, *_ in ordered]
-    shares = widths([left for _, _, left, _ in ordered], parallelism, kept)
+    shares = parallelisms([left for _, _, left, _ in ordered], parallelism, kept)
     return {
-        first: max(min(parallelism, size), min(width, most)) if share == left else share
-        for (first, size, left, width), share in zip(ordered, shares, strict=True)
+        first: max(min(parallelism, size), min(now, most)) if share == left else share
+        for (first, size, left, now), share in zip(ordered, shares, strict=True)
     }
 
 
@@ -196,7 +196,9 @@ def to_open(sweep: Sweep, existing: list[JobRecord], total: int, parallelism: in
     return wanted
 
 
-def widths(unfinished: Sequence[int], parallelism: int, placed: Sequence[int] = ()) -> list[int]:
+def parallelisms(
+    unfinished: Sequence[int], parallelism: int, placed: Sequence[int] = ()
+) -> list[int]:
     """How many pods each segment may have, earlier segments first; together ``parallelism``.
 
     ``placed``: pods of each that have a place, which it keeps before any other gets more.

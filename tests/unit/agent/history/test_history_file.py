@@ -11,7 +11,7 @@ from gpu_scheduler.agent.history.history_clock import HistoryClock
 from gpu_scheduler.agent.history.history_file import HistoryError, HistoryFile
 from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, STEPS, RingOwner, RingSlot
 
-DEVICE = RingOwner(kind=RingType.DEVICE, device="GPU-1")
+DEVICE = RingOwner(type=RingType.DEVICE, device="GPU-1")
 MEGABYTES = 1
 
 
@@ -43,7 +43,7 @@ def node(tmp_path: Path) -> Node:
 
 def share(number: int, work: str = "") -> RingOwner:
     return RingOwner(
-        kind=RingType.SHARE,
+        type=RingType.SHARE,
         device="GPU-1",
         container_id=f"{number:064x}",
         pod=f"p-{number}",

@@ -45,13 +45,13 @@ class Node:
             self.recorder.take(of or sample(), uses, self.now)
             self.now += 3.0
 
-    def rings(self, kind: RingType) -> list[RingSlot]:
+    def rings(self, of: RingType) -> list[RingSlot]:
         assert self.recorder.file is not None
-        return [s for s in self.recorder.file.slots() if s.owner and s.owner.kind is kind]
+        return [s for s in self.recorder.file.slots() if s.owner and s.owner.type is of]
 
-    def last(self, kind: RingType, pod_uid: str = "") -> Values:
+    def last(self, of: RingType, pod_uid: str = "") -> Values:
         assert self.recorder.file is not None
-        (slot,) = [s for s in self.rings(kind) if s.owner and pod_uid in ("", s.owner.pod_uid)]
+        (slot,) = [s for s in self.rings(of) if s.owner and pod_uid in ("", s.owner.pod_uid)]
         return list(slot.looks(0, self.recorder.file.look() + 1))[-1][1]
 
 

@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, pod_shape
 from tests.unit.core.packing import definitions
-from tests.unit.core.packing.workloads import mixes
+from tests.unit.core.packing.workloads import target_workloads
 
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
@@ -19,7 +19,7 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
 
 
 @settings(deadline=None)
-@given(mixes(), snapshots())
+@given(target_workloads(), snapshots())
 def test_it_is_what_its_definition_says(workload: TargetWorkload, snapshot: Snapshot):
     found = scarcity_milli(workload, snapshot).tolist()
     assert len(found) == len(snapshot.node_shape)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, pod_shape
 from tests.unit.core.packing import definitions
-from tests.unit.core.packing.workloads import PODS, mixes, pods
+from tests.unit.core.packing.workloads import PODS, pods, target_workloads
 
 from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.cluster import Cluster
@@ -51,7 +51,7 @@ class Scan:
     """The best node by looking at all of them."""
 
     def __init__(self, snapshot: Snapshot, packing: Packing, workload: TargetWorkload) -> None:
-        self._snapshot, self._packing, self._mix = snapshot, packing, workload
+        self._snapshot, self._packing, self._workload = snapshot, packing, workload
         self._scarce = scarcity_milli(workload, snapshot).tolist()
         self._most_cpu = max(node.cpu_milli for node in snapshot.cluster.nodes)
 
@@ -77,7 +77,9 @@ class Scan:
         size = sum(before.kind[o].rank for o in taken) // max(1, len(taken))
         size = size if pod_request.chooser.by_size else 0
         if self._packing is Packing.FRAGMENTATION:
-            growth = definitions.cost(after, self._mix) - definitions.cost(before, self._mix)
+            growth = definitions.cost(after, self._workload) - definitions.cost(
+                before, self._workload
+            )
             least = min(self._scarce[n] for n in pod_request.could)
             scarcer = self._scarce[node] - least
             opens = len(after.in_use) > len(before.in_use)
@@ -86,8 +88,8 @@ class Scan:
             paid = growth + (scarcer + OPENING_MILLI * pays) * UNIT
             return size, paid // (BUCKET_MILLI * UNIT) if taken else 0, left, after.total
         if self._packing is Packing.FGD:
-            growth = definitions.fragmentation(after, self._mix)
-            growth -= definitions.fragmentation(before, self._mix)
+            growth = definitions.fragmentation(after, self._workload)
+            growth -= definitions.fragmentation(before, self._workload)
             return size, int(sigmoid_points(np.array([growth]))[0]), 0, 0  # then the order of nodes
         if self._packing is Packing.BEST_FIT:
             score = after.cpu * SCALE // self._most_cpu + after.total * SCALE // 4000
@@ -125,7 +127,7 @@ class Scan:
 
 @pytest.mark.parametrize("packing", list(Packing))
 @settings(deadline=None, max_examples=40)
-@given(steps=pods(), workload=mixes())
+@given(steps=pods(), workload=target_workloads())
 def test_the_table_names_the_node_and_the_device_that_a_scan_would(
     packing: Packing, steps: list[PodShape | None], workload: TargetWorkload
 ):
@@ -147,7 +149,7 @@ POD = st.sampled_from([pod for pod in PODS if not pod.where.selector])
 
 
 @settings(deadline=None, max_examples=100)
-@given(steps=st.lists(POD, max_size=60), workload=mixes(), seed=st.integers(0, 9))
+@given(steps=st.lists(POD, max_size=60), workload=target_workloads(), seed=st.integers(0, 9))
 def test_looking_ahead_changes_nothing_on_nodes_that_all_differ(
     steps: list[PodShape], workload: TargetWorkload, seed: int
 ):

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from tests.unit.builders import pod_shape
-from tests.unit.core.packing.workloads import mixes
+from tests.unit.core.packing.workloads import target_workloads
 
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodShape
 from gpu_scheduler.core.packing.history import LEAST_STEP, MOST_PODS, History
@@ -13,7 +13,7 @@ from gpu_scheduler.core.packing.target_workload import (
 )
 
 
-@given(mixes())
+@given(target_workloads())
 def test_the_weights_of_the_typical_pod_kinds_sum_exactly(workload: TargetWorkload):
     assert sum(weight for _, weight in workload.typical) == WEIGHT
 
@@ -55,7 +55,7 @@ def test_several_requests_count_as_one_and_choices_of_nodes_are_forgotten(
     assert [each for each, _ in target_workload_of({pod: 1}).typical] == [counts_as]
 
 
-def test_the_mix_is_learned_from_what_is_placed_and_the_default_fades():
+def test_the_workload_is_learned_from_what_is_placed_and_the_default_fades():
     history = History()
     assert history.workload.typical == target_workload_of(DEFAULT_COUNTS).typical
     assert not history.note({pod_shape(810): LEAST_STEP - 1})
@@ -70,7 +70,7 @@ def test_what_people_tried_yesterday_does_not_turn_the_policy_round():
     assert history.workload.typical[: len(usual)] == usual
 
 
-def test_the_mix_follows_a_workload_that_changes():
+def test_the_workload_follows_a_workload_that_changes():
     history = History()
     history.note({pod_shape(810): MOST_PODS})
     for _ in range(20):
@@ -78,7 +78,7 @@ def test_the_mix_follows_a_workload_that_changes():
     assert history.workload.typical == ((pod_shape(330), WEIGHT),)
 
 
-def test_the_mix_stays_as_it_is_between_its_steps():
+def test_the_workload_stays_as_it_is_between_its_steps():
     history = History()
     history.note({pod_shape(810): 10_000})
     before = history.workload

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import pod_shape
 from tests.unit.core.packing import definitions
 from tests.unit.core.packing.definitions import State
-from tests.unit.core.packing.workloads import KINDS, device, free_milli, mixes
+from tests.unit.core.packing.workloads import KINDS, device, free_milli, target_workloads
 
 from gpu_scheduler.core.model.snapshot import NodeShape
 from gpu_scheduler.core.packing.load import ShapeLoad
@@ -20,7 +20,7 @@ def described(draw: st.DrawFn) -> tuple[TargetWorkload, NodeShape, list[State]]:
     cpu = st.sampled_from([0, 499, 500, 2000, 7999, 8000, 33_000])
     one = st.tuples(free_milli(len(kind)), cpu)
     states = [State(kind, free, cpu) for free, cpu in draw(st.lists(one, min_size=1, max_size=4))]
-    return draw(mixes()), kind, states
+    return draw(target_workloads()), kind, states
 
 
 @settings(deadline=None)

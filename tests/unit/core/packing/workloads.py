@@ -31,7 +31,7 @@ PODS = [
 ]
 
 
-def mixes() -> st.SearchStrategy[TargetWorkload]:
+def target_workloads() -> st.SearchStrategy[TargetWorkload]:
     counts = st.dictionaries(st.sampled_from(PODS), st.integers(1, 50), min_size=1)
     return counts.map(target_workload_of)
 

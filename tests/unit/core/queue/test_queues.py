@@ -120,7 +120,7 @@ def test_they_hold_as_long_as_nodes_and_projects_stay():
     assert queues.renewed(known, projects(project(quota_milli=1))) is not queues
 
 
-def test_sorts_that_nobody_waits_for_are_not_remembered_for_ever(monkeypatch):
+def test_signatures_that_nobody_waits_for_are_not_remembered_for_ever(monkeypatch):
     monkeypatch.setattr("gpu_scheduler.core.queue.queues.MOST_SIGNATURES", 5)
     known = pod_requests()
     queues = Queues(known, projects())
@@ -189,7 +189,7 @@ def test_terms_that_are_gone_are_not_remembered_for_ever(monkeypatch):
     assert queues.renewed(known, projects(), two) is not queues
 
 
-def test_sorts_can_be_passed_over_but_for_jobs_for_which_room_is_kept():
+def test_signatures_can_be_passed_over_but_for_jobs_for_which_room_is_kept():
     jobs = [job("a", HALF, 2), job("b", WHOLE), job("c", HALF, 2), job("d", HALF, 2)]
     queue = Queues(pod_requests(), projects()).line_up(jobs, Counting())[0][0]
     passed = {next(queue.groups()).signature}

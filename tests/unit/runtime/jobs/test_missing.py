@@ -131,7 +131,7 @@ async def test_when_a_quota_changes_the_job_is_asked_about_at_once() -> None:
         handler.changed(ResourceQuota(Meta(name="few", namespace="team-a")))
         await asyncio.sleep(1)
         assert case.see() == ""
-    assert KEY not in case.state.decisions.withheld, "it waits for its turn"
+    assert KEY not in case.state.decisions.inadmissible, "it waits for its turn"
 
 
 @virtual

@@ -35,9 +35,9 @@ def test_only_a_turn_for_the_worse_is_news(
 def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
     beside = make_pod(node="a", grants=half("GPU-0"), phase="Running")
     state, events = make_cluster_state(beside), FakeEvents()
-    teller = DeviceEvents(state, events)  # type: ignore[arg-type]
+    device_events = DeviceEvents(state, events)  # type: ignore[arg-type]
     state.nodes.reported("a", USED)
-    teller.changed("a", "uid", WELL, USED)
+    device_events.changed("a", "uid", WELL, USED)
     sentence = (
         "GPU-0 of a has processes without a share of it: python (pid 7); it takes no new pods"
     )
@@ -46,7 +46,7 @@ def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
         ("job", "ForeignProcesses", sentence),
     ]
     events.said.clear()
-    teller.changed("a", "uid", WELL, ILL)  # the job learns of it by its condition
+    device_events.changed("a", "uid", WELL, ILL)  # the job learns of it by its condition
     assert [(name, reason) for name, reason, _ in events.said] == [("a", "DeviceUnhealthy")]
 
 
@@ -71,9 +71,9 @@ def test_jobs_elsewhere_are_not_bothered() -> None:
 
 def test_what_is_found_at_the_start_is_no_news() -> None:
     state, events = make_cluster_state(), FakeEvents()
-    teller = DeviceEvents(state, events)  # type: ignore[arg-type]
+    device_events = DeviceEvents(state, events)  # type: ignore[arg-type]
     custom_resources = CustomResources(
-        state, changed=lambda key: None, devices_changed=teller.changed
+        state, changed=lambda key: None, devices_changed=device_events.changed
     )
     device = {"uuid": "GPU-0", "index": 0, "model": "A100", "usableMiB": 40000, "healthy": False}
     body = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}}

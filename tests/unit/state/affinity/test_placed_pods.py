@@ -14,7 +14,7 @@ from gpu_scheduler.state.affinity.placed_pods import PlacedPodStore
 ONE = ProjectName("one")
 
 
-def book_of() -> PlacedPodStore:
+def store_of() -> PlacedPodStore:
     return PlacedPodStore(lambda namespace: ONE)
 
 
@@ -33,7 +33,7 @@ EVENTS = st.lists(
 
 @given(EVENTS)
 def test_counts_are_those_of_all_pods_counted_anew(events: list[tuple]) -> None:  # type: ignore[type-arg]
-    store, there, asked = book_of(), {}, set()
+    store, there, asked = store_of(), {}, set()
     most, placed_pods.MOST_TALLIES = placed_pods.MOST_TALLIES, 2
     try:
         for event in events:
@@ -66,7 +66,7 @@ def test_counts_are_those_of_all_pods_counted_anew(events: list[tuple]) -> None:
 
 
 def test_a_change_counts_as_news_only_where_somebody_asks() -> None:
-    store = book_of()
+    store = store_of()
     assert not store.put(PodUID("a"), affinity(app="x"), "n0", ending=False)
     assert store.count((selector(app="x"),), staying=False) == {"n0": 1}
     assert store.put(PodUID("b"), affinity(app="x"), "n1", ending=False)
@@ -79,7 +79,7 @@ def test_a_change_counts_as_news_only_where_somebody_asks() -> None:
 
 def test_looking_much_up_is_spread_over_cycles(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(placed_pods, "SIGNATURES_PER_CYCLE", 3)
-    store = book_of()
+    store = store_of()
     for n in range(2):
         store.put(PodUID(f"{n}"), affinity(app=str(n)), "n0", ending=False)
     store.begin()
@@ -93,7 +93,7 @@ def test_looking_much_up_is_spread_over_cycles(monkeypatch) -> None:  # type: ig
 
 def test_what_nobody_asks_about_is_forgotten(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(placed_pods, "MOST_TALLIES", 0)
-    store = book_of()
+    store = store_of()
     store.put(PodUID("a"), affinity(app="x"), "n0", ending=False)
     store.count((selector(app="x"),), staying=False)
     store.begin()

@@ -5,7 +5,7 @@ from gpu_scheduler.state.pods.pod_store import PodStore
 
 
 def seen(store: PodStore, **facts: object) -> str:
-    """The uid of a pod whose news the book has taken over; empty when they were old."""
+    """The uid of a pod whose news the store has taken over; empty when they were old."""
     record = store.read(make_pod(**facts))  # type: ignore[arg-type]
     if record is None:
         return ""

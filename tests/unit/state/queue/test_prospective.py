@@ -220,13 +220,13 @@ def test_places_go_with_what_they_were_planned_for() -> None:
         state.job_changed(make_job())
         state.job_gone("job-uid")
 
-    def withheld(state: ClusterState) -> None:
-        state.decisions.withhold(KEY, "refused", True)
+    def inadmissible(state: ClusterState) -> None:
+        state.decisions.set_inadmissible(KEY, "refused", True)
 
     def node_closed(state: ClusterState) -> None:
         state.nodes.changed(make_node("a", cordoned=True))
 
-    for happens in (changed, gone, job_gone, withheld, node_closed):
+    for happens in (changed, gone, job_gone, inadmissible, node_closed):
         state = accepted()
         place(state)
         happens(state)
@@ -247,13 +247,13 @@ def test_a_place_on_a_node_whose_self_test_failed_is_not_taken() -> None:
         assert (state.decisions.take_place(nominated, PodUID("uid-job-0")) is not None) is taken
 
 
-def test_two_reasons_to_withhold_a_job_are_two() -> None:
+def test_two_reasons_why_a_job_is_inadmissible_are_two() -> None:
     state = accepted()
-    state.decisions.withhold(KEY, "refused", True)
-    state.decisions.withhold(KEY, "stays", True)
-    state.decisions.withhold(KEY, "stays", False)
+    state.decisions.set_inadmissible(KEY, "refused", True)
+    state.decisions.set_inadmissible(KEY, "stays", True)
+    state.decisions.set_inadmissible(KEY, "stays", False)
     assert pods(state) == 0
-    state.decisions.withhold(KEY, "refused", False)
+    state.decisions.set_inadmissible(KEY, "refused", False)
     assert pods(state) == 1
 
 

@@ -253,8 +253,8 @@ def test_sorting_by_no_column_names_those_that_there_are(recorded):
 
 
 def test_numbers_come_before_texts_and_by_their_size():
-    sheet = ColumnTable((("", "x"),), [["b"], [10], [None], [9.5], ["a"], [True]])
-    assert [row[0] for row in sheet.sorted_by("x").rows] == [9.5, 10, "a", "b", True, None]
+    table = ColumnTable((("", "x"),), [["b"], [10], [None], [9.5], ["a"], [True]])
+    assert [row[0] for row in table.sorted_by("x").rows] == [9.5, 10, "a", "b", True, None]
 
 
 def test_an_export_has_all_trials_for_another_program(recorded, tmp_path):

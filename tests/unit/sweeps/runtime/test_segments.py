@@ -24,7 +24,7 @@ from gpu_scheduler.sweeps.runtime.loading import Loading
 from gpu_scheduler.sweeps.runtime.prerequisites import Prerequisites
 from gpu_scheduler.sweeps.runtime.results import Results
 from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs
-from gpu_scheduler.sweeps.runtime.segments import Segments, to_open, widths
+from gpu_scheduler.sweeps.runtime.segments import Segments, parallelisms, to_open
 from gpu_scheduler.sweeps.search.studies import Studies
 
 TEAM = ProjectName("team-a")
@@ -192,14 +192,14 @@ async def test_what_a_job_does_not_give_up_no_other_gets_and_the_gpujob_says_why
     assert not case.client.of("POST")
     told = case.segments.complaint(record)
     assert "refuses the change of Job job-s" in told and "no changes on Mondays" in told
-    assert case.state.decisions.withheld, "nothing is planned that would find no Job"
+    assert case.state.decisions.inadmissible, "nothing is planned that would find no Job"
     tried = len(case.client.of("PATCH"))
     case.refused = {}
     assert await case.follow() == ""
     assert len(case.client.of("PATCH")) == tried
     case.now += 31
     assert await case.follow() == ""
-    assert case.segments.complaint(record) == "" and not case.state.decisions.withheld
+    assert case.segments.complaint(record) == "" and not case.state.decisions.inadmissible
 
 
 @virtual
@@ -308,6 +308,6 @@ def test_every_trial_is_in_one_segment_however_often_trials_are_added(rises):
 
 @given(st.lists(st.integers(0, 1000), max_size=8), st.integers(1, 3000))
 def test_segments_share_the_parallelism_and_none_gets_more_than_it_has_left(left, parallelism):
-    found = widths(left, parallelism)
+    found = parallelisms(left, parallelism)
     assert sum(found) == min(parallelism, sum(left))
     assert all(width <= each for width, each in zip(found, left, strict=True))
