@@ -19,7 +19,7 @@ from gpu_scheduler.runtime.eviction.preemption import Preemptor
 from gpu_scheduler.runtime.informers.custom_resources import GPUJOBS
 from gpu_scheduler.runtime.status.job_status import gpujob_status
 from gpu_scheduler.runtime.status.states import JobContext
-from gpu_scheduler.runtime.status.status_writer import merged
+from gpu_scheduler.runtime.status.status_writer import Statuses, merged
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, namespace_of
 
@@ -68,7 +68,7 @@ class JobLinks:
     numbers: Callable[[int], Iterable[JobKey]] = lambda most: ()
 
 
-class JobStatuses:
+class JobStatuses(Statuses):
     """``Statuses`` of the writer."""
 
     kind = GPUJOBS
@@ -121,9 +121,6 @@ class JobStatuses:
         job = self._state.gpujobs[JobKey(key)]
         path = of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
         return merged(path, uid, patch)
-
-    def prepare(self) -> None:
-        """Nothing: each is worked out by itself."""
 
     def status(self, key: str) -> tuple[StatusBody, StatusBody]:
         """See ``Statuses``."""

@@ -1,19 +1,19 @@
 """What conditions on pods have in common, for the writer of statuses; keys are the pods' uids."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpu_scheduler.api.condition import StatusBody
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.runtime.status.status_writer import Statuses
 from gpu_scheduler.state.cluster_state import ClusterState
 
 MOST_CHARS = 1024  # of a message
 
 
-class PodStatuses:
+class PodStatuses(Statuses):
     """The part of ``Statuses`` that does not depend on what is said."""
 
     kind = "pods"
@@ -21,33 +21,10 @@ class PodStatuses:
     def __init__(self, state: ClusterState) -> None:
         self._state = state
 
-    def minor(self, most: int) -> Iterable[str]:
-        """See ``Statuses``: none is."""
-        return ()
-
     def namespace(self, key: str) -> str:
         """See ``Statuses``."""
         pod = self._state.pods.known.get(PodUID(key))
         return pod.namespace if pod is not None else ""
-
-    def is_dear(self, key: str) -> bool:
-        """See ``Statuses``: no pod is."""
-        return False
-
-    def is_silent(self, key: str) -> bool:
-        """See ``Statuses``: none goes before others."""
-        return False
-
-    def prepare(self) -> None:
-        """Nothing: each is worked out by itself."""
-
-    def is_minor(self, key: str, patch: StatusBody) -> bool:
-        """See ``Statuses``."""
-        return False
-
-    def may_last_seconds(self, key: str, patch: StatusBody, after: StatusBody) -> float:
-        """See ``Statuses``."""
-        return 0.0
 
     def write_of(self, key: str, uid: str, conditions: Sequence[Mapping[str, Any]]) -> Write:
         """The write that puts these on a pod.

@@ -50,7 +50,10 @@ _REST = 10  # times as long as the preparation of a kind took, before the next o
 
 
 class Statuses(Protocol):
-    """What the objects of one kind are to say; ``kind``: its plural."""
+    """What the objects of one kind are to say; ``kind``: its plural.
+
+    What has an answer here is the same of most kinds.
+    """
 
     kind: str
 
@@ -60,7 +63,7 @@ class Statuses(Protocol):
 
     def minor(self, most: int) -> Iterable[str]:
         """Keys of some that may have minor news to say, those who wait longest first."""
-        ...
+        return ()
 
     def uid(self, key: str) -> str | None:
         """Of an object; None where nothing is to be written any more. Asked often: it is cheap."""
@@ -68,15 +71,15 @@ class Statuses(Protocol):
 
     def namespace(self, key: str) -> str:
         """Where an object is; empty: in none, or it is gone. Asked often: it is cheap."""
-        ...
+        return ""
 
     def is_dear(self, key: str) -> bool:
         """Whether a write costs the API server seconds and gigabytes."""
-        ...
+        return False
 
     def is_silent(self, key: str) -> bool:
         """Whether its status says nothing yet; such objects go first."""
-        ...
+        return False
 
     def write(self, key: str, uid: str, patch: StatusBody, after: StatusBody) -> Write:
         """What says it: ``patch`` is what differs of its status, ``after`` all that it says."""
@@ -84,7 +87,7 @@ class Statuses(Protocol):
 
     def prepare(self) -> None:
         """Find out once what several of them need to know: their statuses are asked for next."""
-        ...
+        return None
 
     def status(self, key: str) -> tuple[StatusBody, StatusBody]:
         """The status that an object has, and the one that it should have."""
@@ -92,24 +95,22 @@ class Statuses(Protocol):
 
     def is_minor(self, key: str, patch: StatusBody) -> bool:
         """Whether nobody needs to know this soon."""
-        ...
+        return False
 
     def may_last_seconds(self, key: str, patch: StatusBody, after: StatusBody) -> float:
         """For how long it may stay unsaid: in a moment it is another thing, if all goes well.
 
         ``patch``: what of ``after`` is news; 0: it is written at once.
         """
-        ...
+        return 0.0
 
     def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """The API server has it."""
         ...
 
 
-class StoreStatuses:
+class StoreStatuses(Statuses):
     """What statuses of the objects in a store have in common."""
-
-    kind: str
 
     def __init__(self, store: OwnerStore[Any, Any]) -> None:
         self.store = store
@@ -119,34 +120,10 @@ class StoreStatuses:
         record = self.store.records.get(key)
         return None if record is None else record.uid
 
-    def namespace(self, key: str) -> str:
-        """See ``Statuses``: in none."""
-        return ""
-
-    def is_dear(self, key: str) -> bool:
-        """See ``Statuses``: none is."""
-        return False
-
-    def is_silent(self, key: str) -> bool:
-        """All are written in one look: none has to go first."""
-        return False
-
     def write(self, key: str, uid: str, patch: StatusBody, after: StatusBody) -> Write:
         """See ``Statuses``."""
         path = of_group(GROUP, VERSION, self.kind, name=key, subresource="status")
         return merged(path, uid, patch)
-
-    def minor(self, most: int) -> Iterable[str]:
-        """None of them is."""
-        return ()
-
-    def is_minor(self, key: str, patch: StatusBody) -> bool:
-        """See ``Statuses``."""
-        return False
-
-    def may_last_seconds(self, key: str, patch: StatusBody, after: StatusBody) -> float:
-        """See ``Statuses``."""
-        return 0.0
 
     def written(self, key: str, before: StatusBody, after: StatusBody) -> None:
         """See ``Statuses``."""
