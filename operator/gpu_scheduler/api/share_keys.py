@@ -137,6 +137,17 @@ GANGS = (
     ("leaderworkerset.sigs.k8s.io/group-key", "leaderworkerset.sigs.k8s.io/size"),
 )
 
+# Annotations that say more of what a pod asks for than its amounts do.
+FURTHER = (
+    names.ASK_MODELS,
+    names.ASK_TYPE,
+    names.ASK_PRIORITY,
+    names.ASK_ISOLATION,
+    names.ASK_TIME_LIMIT,
+    names.DISTINCT_GPUS,
+    *(size for _, size in GANGS),
+)
+
 
 def unit_of(key: str) -> Unit | None:
     """What the word of a key says; None: it is no key of a pod that asks."""

@@ -9,7 +9,7 @@ from typing import Any
 from gpu_scheduler.api import names
 from gpu_scheduler.api.numbering import FIRST_INIT, with_fields
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.api.share_keys import GANGS, OF_CONTAINER, OWN, PEERS
+from gpu_scheduler.api.share_keys import FURTHER, OF_CONTAINER, OWN, PEERS
 
 LISTS = {
     "metadata.annotations": 500,
@@ -25,13 +25,7 @@ MOST_OF_PATHS, MOST_OF_A_WORD = 50_000, 1800  # characters
 _FORMS = [form.pod for form in (OWN, *PEERS.values()) if form.pod is not None]
 WORDS = (
     *(key for keys in _FORMS for key in (keys.container, *keys.amounts, keys.devices)),
-    *(size for _, size in GANGS),
-    names.ASK_MODELS,
-    names.ASK_TYPE,
-    names.ASK_PRIORITY,
-    names.ASK_ISOLATION,
-    names.ASK_TIME_LIMIT,
-    names.DISTINCT_GPUS,
+    *FURTHER,
     names.ASKED,
 )
 

@@ -22,7 +22,7 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.times import micro_timestamp
 from gpu_scheduler.runtime.reports.answer import Answer, refusal
-from gpu_scheduler.runtime.reports.report_tokens import ReportTokens, Sender
+from gpu_scheduler.runtime.reports.report_tokens import ReportJudge, ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 
@@ -41,7 +41,7 @@ _NOT_EMPTY = refusal(400, "send nothing, or {}: it was saved when this report co
 _NOT_WRITTEN = "the API server did not take it; say it again"
 
 
-class Checkpoints:
+class Checkpoints(ReportJudge):
     """Takes reports of checkpoints."""
 
     def __init__(
@@ -62,19 +62,7 @@ class Checkpoints:
         self._next: dict[PodUID, tuple[bool, float]] = {}  # it had to go then; not before
         self._failures: Failures[PodUID] = Failures(clock, first_seconds=AGAIN_SECONDS)
         self._writing = asyncio.Semaphore(_WRITES_AT_ONCE)
-        self.answers: Counter[int] = Counter()  # by status
-
-    async def refusal(self, uid: PodUID, sender: Sender) -> Answer | None:
-        """Why nothing that this sender says of a pod is taken now; None: send the body."""
-        pod = self._addressed(uid)
-        if isinstance(pod, Answer):
-            return self._counted(pod)
-        refused = await self._tokens.refusal(uid, sender) or self._too_often(pod)
-        return self._counted(refused) if refused is not None else None
-
-    async def take(self, uid: PodUID, body: bytes) -> Answer:
-        """Judge what a pod has sent."""
-        return self._counted(await self._answer(uid, body))
+        self.answers = Counter()
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed, which the state knows."""
@@ -84,9 +72,11 @@ class Checkpoints:
         self._next.pop(uid, None)
         self._failures.over(uid)
 
-    def _counted(self, answer: Answer) -> Answer:
-        self.answers[answer.status] += 1
-        return answer
+    async def _refused(self, uid: PodUID, sender: Sender) -> Answer | None:
+        pod = self._addressed(uid)
+        if isinstance(pod, Answer):
+            return pod
+        return await self._tokens.refusal(uid, sender) or self._too_often(pod)
 
     def _addressed(self, uid: PodUID) -> PodRecord | Answer:
         pod = self._state.pods.known.get(uid)

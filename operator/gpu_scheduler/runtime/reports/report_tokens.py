@@ -8,12 +8,12 @@ is kept for seconds, apart from the others, so that made-up ones push out none o
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from base64 import urlsafe_b64decode
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Protocol
 
 import msgspec
 
@@ -66,21 +66,30 @@ class _TokenClaims(msgspec.Struct, frozen=True, rename={"bound": "kubernetes.io"
 _CLAIMS = msgspec.json.Decoder(_TokenClaims)
 
 
-class ReportJudge(Protocol):
+class ReportJudge(ABC):
     """Answers what programs report, first without a body, then with it."""
 
-    @property
-    def answers(self) -> Counter[int]:
-        """How many answers there were, by HTTP status."""
-        ...
+    answers: Counter[int]
+    """How many answers there were, by HTTP status."""
 
-    async def refusal(self, uid: PodUID, sender: Sender, /) -> Answer | None:
+    async def refusal(self, uid: PodUID, sender: Sender) -> Answer | None:
         """Why nothing that this sender says of a pod is taken now; None: send the body."""
-        ...
+        refused = await self._refused(uid, sender)
+        return self._counted(refused) if refused is not None else None
 
-    async def take(self, uid: PodUID, body: bytes, /) -> Answer:
+    async def take(self, uid: PodUID, body: bytes) -> Answer:
         """Judge what a pod has sent."""
-        ...
+        return self._counted(await self._answer(uid, body))
+
+    def _counted(self, answer: Answer) -> Answer:
+        self.answers[answer.status] += 1
+        return answer
+
+    @abstractmethod
+    async def _refused(self, uid: PodUID, sender: Sender) -> Answer | None: ...
+
+    @abstractmethod
+    async def _answer(self, uid: PodUID, body: bytes) -> Answer: ...
 
 
 class ReportTokens:

@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.model.wording import at, clip
 from gpu_scheduler.kube.backoff import Backoff
-from gpu_scheduler.state.jobs.job import GPUJobRecord
+from gpu_scheduler.state.jobs.job import GPUJobRecord, namespace_of
 
 Delays = Callable[[int], float]
 """Seconds until the next try, by the number of those before; 0 = at once."""
@@ -166,7 +166,7 @@ class Doubts:
 
     def inherit(self, key: JobKey, about: About, now: float) -> bool:
         """A job is like one whose pods could not start: it waits as that would; whether it is."""
-        of = self._alike.get(_namespace(about.alike), {})
+        of = self._alike.get(namespace_of(about.alike), {})
         known, kept_until = of.get(about.alike, (None, 0.0))
         if known is None or kept_until <= now or key in self._of:
             return False
@@ -183,8 +183,8 @@ class Doubts:
         alike = doubt.about.alike
         if not alike or doubt.why.startswith(_OF_ITS_NAME):
             return
-        of = self._alike.pop(_namespace(alike), {})
-        self._alike[_namespace(alike)] = of  # the last one
+        of = self._alike.pop(namespace_of(alike), {})
+        self._alike[namespace_of(alike)] = of  # the last one
         of.pop(alike, None)
         if len(of) >= _MOST_OF_NAMESPACE:
             del of[next(iter(of))]
@@ -194,9 +194,9 @@ class Doubts:
             self._forget_alike(next(iter(self._alike[most])))
 
     def _forget_alike(self, alike: str) -> None:
-        of = self._alike.get(_namespace(alike), {})
+        of = self._alike.get(namespace_of(alike), {})
         if of.pop(alike, None) is not None and not of:
-            del self._alike[_namespace(alike)]
+            del self._alike[namespace_of(alike)]
 
     def see(self, job: GPUJobRecord, *, new: bool) -> None:
         """A GPUJob changed; of a ``new`` one the status tells what an earlier leader knew."""
@@ -276,7 +276,3 @@ def _told(job: GPUJobRecord) -> tuple[str, str]:
         if each.get("type") == ConditionType.IN_DOUBT and each.get("status") == "True":
             return str(each.get("reason") or ""), str(each.get("message") or "")
     return str(job.status.get("reason") or ""), str(job.status.get("message") or "")
-
-
-def _namespace(alike: str) -> str:
-    return alike.partition("/")[0]

@@ -17,7 +17,7 @@ import msgspec
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.gpujob import GPUJobSpec, JobType
-from gpu_scheduler.api.share_keys import GANGS, LIMITS_NOT_READ, NOT_READ, OF_CONTAINER
+from gpu_scheduler.api.share_keys import FURTHER, GANGS, LIMITS_NOT_READ, NOT_READ, OF_CONTAINER
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import read
 from gpu_scheduler.core.model.decision import Reason
@@ -31,17 +31,7 @@ from gpu_scheduler.state.pods.containers import line
 from gpu_scheduler.state.pods.pod_groups import FIELD, PodGroupStore
 
 # What of a pod says what it asks for, beside ``names.ASKED``.
-_ANNOTATIONS = (
-    names.ASK_MODELS,
-    names.ASK_TYPE,
-    names.ASK_PRIORITY,
-    names.ASK_ISOLATION,
-    names.ASK_TIME_LIMIT,
-    names.DISTINCT_GPUS,
-    *(size for _, size in GANGS),
-    *NOT_READ,
-    *LIMITS_NOT_READ,
-)
+_ANNOTATIONS = (*FURTHER, *NOT_READ, *LIMITS_NOT_READ)
 _TEMPLATE_HASH = "pod-template-hash"  # label of a Deployment's pods; ends their ReplicaSet's name
 _MOST_CHARS = 63  # of a kind and a name, in a sentence
 _MOST_ASKED = 4096  # characters: 16 containers with three words each

@@ -5,7 +5,6 @@ pod may have been deleted before anybody could read it, which no watch ever tell
 such trials of a Job.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import NoReturn
@@ -18,6 +17,7 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.sweeps.runtime.trials import Trials
 
 log = logging.getLogger(__name__)
@@ -42,14 +42,9 @@ class Lookup:
 
     async def run(self) -> NoReturn:
         """Look for ever; ends with NotLeader when the fence closes."""
-        while True:
-            await asyncio.sleep(_TICK_SECONDS)
-            try:
-                await self.once()
-            except errors.NotLeader:
-                raise
-            except Exception:
-                unexpected("lookup", "what is overdue")
+        await poll_for_ever(
+            self.once, seconds=_TICK_SECONDS, loop="lookup", about="what is overdue"
+        )
 
     async def once(self) -> None:
         """Look up what is overdue now."""

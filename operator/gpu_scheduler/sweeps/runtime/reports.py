@@ -15,7 +15,7 @@ from gpu_scheduler.api.search import Objective
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.limits.rate_limiter import RateLimiter
 from gpu_scheduler.runtime.reports.answer import Answer, refusal
-from gpu_scheduler.runtime.reports.report_tokens import ReportTokens, Sender
+from gpu_scheduler.runtime.reports.report_tokens import ReportJudge, ReportTokens, Sender
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods.pod import PodRecord, Stage
 from gpu_scheduler.sweeps.core.reports import BadReportError, TrialReport, parse_report
@@ -38,7 +38,7 @@ _Trial = tuple[Sweep, Objective, int, PodRecord]
 
 
 @dataclass(slots=True)
-class Reports:
+class Reports(ReportJudge):
     """Takes reports."""
 
     state: ClusterState
@@ -46,26 +46,17 @@ class Reports:
     pruning: Pruning
     tokens: ReportTokens
     clock: Callable[[], float]
-    answers: Counter[int] = field(default_factory=Counter)  # by status
+    answers: Counter[int] = field(default_factory=Counter)
     _allowances: RateLimiter[PodUID] = field(default_factory=lambda: RateLimiter(PER_SECOND, BURST))
 
-    async def refusal(self, uid: PodUID, sender: Sender) -> Answer | None:
-        """Why nothing that this sender says of a pod is taken now; None: send the body."""
+    async def _refused(self, uid: PodUID, sender: Sender) -> Answer | None:
         trial = self._addressed(uid)
         if isinstance(trial, Answer):
-            return self._counted(trial)
+            return trial
         refused = await self.tokens.refusal(uid, sender)
         if refused is None and self._allowances.is_spent(uid, self.clock()):
             refused = _TOO_OFTEN
-        return self._counted(refused) if refused is not None else None
-
-    async def take(self, uid: PodUID, body: bytes) -> Answer:
-        """Judge what a pod has sent."""
-        return self._counted(await self._answer(uid, body))
-
-    def _counted(self, answer: Answer) -> Answer:
-        self.answers[answer.status] += 1
-        return answer
+        return refused
 
     def _addressed(self, uid: PodUID) -> _Trial | Answer:
         pod = self.state.pods.known.get(uid)
