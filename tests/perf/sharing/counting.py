@@ -32,7 +32,7 @@ class UnitKey(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Owed:
+class _NominalWait:
     """A unit waits inside its project's quota."""
 
     since: float
@@ -60,7 +60,7 @@ class Counting:
         self._shares: Mapping[ProjectName, int] = {}
         self._short: dict[ProjectName, int] = {}  # of projects that wait
         self._windows = ShareWindows(self._from)
-        self._owed: dict[UnitKey, _Owed] = {}
+        self._owed: dict[UnitKey, _NominalWait] = {}
         self._startable: dict[tuple[object, ...], bool] = {}
         self._times: Counter[str] = Counter()  # that an index was evicted
         self._lost_to: dict[str, JobKey] = {}
@@ -168,7 +168,7 @@ class Counting:
                 runs = (index.run for index in player.running.values() if index.run is not None)
                 live = (player.running_pods.get(run.uid) or run for run in runs)
                 free[name] = room.without_borrowers(player.cluster, projects, live, name)
-            known = self._owed.setdefault(key, _Owed(now, now, could_be_helped=False))
+            known = self._owed.setdefault(key, _NominalWait(now, now, could_be_helped=False))
             known.pass_to(now)
             known.could_be_helped = room.fits(player.cluster, free[name], job.pod_shape, len(unit))
         for key in [key for key in self._owed if key not in owed]:

@@ -16,19 +16,21 @@ from gpu_scheduler.runtime.event_reasons import EVENT_REASONS
 CODE = ("operator", "hack", "tools")
 GONE_CLASSES = {
     "Ask", "Asked", "Block", "Blocks", "Choice", "Claims", "Culprit", "Demand", "Demands", "Due",
-    "Dues", "Facts", "Found", "Grant", "Hold", "KeptReservations", "Kind", "Known", "Memory",
-    "Mix", "Needs", "Peers", "Pick", "Picked", "Placement", "Pool", "Pools", "Promises",
-    "Reserver", "Run", "Runs", "Said", "Seen", "Session", "Share", "Sheet", "Sort", "Suspect",
-    "Teller", "Term", "Told", "Ward", "Wards", "Where", "Wants", "Words",
+    "Dues", "Facts", "Found", "Grant", "Hold", "KeptReservations", "KeptRoom", "Kind", "Known",
+    "Looked", "Memory", "Mix", "Needs", "Owed", "Peers", "Pick", "Picked", "Placement", "Pool",
+    "Pools", "Promises", "Reserver", "Run", "Runs", "Said", "Seen", "Session", "Share", "Sheet",
+    "Sort", "Suspect", "Teller", "Term", "Told", "Wants", "Ward", "Wards", "Where", "Words",
 }  # fmt: skip
 """Whole names of classes and of types, ``_Known`` as well: ``LeaderTerm`` is none of them."""
 STILL = {
     "operator/gpu_scheduler/core/actions/new_reservations.py": {"Found"},
+    "operator/gpu_scheduler/core/eviction/deadlines.py": {"Owed"},
     "operator/gpu_scheduler/core/fit/placement.py": {"Placement"},
     "operator/gpu_scheduler/core/model/decision.py": {"Grant"},
     "operator/gpu_scheduler/core/model/devices.py": {"Choice"},
     "operator/gpu_scheduler/core/model/snapshot.py": {"Pick"},
     "operator/gpu_scheduler/core/packing/column.py": {"Pick"},
+    "operator/gpu_scheduler/core/packing/node_columns.py": {"Looked"},
     "operator/gpu_scheduler/core/packing/outcome.py": {"Picked"},
     "operator/gpu_scheduler/simulate/estimate.py": {"Found"},
 }

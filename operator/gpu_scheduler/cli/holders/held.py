@@ -55,7 +55,7 @@ class HeldFraction:
         return f"{self.namespace}/{self.name}"
 
 
-class KeptRoom(NamedTuple):
+class DeviceReservation(NamedTuple):
     """What is held of a device for pods of a GPUJob that have no place, or do not exist."""
 
     namespace: str
@@ -80,7 +80,7 @@ class HeldDevice:
     usable_mib: int
     trouble: str = ""  # why it takes no new pods
     shares: list[HeldFraction] = field(default_factory=list)
-    kept: list[KeptRoom] = field(default_factory=list)
+    reserved: list[DeviceReservation] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ class HeldDevice:
     @property
     def is_free(self) -> bool:
         """Whether all of it is there for a new pod."""
-        return not (self.milli or self.kept or self.trouble)
+        return not (self.milli or self.reserved or self.trouble)
 
     @property
     def percent(self) -> int | None:
@@ -118,12 +118,12 @@ class HeldDevice:
             "trouble": self.trouble or None,
             "heldFor": [
                 {
-                    "namespace": kept.namespace,
-                    "name": kept.name,
-                    "milliGPU": kept.milli,
-                    "heldAs": kept.held_as,
+                    "namespace": room.namespace,
+                    "name": room.name,
+                    "milliGPU": room.milli,
+                    "heldAs": room.held_as,
                 }
-                for kept in self.kept
+                for room in self.reserved
             ],
             "holders": [
                 {
@@ -204,7 +204,9 @@ def held(
             milli = room.get("milliGPU")
             if (there := devices.get((node, device))) and isinstance(milli, int):
                 namespace = text(job, "metadata", "namespace")
-                there.kept.append(KeptRoom(namespace, name_of(job), milli, text(room, "heldAs")))
+                there.reserved.append(
+                    DeviceReservation(namespace, name_of(job), milli, text(room, "heldAs"))
+                )
     for there in devices.values():
         there.shares.sort(key=lambda share: (-share.milli, naturally(share.key), share.pod))
     return list(devices.values())
@@ -255,7 +257,7 @@ def gpus(milli: int) -> str:
 def one_namespace(devices: Sequence[HeldDevice]) -> bool:
     """Whether names need no namespace before them."""
     named = {share.namespace for device in devices for share in device.shares}
-    return len(named | {kept.namespace for device in devices for kept in device.kept}) < 2
+    return len(named | {room.namespace for device in devices for room in device.reserved}) < 2
 
 
 def naturally(name: str) -> list[tuple[int, int, str]]:

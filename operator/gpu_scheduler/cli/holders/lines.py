@@ -37,7 +37,7 @@ from gpu_scheduler.cli.holders.values import values
 from gpu_scheduler.cli.shown import print_table, print_value
 from gpu_scheduler.cli.use.job_rows import job_rows, job_table
 
-_KEPT = {"nominated": "held for a pod to come of", "reserved": "kept for"}
+_RESERVED = {"nominated": "held for a pod to come of", "reserved": "kept for"}
 
 
 def show(what: str, view: HoldersView, output: str, now: datetime) -> None:
@@ -86,9 +86,9 @@ def of_gpus(devices: Sequence[HeldDevice], *, wide: bool, partial: bool = False)
         for number, (share, milli, count) in enumerate(together):
             text = f"{share.name if bare else share.key} {gpus(milli)}"
             line.append([Piece(text + (f" in {count} pods" if count > 1 else ""), colour(number))])
-        for kept in device.kept:
-            text = f"{kept.name if bare else kept.key} {gpus(kept.milli)}"
-            line.append([Piece(f"{_KEPT.get(kept.held_as, 'held for')} {text}", "dim")])
+        for room in device.reserved:
+            text = f"{room.name if bare else room.key} {gpus(room.milli)}"
+            line.append([Piece(f"{_RESERVED.get(room.held_as, 'held for')} {text}", "dim")])
         line.append([Piece(f"util {_percent(device.percent)}")] if device.shares else [])
         if wide:
             line.append([Piece(f"{device.id}, {device.usable_mib} MiB")])
