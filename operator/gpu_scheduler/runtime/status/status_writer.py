@@ -312,6 +312,7 @@ class StatusWriter:
         if self._clock() < at:
             return heappush(line.later, (at, key, minor))
         self._note_write(uid)
+        self._transient.pop(uid, None)  # what follows has its own time
         self._refused.used(uid)
         if not await self._send(uid, statuses.write(key, uid, patch, after)):
             line.add([key], minor=minor)

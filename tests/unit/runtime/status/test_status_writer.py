@@ -64,9 +64,7 @@ async def test_what_lasts_is_written_after_a_second() -> None:
 async def test_who_has_said_something_waits_longer_with_what_passes() -> None:
     case = Case()
     async with case.running():
-        await asyncio.sleep(2)
-        case.state.changes.touch(KEY)  # its echo: that was said, what follows has its own time
-        await asyncio.sleep(INTERVAL)
+        await asyncio.sleep(INTERVAL + 1)
         case.state.job_changed(make_job())
         await asyncio.sleep(4.5)
         assert len(case.written()) == 1
@@ -90,6 +88,34 @@ async def test_a_reason_that_is_over_stands_for_less_than_two_seconds() -> None:
         assert case.written()[-1].body["status"]["reason"] == "Starting"
         await asyncio.sleep(60)
     assert len(case.written()) == 2
+
+
+@virtual
+async def test_a_slow_way_to_a_running_pod_costs_one_write_more_than_a_quick_one() -> None:
+    """A second and a half each for its Job, its pod, the pod's place and its containers."""
+    case = Case(seconds=1.0)
+    case.waits()
+    async with case.running():
+        await asyncio.sleep(INTERVAL)
+        del case.planning.waits[KEY]
+        case.state.changes.touch(KEY)
+        for step in (
+            lambda: case.state.job_changed(make_job()),
+            lambda: case.state.pod_changed(make_pod()),
+            lambda: case.state.pod_changed(make_pod(version=2, node="a", grants=half())),
+            lambda: case.state.pod_changed(
+                make_pod(version=3, node="a", grants=half(), phase="Running")
+            ),
+        ):
+            await asyncio.sleep(1.7)
+            step()
+        await asyncio.sleep(60)
+    told = [write.body["status"] for write in case.written()]
+    assert [each.get("reason", each.get("phase")) for each in told][:2] == [
+        "WaitingForGPU",
+        "CreatingJob",
+    ]
+    assert told[-1]["phase"] == "Running" and len(told) == 3
 
 
 @virtual
