@@ -36,7 +36,6 @@ INACTIVITY_SECONDS = 70.0
 
 _STEADY_SECONDS = 5.0  # a watch that lived this long did not fail at once
 _OF_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
-_LOGGED = 400  # characters of an error
 _BURST_BYTES = 512 << 10  # that kopf is told before it works any of it off
 _EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}'
 
@@ -107,6 +106,10 @@ class KopfTransport:
     def failed(self, path: str) -> None:
         """A stream came to nothing: the next request for it waits a while."""
         self._failures[path] += 1
+
+    def broke(self, path: str, why: object) -> None:
+        """A stream ended before its time."""
+        self._transport.watches.broke(path, why)
 
     def went_well(self, path: str) -> None:
         """A stream brought something, or lasted."""
@@ -179,8 +182,7 @@ class _Stream:
                     kind, event = self._event(line)
                     if kind == "ERROR":
                         if line != _EXPIRED:
-                            said = line[:_LOGGED].decode(errors="replace")
-                            log.warning("watch of %s: %s", self._path, said)
+                            self._session.broke(self._path, line.decode(errors="replace"))
                         self._session.failed(self._path)
                         yield _EXPIRED + b"\n"
                         return
@@ -193,7 +195,7 @@ class _Stream:
                             told = 0
                             await asyncio.sleep(0)
         except (aiohttp.ClientError, TimeoutError) as error:
-            log.warning("watch of %s: %s; again", self._path, error or type(error).__name__)
+            self._session.broke(self._path, error)
         if self._clock() - self._opened_at >= _STEADY_SECONDS:
             self._session.went_well(self._path)
         elif not events:

@@ -41,10 +41,10 @@ class LastWords:
         self._words: bytes = b""
         self._heard_at = -inf
 
-    def news(self, error: BaseException) -> bool:
+    def news(self, why: object) -> bool:
         """It failed; whether that is to be said."""
         before, since = self._words, self._clock() - self._heard_at
-        self._words, self._heard_at = digest(str(error)), self._clock()
+        self._words, self._heard_at = digest(str(why)), self._clock()
         return before != self._words or since >= QUIET_SECONDS
 
 

@@ -165,7 +165,7 @@ class Reflector(Generic[T]):
             delay = asked + self._backoff.delay_seconds(self._failures)
             self._failures += 1
             if self._open or isinstance(reason, str):
-                logger.warning("watch of %s: %s; again in %.1f s", self._path, reason, delay)
+                self._client.watches.broke(self._path, reason)
             else:
                 self._client.watches.lost(self._path, reason)
             await self._sleep(delay)

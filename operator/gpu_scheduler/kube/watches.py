@@ -2,7 +2,8 @@
 
 A watch that ends or breaks is opened again at once, and nobody misses it. It is lost from the
 moment on that the API server refuses to open it, or to list what it begins with, until it is open
-again. Each change is logged once, however often it is tried in between.
+again. Each change is logged once, however often it is tried in between, and so is what ends a watch
+early, which may do so every minute.
 """
 
 import logging
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.failures import LastWords
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,7 @@ class Watches:
         self._back: Callable[[], object] = lambda: None
         self._followed: set[str] = set()
         self._lost: dict[str, Lost] = {}
+        self._breaks: dict[str, LastWords] = {}
 
     def need(
         self,
@@ -70,6 +73,12 @@ class Watches:
         """The watch of a collection is open."""
         self._followed.add(path)
         self._found(path)
+
+    def broke(self, path: str, why: object) -> None:
+        """The watch of a collection was open, and ended before its time; it is opened again."""
+        said = str(why)[:_MOST_CHARS].strip() or type(why).__name__
+        if self._breaks.setdefault(path, LastWords(self._clock)).news(said):
+            log.warning("watch of %s: %s; it is opened again", path, said)
 
     def lost(self, path: str, error: Exception) -> None:
         """A collection cannot be listed, or its watch not be opened."""

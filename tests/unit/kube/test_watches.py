@@ -45,6 +45,23 @@ def test_it_is_said_what_is_lost_since_when_and_why() -> None:
     assert stage.watches.seconds() == {JOBS: 0.0, NAMESPACES: 0.0}
 
 
+def test_what_ends_a_watch_again_and_again_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A proxy that cuts what is silent for a minute; then another cause; then none for a while."""
+    stage = Stage()
+    cut, reset = ConnectionError("Server disconnected"), ConnectionResetError()
+    for why, seconds in ((cut, 60), (cut, 60), (cut, 60), (reset, 60), (reset, 700), (reset, 60)):
+        stage.watches.broke(JOBS, why)
+        stage.watches.broke(NAMESPACES, "ended at once")
+        stage.now += seconds
+    said = [record.getMessage() for record in caplog.records if JOBS in record.getMessage()]
+    assert said == [
+        f"watch of {JOBS}: {why}; it is opened again"
+        for why in ("Server disconnected", "ConnectionResetError", "ConnectionResetError")
+    ]
+    assert len(caplog.records) == len(said) + 2
+    assert not stage.watches.missing()
+
+
 def test_a_change_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     stage = Stage()
