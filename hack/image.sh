@@ -14,24 +14,15 @@ import subprocess
 import sys
 
 from cluster import ClusterError
-from cluster.images_operator import (
-    FRONT_END,
-    REPOSITORY,
-    agent_tag,
-    build_image,
-    dashboard_tag,
-    tpe_tag,
-)
+from cluster.images_operator import FRONT_END, REPOSITORY, REQUIREMENTS, build_image, tag_of
 
-tag = sys.argv[1]
 try:
     docker = not subprocess.run(["docker", "info"], capture_output=True).returncode
 except FileNotFoundError:
     docker = False
-targets = {"operator": tag, "agent": agent_tag(tag), "operator-tpe": tpe_tag(tag)}
-if (REPOSITORY / FRONT_END).is_dir():
-    targets["operator-dashboard"] = dashboard_tag(tag)
-    targets["operator-tpe-dashboard"] = dashboard_tag(tpe_tag(tag))
+front_end = (REPOSITORY / FRONT_END).is_dir()
+wanted = [each for each in REQUIREMENTS if front_end or not each.endswith("-dashboard")]
+targets = {each: tag_of(each, sys.argv[1]) for each in wanted}
 if docker:
     for target, name in targets.items():
         build = ["docker", "build", "--file=operator/Dockerfile", f"--target={target}"]

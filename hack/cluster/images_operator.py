@@ -74,22 +74,19 @@ BASE_OPTIONS = (
 )
 
 
-def tpe_tag(tag: str) -> str:
-    """The operator's image with Optuna, as the chart's value sweeps.tpe has it."""
-    return f"{tag}-tpe" if ":" in tag.rpartition("/")[2] else f"{tag}:latest-tpe"
+def tag_of(target: str, tag: str) -> str:
+    """A target's image beside the operator's, as the chart has it.
 
-
-def dashboard_tag(tag: str) -> str:
-    """An operator's image with the front end, as the chart's value dashboard.enabled has it."""
-    return f"{tag}-dashboard" if ":" in tag.rpartition("/")[2] else f"{tag}:latest-dashboard"
-
-
-def agent_tag(tag: str) -> str:
-    """The agent's image beside an operator's: ``name:tag`` -> ``name-agent:tag``."""
+    The agent's is ``name-agent:tag``. Those with Optuna (sweeps.tpe) and with the front end
+    (dashboard.enabled) are ``name:tag-tpe`` and ``name:tag-dashboard``.
+    """
     name, colon, version = tag.rpartition(":")
     if not colon or "/" in version:  # the colon was a registry's port
-        return f"{tag}-agent"
-    return f"{name}-agent:{version}"
+        name, colon, version = tag, "", ""
+    if target == "agent":
+        return f"{name}-agent{colon}{version}"
+    suffix = target.removeprefix("operator")
+    return f"{name}:{version or 'latest'}{suffix}" if suffix else tag
 
 
 def build_image(

@@ -30,13 +30,7 @@ def build_images(*, dashboard: bool = False) -> tuple[Path, ...]:
     Args:
         dashboard: the operator's has the front end, which is built.
     """
-    tag = f"{REPOSITORY}:{TAG}"
-    operator = {"operator-dashboard": dashboard_image()} if dashboard else {"operator": tag}
-    names = {**operator, "agent": images_operator.agent_tag(tag)}
-    return tuple(
-        images_operator.build_image(target, name, compiled_here=True)
-        for target, name in names.items()
-    )
+    return tuple(map(_built, ("operator-dashboard" if dashboard else "operator", "agent")))
 
 
 def give_images(running: Running, archives: Iterable[Path]) -> str:
@@ -51,18 +45,22 @@ def images(running: Running) -> str:
 
 def dashboard_image() -> str:
     """The name of the operator's image with the front end, as the chart has it."""
-    return images_operator.dashboard_tag(f"{REPOSITORY}:{TAG}")
+    return images_operator.tag_of("operator-dashboard", f"{REPOSITORY}:{TAG}")
 
 
 def build_tpe_image() -> Path:
     """As ``build_images``, for the operator's image with Optuna."""
-    tag = images_operator.tpe_tag(f"{REPOSITORY}:{TAG}")
-    return images_operator.build_image("operator-tpe", tag, compiled_here=True)
+    return _built("operator-tpe")
 
 
 def tpe_image(running: Running) -> str:
     """As ``images``, for the operator's image with Optuna: ``sweeps.tpe`` in the chart."""
     return _given(running, build_tpe_image())
+
+
+def _built(target: str) -> Path:
+    tag = images_operator.tag_of(target, f"{REPOSITORY}:{TAG}")
+    return images_operator.build_image(target, tag, compiled_here=True)
 
 
 def _given(running: Running, archive: Path) -> str:

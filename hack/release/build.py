@@ -14,13 +14,13 @@ from pathlib import Path
 
 from cluster import build as programs
 from cluster.fetch_pins import this_platform
-from cluster.images_operator import FRONT_END
+from cluster.images_operator import FRONT_END, REQUIREMENTS
 from cluster.progress import say
 from release import chart, checksums, distributions, krew, notes, platforms, sbom, version
 from release.contents import Component
 from release.environment import Environment
 from release.errors import ReleaseError
-from release.images import NAMES, Builder
+from release.images import Builder
 from release.source import Source, export
 
 
@@ -178,8 +178,8 @@ def _images(release: Release) -> None:
     for each, why in cannot.items():
         release.left_out[f"images for {each}"] = why
     builder = Builder(release.source, can)
-    for target, (image, suffix) in NAMES.items():
-        name = f"{image}-{version.image_tag(release.source.version)}{suffix}"
+    for target in REQUIREMENTS:
+        name = builder.name(target).replace(":", "-")
         release.put(f"{name}.oci.tar", builder.archive(target))
         for architecture in can:
             parts = builder.contents[target, architecture].components()

@@ -19,21 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from cluster.files import sha256_of
-from cluster.images_operator import build_image
+from cluster.images_operator import build_image, tag_of
 from release import layers, oci
 from release.contents import Contents
 from release.source import Source
 from release.version import image_tag
 
-# By target of the Dockerfile: the image's name, and what its tag ends with. As the chart's
-# defaults.
-NAMES = {
-    "operator": ("gpu-scheduler", ""),
-    "agent": ("gpu-scheduler-agent", ""),
-    "operator-dashboard": ("gpu-scheduler", "-dashboard"),
-    "operator-tpe": ("gpu-scheduler", "-tpe"),
-    "operator-tpe-dashboard": ("gpu-scheduler", "-tpe-dashboard"),
-}
+NAME = "gpu-scheduler"  # of the operator's image; as the chart's defaults
 _KEPT = ("User", "ExposedPorts", "Env", "Entrypoint", "Cmd", "Volumes", "WorkingDir", "StopSignal")
 
 
@@ -52,22 +44,25 @@ class Builder:
     contents: dict[tuple[str, str], Contents] = field(default_factory=dict)
     _written: dict[str, tuple[bytes, str, Contents]] = field(default_factory=dict)
 
+    def name(self, target: str) -> str:
+        """What an image is called, with its tag."""
+        return tag_of(target, f"{NAME}:{image_tag(self.source.version)}")
+
     def archive(self, target: str) -> bytes:
         """The OCI archive of an image.
 
         Raises:
             ClusterError: it cannot be built; the message ends with the build's output.
         """
-        image, suffix = NAMES[target]
-        tag = image_tag(self.source.version) + suffix
-        layout = oci.Layout()
+        name, layout = self.name(target), oci.Layout()
         manifests = []
         for architecture in self.architectures:
             built = build_image(
-                target, f"{image}:{tag}", repository=self.source.root, architecture=architecture
+                target, name, repository=self.source.root, architecture=architecture
             )
             with _opened(built) as (config, files):
                 manifests.append(self._manifest(layout, config, files, (target, architecture)))
+        image, _, tag = name.partition(":")
         names = oci.named(f"docker.io/library/{image}", tag)
         entry = layout.index(manifests, annotations=names)
         return layout.packed([entry], self.source.epoch)

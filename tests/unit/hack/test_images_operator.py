@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from cluster import images_operator
-from cluster.images_operator import DOCKERFILE, REPOSITORY, REQUIREMENTS, agent_tag, tpe_tag
+from cluster.images_operator import DOCKERFILE, REPOSITORY, REQUIREMENTS, tag_of
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,8 @@ from cluster.images_operator import DOCKERFILE, REPOSITORY, REQUIREMENTS, agent_
     ],
 )
 def test_the_agents_image_is_named_after_the_operators(tag: str, agent: str) -> None:
-    assert agent_tag(tag) == agent
+    assert tag_of("agent", tag) == agent
+    assert tag_of("operator", tag) == tag
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,9 @@ def test_the_agents_image_is_named_after_the_operators(tag: str, agent: str) -> 
     ],
 )
 def test_the_image_with_optuna_has_a_tag_of_its_own(tag: str, with_optuna: str) -> None:
-    assert tpe_tag(tag) == with_optuna
+    assert tag_of("operator-tpe", tag) == with_optuna
+    with_both = tag_of("operator-tpe-dashboard", tag)
+    assert with_both == f"{with_optuna}-dashboard"
 
 
 def test_docker_is_given_every_file_of_requirements_that_the_dockerfile_copies() -> None:

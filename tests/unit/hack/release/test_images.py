@@ -1,7 +1,10 @@
 """What a released image says of how it starts, and not of how it was built."""
 
-from cluster.images_operator import REQUIREMENTS, agent_tag, dashboard_tag, tpe_tag
-from release.images import NAMES, configuration, rfc3339
+from pathlib import Path
+
+from cluster.images_operator import REQUIREMENTS
+from release.images import Builder, configuration, rfc3339
+from release.source import Source
 
 BUILT = {
     "created": "2026-11-26T02:00:41.040881922Z",
@@ -44,9 +47,11 @@ def test_times_are_those_of_utc() -> None:
 
 
 def test_all_images_are_released_under_the_names_that_the_chart_expects() -> None:
-    assert set(NAMES) == set(REQUIREMENTS)
-    tags = {target: f"{name}:1.0{suffix}" for target, (name, suffix) in NAMES.items()}
-    assert tags["agent"] == agent_tag(tags["operator"])
-    assert tags["operator-tpe"] == tpe_tag(tags["operator"])
-    for target in ("operator", "operator-tpe"):
-        assert tags[f"{target}-dashboard"] == dashboard_tag(tags[target])
+    builder = Builder(Source(Path(), "1.0+dirty", 0, ""), ())
+    assert {target: builder.name(target) for target in REQUIREMENTS} == {
+        "operator": "gpu-scheduler:1.0-dirty",
+        "operator-dashboard": "gpu-scheduler:1.0-dirty-dashboard",
+        "operator-tpe": "gpu-scheduler:1.0-dirty-tpe",
+        "operator-tpe-dashboard": "gpu-scheduler:1.0-dirty-tpe-dashboard",
+        "agent": "gpu-scheduler-agent:1.0-dirty",
+    }
