@@ -26,7 +26,7 @@ def sources() -> Path:
 def build_images() -> tuple[Path, ...]:
     """The images of operator and agent as archives, from the cache if they are there."""
     tag = f"{install.REPOSITORY}:{TAG}"
-    names = {"operator": tag, "agent": images_operator.agent_tag(tag)}
+    names = {"operator": tag, "agent": images_operator.tag_of("agent", tag)}
     return tuple(
         images_operator.build_image(target, name, repository=sources())
         for target, name in names.items()

@@ -14,8 +14,9 @@ from tests.e2e.waits import TIMEOUT, until
 
 from cluster import Running, real_node
 from cluster.credentials import REAL_NODE_NAME
+from cluster.images_operator import tag_of
 from demo import install
-from release.images import NAMES
+from release.images import NAME
 
 
 @pytest.fixture
@@ -55,7 +56,8 @@ def test_helm_installs_the_packaged_chart_with_the_archives_images(
         bare.kubectl("rollout", "status", workload, *where)
     pods = json.loads(bare.kubectl("get", "pods", "-n", install.RELEASE, "-o", "json").stdout)
     images = {c["image"] for pod in pods["items"] for c in pod["spec"]["containers"]}
-    assert images == {f"{NAMES[target][0]}:{packaged.tag}" for target in ("operator", "agent")}
+    of_operator = f"{NAME}:{packaged.tag}"
+    assert images == {of_operator, tag_of("agent", of_operator)}
 
     job = {
         "apiVersion": "gpu-scheduler.io/v1alpha1",

@@ -61,7 +61,7 @@ def test_programs_have_what_they_import() -> None:
 
 
 def test_an_image_is_one_that_the_node_has() -> None:
-    agent = install.images_operator.agent_tag(f"{install.REPOSITORY}:{install.TAG}")
+    agent = install.images_operator.tag_of("agent", f"{install.REPOSITORY}:{install.TAG}")
     images = {pod(path)["containers"][0]["image"] for path in FILES if not is_fake(path)}
     assert images <= {agent, "gpu-scheduler/quickstart:1"}
 
