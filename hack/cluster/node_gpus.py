@@ -81,70 +81,47 @@ def write_cdi(
     files.mkdir(parents=True, exist_ok=True)
     for gpu in gpus:
         (files / gpu.uuid).write_text(f"{gpu.index} {gpu.uuid} {gpu.model} {gpu.memory_mib} MiB\n")
-    specification = cdi_specification(
-        files,
-        gpus=gpus,
-        libraries=driver.libraries if driver else (),
-        programs=driver.programs if driver else (),
-        state=driver.folder if driver else None,
-    )
+    specification = cdi_specification(files, driver, gpus)
     (folder / "nvidia.json").write_text(json.dumps(specification, indent=2))
 
 
 def cdi_specification(
-    files: Path,
-    *,
-    gpus: Sequence[PretendGPU] = GPUS,
-    libraries: Sequence[Path] = (),
-    programs: Sequence[Path] = (),
-    state: Path | None = None,
+    files: Path, driver: FakeDriver | None = None, gpus: Sequence[PretendGPU] = GPUS
 ) -> dict[str, Any]:
     """The CDI specification: a device per UUID, the same by index, and ``all``.
 
     Args:
         files: the folder with a file per UUID, mounted into containers that get the device.
+        driver: whose libraries, programs and shared folder come with any device.
         gpus: the devices.
-        libraries: driver libraries (libcuda.so.1, libnvidia-ml.so.1) to mount into every
-            container that gets a device; a pretend driver comes in here.
-        programs: of the pretend driver, likewise.
-        state: the folder that all processes of the pretend driver share, likewise.
 
     Source: https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
     """
-
-    def edits(gpu: PretendGPU) -> dict[str, Any]:
-        return {
+    devices: dict[str, dict[str, list[Any]]] = {}
+    for gpu in gpus:
+        mount = _mount(files / gpu.uuid, f"{CONTAINER_DEVICES}/{gpu.uuid}")
+        edits: dict[str, list[Any]] = {
             "env": [f"FAKE_GPU_{gpu.index}={gpu.uuid}"],
-            "mounts": [_mount(files / gpu.uuid, f"{CONTAINER_DEVICES}/{gpu.uuid}")],
+            "mounts": [mount],
         }
-
-    devices = [{"name": gpu.uuid, "containerEdits": edits(gpu)} for gpu in gpus]
-    devices += [{"name": str(gpu.index), "containerEdits": edits(gpu)} for gpu in gpus]
-    every = [edits(gpu) for gpu in gpus]
-    devices.append(
-        {
-            "name": "all",
-            "containerEdits": {
-                key: [value for edit in every for value in edit[key]] for key in ("env", "mounts")
-            },
-        }
-    )
-    shared = {"env": [f"FAKE_GPU_DRIVER={DRIVER_VERSION}"]}
-    mounts = [_mount(library, f"{CONTAINER_LIBRARIES}/{library.name}") for library in libraries]
-    mounts += [_mount(program, f"{CONTAINER_PROGRAMS}/{program.name}") for program in programs]
-    if state:
-        mounts.append(_mount(state, CONTAINER_STATE, access="rw"))
+        devices[gpu.uuid] = devices[str(gpu.index)] = edits
+    every = [devices[gpu.uuid] for gpu in gpus]
+    devices["all"] = {key: [each for e in every for each in e[key]] for key in ("env", "mounts")}
+    shared: dict[str, list[Any]] = {"env": [f"FAKE_GPU_DRIVER={DRIVER_VERSION}"]}
+    if driver:
+        shared["mounts"] = [
+            *(_mount(each, f"{CONTAINER_LIBRARIES}/{each.name}") for each in driver.libraries),
+            *(_mount(each, f"{CONTAINER_PROGRAMS}/{each.name}") for each in driver.programs),
+            _mount(driver.folder, CONTAINER_STATE, access="rw"),
+        ]
     return {
         "cdiVersion": "0.5.0",
         "kind": "nvidia.com/gpu",
-        "devices": devices,
-        "containerEdits": {**shared, **({"mounts": mounts} if mounts else {})},
+        "devices": [{"name": name, "containerEdits": each} for name, each in devices.items()],
+        "containerEdits": shared,
     }
 
 
 def _mount(source: Path, target: str, access: str = "ro") -> dict[str, Any]:
-    return {
-        "hostPath": str(source),
-        "containerPath": target,
-        "options": [access, "nosuid", "nodev", "bind"],
-    }
+    options = [access, "nosuid", "nodev", "bind"]
+    return {"hostPath": str(source), "containerPath": target, "options": options}

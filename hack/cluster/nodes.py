@@ -33,6 +33,15 @@ _READY = (
 )
 
 
+_UNKNOWN = ("bootID", "kernelVersion", "kubeProxyVersion", "machineID", "osImage", "systemUUID")
+_NODE_INFO = {
+    "architecture": "amd64",
+    "operatingSystem": "linux",
+    "containerRuntimeVersion": "kwok",
+}
+_NODE_INFO |= dict.fromkeys(_UNKNOWN, "")
+
+
 def read(path: Path) -> list[Object]:
     """The Node objects of a YAML file of one or more documents.
 
@@ -118,7 +127,6 @@ def complete(node: Mapping[str, object], *, now: str) -> Object:
         **cast(Mapping[str, str], metadata.get("labels") or {}),
     }
     annotations = {**cast(Mapping[str, str], metadata.get("annotations") or {}), **FAKE}
-    version = f"v{KUBERNETES_VERSION}"
     return {
         **node,
         "metadata": {**metadata, "labels": labels, "annotations": annotations},
@@ -127,23 +135,8 @@ def complete(node: Mapping[str, object], *, now: str) -> Object:
             "allocatable": status.get("allocatable") or capacity,
             "addresses": [{"type": "Hostname", "address": name}],
             "conditions": _conditions(now),
-            "nodeInfo": {
-                "architecture": "amd64",
-                "bootID": "",
-                "containerRuntimeVersion": "kwok",
-                "kernelVersion": "",
-                "kubeProxyVersion": "",
-                "kubeletVersion": version,
-                "machineID": "",
-                "operatingSystem": "linux",
-                "osImage": "",
-                "systemUUID": "",
-            },
-            **{
-                key: value
-                for key, value in status.items()
-                if key not in ("capacity", "allocatable")
-            },
+            "nodeInfo": {**_NODE_INFO, "kubeletVersion": f"v{KUBERNETES_VERSION}"},
+            **{k: v for k, v in status.items() if k not in ("capacity", "allocatable")},
         },
     }
 
@@ -165,13 +158,8 @@ def not_schedulable(nodes: Iterable[Object], wanted: Iterable[str]) -> set[str]:
 
 
 def _conditions(now: str) -> list[Object]:
+    times = {"lastHeartbeatTime": now, "lastTransitionTime": now}
     return [
-        {
-            "type": kind,
-            "status": status,
-            "reason": reason,
-            "lastHeartbeatTime": now,
-            "lastTransitionTime": now,
-        }
+        {"type": kind, "status": status, "reason": reason, **times}
         for kind, status, reason in _READY
     ]

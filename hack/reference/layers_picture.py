@@ -14,7 +14,7 @@ from itertools import accumulate
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from reference.picture import boxed, framed
+from reference.picture import LINE, boxed, framed
 
 _REPOSITORY = Path(__file__).parents[2]
 _PROJECT = _REPOSITORY / "pyproject.toml"
@@ -22,7 +22,7 @@ _ROOT = "gpu_scheduler"
 _CHARS_PER_PIXEL = 0.135
 _WIDER = 4
 _WIDTH, _MARGIN, _GAP, _BETWEEN = 960, 14, 10, 22
-_HEAD, _LINE, _FOOT = 32, 20, 8
+_HEAD, _FOOT = 32, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class _Box:
 def svg() -> str:
     """The picture as it should be."""
     rows = [list(_boxes(row, inner)) for row, inner in _layers()]
-    heights = [_HEAD + _FOOT + _LINE * max(box.lines for box in row) for row in rows]
+    heights = [_HEAD + _FOOT + LINE * max(box.lines for box in row) for row in rows]
     tops = [_MARGIN + top + _BETWEEN * n for n, top in enumerate(accumulate([0, *heights]))]
     drawn = [
         *(
@@ -104,16 +104,12 @@ def _about(name: str) -> str:
 
 def _row(top: int, height: int, row: list[_Box]) -> Iterator[str]:
     for box in row:
-        x = box.x + 12
-        yield from boxed((box.x, top, box.width, height), box.name)
         lines = [escape(each) for each in box.about]
         lines += [
             f'<tspan class="head">{escape(each)}</tspan> {escape(said)}'.rstrip()
             for each, said in box.folders
         ]
-        for number, line in enumerate(lines):
-            y = top + _HEAD + 13 + _LINE * number
-            yield f'<text class="word" x="{x}" y="{y}">{line}</text>'
+        yield from boxed((box.x, top, box.width, height), box.name, lines, _HEAD + 13)
 
 
 def _arrow(top: int) -> str:

@@ -4,7 +4,7 @@ The tip of arrows is ``url(#tip)``. Drawn here and not by a script in the browse
 would have to ask another origin for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from xml.sax.saxutils import escape
 
 _STYLE = """
@@ -18,11 +18,21 @@ _STYLE = """
   """
 
 
-def boxed(place: tuple[int, int, int, int], head: str) -> Iterator[str]:
-    """A box at x and y, of a width and a height, with what it is called."""
+LINE = 20  # of words in a box
+
+
+def boxed(
+    place: tuple[int, int, int, int], head: str, lines: Iterable[str], first: int
+) -> Iterator[str]:
+    """A box at x and y, of a width and a height, with what it is called and what stands in it.
+
+    ``lines`` are SVG; the first one stands so many pixels below the top.
+    """
     x, y, width, height = place
     yield f'<rect class="box" x="{x}" y="{y}" width="{width}" height="{height}" rx="8"/>'
     yield f'<text class="head" x="{x + 12}" y="{y + 23}">{escape(head)}</text>'
+    for at, line in enumerate(lines):
+        yield f'<text class="word" x="{x + 12}" y="{y + first + LINE * at}">{line}</text>'
 
 
 def framed(size: tuple[int, int], title: str, words: str, pixels: int, lines: list[str]) -> str:

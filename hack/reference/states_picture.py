@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
 from gpu_scheduler.api.states import EDGES, STATES, Group
-from reference.picture import boxed, framed
+from reference.picture import LINE, boxed, framed
 
 CELLS = {
     Group.OWNER: (0, 0),
@@ -27,7 +27,7 @@ CELLS = {
 """Column and row of each box."""
 
 _WIDTH, _GAP_X, _GAP_Y, _MARGIN = 190, 60, 96, 14
-_HEAD, _LINE, _FOOT = 30, 20, 10
+_HEAD, _FOOT = 30, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,8 @@ class _Box:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class _End:
-    """One end of an arrow: which box, which side, and which arrow it is."""
-
-    group: Group
-    side: str
-    arrow: int
+_End = tuple[Group, str, int]
+"""One end of an arrow: which box, which side, and which arrow it is."""
 
 
 def svg() -> str:
@@ -76,7 +71,7 @@ def words(group: Group) -> list[str]:
 def _boxes() -> dict[Group, _Box]:
     rows = sorted({row for _, row in CELLS.values()})
     heights = [
-        _HEAD + _FOOT + _LINE * max(len(words(g)) for g, (_, at) in CELLS.items() if at == row)
+        _HEAD + _FOOT + LINE * max(len(words(g)) for g, (_, at) in CELLS.items() if at == row)
         for row in rows
     ]
     tops = [_MARGIN + sum(heights[:row]) + _GAP_Y * row for row in rows]
@@ -87,11 +82,8 @@ def _boxes() -> dict[Group, _Box]:
 
 
 def _drawn(group: Group, box: _Box) -> Iterator[str]:
-    x = box.x + 12
-    yield from boxed((box.x, box.y, _WIDTH, box.height), _name(group))
-    for number, word in enumerate(words(group)):
-        y = box.y + _HEAD + 16 + _LINE * number
-        yield f'<text class="word" x="{x}" y="{y}">{escape(word)}</text>'
+    place = (box.x, box.y, _WIDTH, box.height)
+    return boxed(place, _name(group), map(escape, words(group)), _HEAD + 16)
 
 
 def _sides(one: Group, other: Group) -> tuple[str, str]:
@@ -106,19 +98,16 @@ def _arrows(boxes: dict[Group, _Box]) -> Iterator[str]:
     ends: dict[tuple[Group, str], list[tuple[_End, Group]]] = {}
     for number, (one, other) in enumerate(EDGES):
         leaves, enters = _sides(one, other)
-        ends.setdefault((one, leaves), []).append((_End(one, leaves, number), other))
-        ends.setdefault((other, enters), []).append((_End(other, enters, number), one))
+        ends.setdefault((one, leaves), []).append(((one, leaves, number), other))
+        ends.setdefault((other, enters), []).append(((other, enters, number), one))
     points: dict[_End, tuple[float, float]] = {}
     for (group, side), attached in ends.items():
-        attached.sort(key=lambda each: (CELLS[each[1]], each[0].arrow))
+        attached.sort(key=lambda each: (CELLS[each[1]], each[0][-1]))
         for place, (end, _) in enumerate(attached, 1):
             points[end] = _point(boxes[group], side, place / (len(attached) + 1))
     for number, (one, other) in enumerate(EDGES):
         leaves, enters = _sides(one, other)
-        (x, y), (to_x, to_y) = (
-            points[_End(one, leaves, number)],
-            points[_End(other, enters, number)],
-        )
+        (x, y), (to_x, to_y) = points[one, leaves, number], points[other, enters, number]
         if leaves in ("left", "right"):
             path = f"M{x:g} {y:g} L{to_x:g} {to_y:g}"
         else:

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from cluster import node_gpus
+from cluster.fake_driver import FakeDriver
 from cluster.node_gpus import GPUS
 
 FILES = Path("/files")
@@ -34,10 +35,12 @@ def test_all_is_the_sum_of_the_devices() -> None:
 
 
 def test_driver_libraries_reach_every_container_with_a_device() -> None:
-    specification = node_gpus.cdi_specification(FILES, libraries=[Path("/build/libcuda.so.1")])
-    [mount] = specification["containerEdits"]["mounts"]
-    assert mount["hostPath"] == "/build/libcuda.so.1"
-    assert mount["containerPath"].endswith("/libcuda.so.1")
+    driver = FakeDriver(Path("/build"), Path("/shared"))
+    mounts = node_gpus.cdi_specification(FILES, driver)["containerEdits"]["mounts"]
+    to = {mount["hostPath"]: mount["containerPath"] for mount in mounts}
+    assert to["/build/libcuda.so.1"].endswith("/libcuda.so.1")
+    assert set(to) == {*map(str, (*driver.libraries, *driver.programs)), "/shared"}
+    assert "mounts" not in node_gpus.cdi_specification(FILES)["containerEdits"]
 
 
 def test_the_files_that_are_mounted_exist(tmp_path: Path) -> None:
