@@ -5,7 +5,7 @@ of their ``Attributes:`` those of the fields.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -44,7 +44,7 @@ def type_of(schema: Schema) -> str:
         case "array":
             items = type_of(schema["items"])
             return f"readonly ({items})[]" if " | " in items else f"readonly {items}[]"
-        case "object" if "additionalProperties" in schema:
+        case "object" if isinstance(schema.get("additionalProperties"), Mapping):
             return f"Readonly<Record<string, {type_of(schema['additionalProperties'])}>>"
         case str(word) if word in _PLAIN:
             return _PLAIN[word]
@@ -70,15 +70,21 @@ def comment(words: str, indent: str = "") -> Iterator[str]:
     yield f"{indent} */"
 
 
-def _interface(name: str, schema: Schema) -> Iterator[str]:
-    about, fields = _documented(schema.get("description", ""))
+def interface(name: str, about: str, fields: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """The lines of an interface; of each field its name, its type and what is said of it."""
     yield from comment(about)
     yield f"export interface {name} {{"
-    for field, kind in schema["properties"].items():
-        yield from comment(fields.get(field, ""), "  ")
-        yield f"  readonly {field}: {type_of(kind)};"
+    for field, kind, said in fields:
+        yield from comment(said, "  ")
+        yield f"  readonly {field}: {kind};"
     yield "}"
     yield ""
+
+
+def _interface(name: str, schema: Schema) -> Iterator[str]:
+    about, said = _documented(schema.get("description", ""))
+    fields = schema["properties"].items()
+    return interface(name, about, ((f, type_of(kind), said.get(f, "")) for f, kind in fields))
 
 
 def _documented(docstring: str) -> tuple[str, dict[str, str]]:

@@ -6,65 +6,53 @@ the first sentences of descriptions.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dashboard_types.typescript import comment
+from dashboard_types.typescript import interface, type_of
 
 Schema = Mapping[str, Any]
 Only = Callable[[str], Sequence[str] | None]
 
-_PLAIN = {"string": "string", "number": "number", "integer": "number", "boolean": "boolean"}
-_OF_ANY_KIND = {"apiVersion": "", "kind": "", "metadata": "  readonly metadata: Metadata;"}
+_OF_ANY_KIND = ("apiVersion", "kind", "metadata")
 
 
-def interfaces(kind: str, schema: Schema, only: Only) -> Iterator[str]:
+def interfaces(kind: str, schema: Schema, only: Only) -> list[str]:
     """The lines of an interface for ``kind``, after those that it refers to.
 
     ``only``: of an object by its path, such as ``spec.sweep``, the fields to have; None: all.
-    """
-    yield from _interface(kind, schema, only, "")
-
-
-def _interface(name: str, schema: Schema, only: Only, path: str) -> Iterator[str]:
-    fields = only(path)
-    lines: list[str] = []
-    for field, inner in schema["properties"].items():
-        if fields is not None and field not in fields:
-            continue
-        if not path and field in _OF_ANY_KIND:
-            lines += filter(None, [_OF_ANY_KIND[field]])
-            continue
-        there = f"{path}.{field}".removeprefix(".")
-        type_, needed = _type(f"{name}{field[0].upper()}{field[1:]}", inner, only, there)
-        yield from needed
-        lines += comment(_sentence(inner), "  ")
-        mark = "" if field in schema.get("required", ()) else "?"
-        lines.append(f"  readonly {field}{mark}: {type_};")
-    yield from comment(_sentence(schema))
-    yield from (f"export interface {name} {{", *lines, "}", "")
-
-
-def _type(name: str, schema: Schema, only: Only, path: str) -> tuple[str, list[str]]:
-    """The type of a value, and the interfaces that it needs.
 
     Raises:
-        ValueError: it has no counterpart here.
+        ValueError: a value has no counterpart here.
     """
-    if "enum" in schema:
-        return " | ".join(f"'{word}'" for word in schema["enum"]), []
-    match schema.get("type"):
-        case "array":
-            item, needed = _type(_singular(name), schema["items"], only, path)
-            return f"readonly ({item})[]" if " | " in item else f"readonly {item}[]", needed
-        case "object" if "properties" in schema:
-            return name, list(_interface(name, schema, only, path))
-        case "object" if isinstance(schema.get("additionalProperties"), Mapping):
-            value, needed = _type(name, schema["additionalProperties"], only, path)
-            return f"Readonly<Record<string, {value}>>", needed
-        case str(word) if word in _PLAIN:
-            return _PLAIN[word], []
-    raise ValueError(f"no TypeScript for {path}: {dict(schema)}")
+    made: list[str] = []
+
+    def add(name: str, schema: Schema, path: str) -> str:
+        chosen, fields = only(path), []
+        for field, inner in schema["properties"].items():
+            if not path and field in _OF_ANY_KIND:
+                fields += [(field, "Metadata", "")] if field == "metadata" else []
+            elif chosen is None or field in chosen:
+                called = f"{name}{field[0].upper()}{field[1:]}"
+                type_ = type_in(called, inner, f"{path}.{field}".removeprefix("."))
+                mark = "" if field in schema.get("required", ()) else "?"
+                fields.append((f"{field}{mark}", type_, _sentence(inner)))
+        made.extend(interface(name, _sentence(schema), fields))
+        return name
+
+    def type_in(name: str, schema: Schema, path: str) -> str:
+        if "properties" in schema:
+            return add(name, schema, path)
+        for key, called in (("items", _singular(name)), ("additionalProperties", name)):
+            if isinstance(schema.get(key), Mapping):
+                schema = {**schema, key: {"$ref": f"#/{type_in(called, schema[key], path)}"}}
+        try:
+            return type_of(schema)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+    add(kind, schema, "")
+    return made
 
 
 def _sentence(schema: Schema) -> str:
