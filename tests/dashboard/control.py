@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hmac import compare_digest
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.dashboard.served import Answering, served
 
 Action = Callable[..., Any]
 """Its arguments are the fields of what was posted; its value is the answer."""
@@ -28,7 +29,7 @@ def control_of(actions: Mapping[str, Action]) -> Iterator[Control]:
     secret = secrets.token_urlsafe()
     turn = threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answering):
         def do_POST(self) -> None:
             shown = self.headers.get("Authorization", "")
             action = actions.get(self.path.lstrip("/"))
@@ -44,19 +45,7 @@ def control_of(actions: Mapping[str, Action]) -> Iterator[Control]:
                 return self._answer(500, repr(error))
 
         def _answer(self, status: int, said: object) -> None:
-            body = json.dumps(said).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(status, json.dumps(said).encode())
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield Control(f"http://127.0.0.1:{server.server_port}", secret)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served(Handler) as port:
+        yield Control(f"http://127.0.0.1:{port}", secret)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.native.build import NativeBuild, build
 from tests.native.container import Container, Neighbour, build_programs
-from tests.native.fake_gpu import FakeGPU
+from tests.native.fake_gpu import FakeGPU, uuid_of
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +47,16 @@ def fake_gpu(native: NativeBuild, tmp_path: Path) -> Callable[..., FakeGPU]:
 def gpu(fake_gpu: Callable[..., FakeGPU]) -> FakeGPU:
     """One device of 40 GiB."""
     return fake_gpu()
+
+
+@pytest.fixture
+def two_of_three(fake_gpu: Callable[..., FakeGPU], tmp_path: Path) -> tuple[FakeGPU, str]:
+    """Three devices, and the folder of a container that was given the first and the third."""
+    given = tmp_path / "dev"
+    given.mkdir()
+    for index in (0, 2):
+        (given / uuid_of(index)).touch()
+    return fake_gpu(devices=3), str(given)
 
 
 @pytest.fixture(scope="session")

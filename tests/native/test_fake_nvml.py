@@ -44,14 +44,10 @@ def test_calls_out_of_order_get_nvmls_errors(gpu: FakeGPU) -> None:
 
 
 def test_nvml_sees_what_the_container_was_given_whatever_cuda_is_told(
-    fake_gpu: Callable[..., FakeGPU], tmp_path: Path
+    two_of_three: tuple[FakeGPU, str],
 ) -> None:
-    gpu = fake_gpu(devices=3)
-    given = tmp_path / "dev"
-    given.mkdir()
-    for index in (0, 2):
-        (given / uuid_of(index)).touch()
-    seen = gpu.call(f"{HERE}:uuids", FAKEGPU_DEV=str(given), CUDA_VISIBLE_DEVICES="1")
+    gpu, given = two_of_three
+    seen = gpu.call(f"{HERE}:uuids", FAKEGPU_DEV=given, CUDA_VISIBLE_DEVICES="1")
     assert seen == [uuid_of(0), uuid_of(2)]
 
 

@@ -229,14 +229,20 @@ async def test_a_new_container_gets_the_drivers_limit_between_two_looks(tmp_path
     assert table.hard == {ours.own.id: 20000 * MIB}
 
 
-async def test_the_policy_kill_kills_the_process_and_no_other(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed: list[int] = []
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Pids of what the policy has killed, as far as the agent knows."""
+    pids: list[int] = []
     monkeypatch.setattr(
         "gpu_scheduler.agent.poll.kill",
-        lambda procfs, uid, doomed: killed.extend(p.pid for p in doomed) or [p.pid for p in doomed],
+        lambda procfs, uid, doomed: pids.extend(p.pid for p in doomed) or [p.pid for p in doomed],
     )
+    return pids
+
+
+async def test_the_policy_kill_kills_the_process_and_no_other(
+    stage: Stage, killed: list[int]
+) -> None:
     stage.run_container(30000)
     proc(stage.root, PID + 1, text=cgroup("9d2f1a5e-1111-4222-8333-444455556666"))
     stage.driver.on[gpu(0)].append(GpuProcess(PID + 1, 30000 * MIB))
@@ -250,14 +256,7 @@ async def test_the_policy_kill_kills_the_process_and_no_other(
     assert stage.metrics.counts.killed == 1
 
 
-async def test_what_is_killed_is_reported_first(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed: list[int] = []
-    monkeypatch.setattr(
-        "gpu_scheduler.agent.poll.kill",
-        lambda procfs, uid, doomed: killed.extend(p.pid for p in doomed) or [p.pid for p in doomed],
-    )
+async def test_what_is_killed_is_reported_first(stage: Stage, killed: list[int]) -> None:
     stage.run_container(30000, kill=True)
     await stage.look(3)
     assert stage.reports[0].over_cap_since == "t0"

@@ -1,4 +1,6 @@
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from tests.unit.agent.builders import orders
@@ -85,13 +87,20 @@ async def test_how_long_the_server_has_not_had_the_truth_is_counted() -> None:
     assert writing.behind_seconds() == 7
 
 
-@virtual
-async def test_a_gpunode_that_somebody_deleted_is_written_again_at_once() -> None:
+@asynccontextmanager
+async def written() -> AsyncIterator[tuple[FakeApi, Publisher]]:
+    """What has written its GPUNode, and goes on."""
     api = FakeApi()
     writing = publisher(api)
     writing.publish(status(2))
     async with Running(writing.run()):
         await asyncio.sleep(1)
+        yield api, writing
+
+
+@virtual
+async def test_a_gpunode_that_somebody_deleted_is_written_again_at_once() -> None:
+    async with written() as (api, writing):
         del api.objects[GPUNODE]
         writing.take(orders(gpu_node=None, lease_version="7"))
         await asyncio.sleep(0.1)
@@ -100,11 +109,7 @@ async def test_a_gpunode_that_somebody_deleted_is_written_again_at_once() -> Non
 
 @virtual
 async def test_one_that_was_deleted_unseen_comes_back_with_the_next_change() -> None:
-    api = FakeApi()
-    writing = publisher(api)
-    writing.publish(status(2))
-    async with Running(writing.run()):
-        await asyncio.sleep(1)
+    async with written() as (api, writing):
         del api.objects[GPUNODE]
         writing.publish(status(3))
         await asyncio.sleep(0.1)
@@ -113,11 +118,7 @@ async def test_one_that_was_deleted_unseen_comes_back_with_the_next_change() -> 
 
 @virtual
 async def test_one_that_somebody_overwrote_is_written_again_at_once() -> None:
-    api = FakeApi()
-    writing = publisher(api)
-    writing.publish(status(2))
-    async with Running(writing.run()):
-        await asyncio.sleep(1)
+    async with written() as (api, writing):
         version = api.write(GPUNODE, status={})
         writing.take(orders(gpu_node=at(version)))
         await asyncio.sleep(0.1)

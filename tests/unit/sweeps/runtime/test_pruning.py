@@ -113,10 +113,8 @@ def test_a_new_leader_counts_the_grace_from_when_it_was_told(ago: int, waits: bo
     counts()
 
 
-@virtual
-async def test_reports_that_come_at_once_write_one_mark() -> None:
-    case = Case()
-    await case.report(0, 0.1)
+def answers_later(case: Case) -> asyncio.Event:
+    """Writes are answered once it is set."""
     gate = asyncio.Event()
 
     async def slow() -> Any:
@@ -124,6 +122,14 @@ async def test_reports_that_come_at_once_write_one_mark() -> None:
         return {}
 
     case.answer = lambda sent: slow()
+    return gate
+
+
+@virtual
+async def test_reports_that_come_at_once_write_one_mark() -> None:
+    case = Case()
+    await case.report(0, 0.1)
+    gate = answers_later(case)
     answers = [asyncio.ensure_future(case.report(1, 0.9, step=step)) for step in (1, 2, 3)]
     await asyncio.sleep(1)
     gate.set()
@@ -135,13 +141,7 @@ async def test_reports_that_come_at_once_write_one_mark() -> None:
 async def test_no_report_waits_long_for_a_mark() -> None:
     case = Case()
     await case.report(0, 0.1)
-    gate = asyncio.Event()
-
-    async def slow() -> Any:
-        await gate.wait()
-        return {}
-
-    case.answer = lambda sent: slow()
+    gate = answers_later(case)
     began = asyncio.get_running_loop().time()
     assert (await case.report(1, 0.9)).body == {"stop": False}
     assert asyncio.get_running_loop().time() - began < 5
