@@ -6,15 +6,13 @@ A containerd of its own beside whatever the machine runs, with two runtime handl
 
 import time
 from pathlib import Path
-from string import Template
 
 from cluster import node_packages, process
 from cluster.commands import Done, run
 from cluster.errors import ClusterError
 from cluster.mounts import can_stack
-from cluster.node_layout import RUN, NodeLayout
+from cluster.node_layout import RUN, NodeLayout, fill
 
-_TEMPLATES = Path(__file__).parent / "node"
 START_TIMEOUT_SECONDS = 120.0
 
 
@@ -27,28 +25,23 @@ def write_configuration(
 ) -> None:
     """Write containerd's configuration and that of NVIDIA's container runtime."""
     runc = node_packages.program(node_packages.RUNC)
-    layout.containerd_config.parent.mkdir(parents=True, exist_ok=True)
-    layout.containerd_config.write_text(
-        Template((_TEMPLATES / "containerd.toml").read_text()).substitute(
-            root=layout.containerd_root,
-            state=layout.state,
-            socket=layout.socket,
-            pause_image=pause_image,
-            cni_plugins=node_packages.program(node_packages.CNI).parent,
-            cni_config=layout.cni_config,
-            snapshotter="overlayfs" if can_stack(layout.folder) else "native",
-            runc=runc,
-            runc_state=layout.runc_state,
-            nvidia_container_runtime=nvidia_container_runtime,
-        )
+    fill(
+        "containerd.toml",
+        layout.containerd_config,
+        root=layout.containerd_root,
+        state=layout.state,
+        socket=layout.socket,
+        pause_image=pause_image,
+        cni_plugins=node_packages.program(node_packages.CNI).parent,
+        cni_config=layout.cni_config,
+        snapshotter="overlayfs" if can_stack(layout.folder) else "native",
+        runc=runc,
+        runc_state=layout.runc_state,
+        nvidia_container_runtime=nvidia_container_runtime,
     )
     nvidia = layout.xdg_config / "nvidia-container-runtime" / "config.toml"
-    nvidia.parent.mkdir(parents=True, exist_ok=True)
-    nvidia.write_text(
-        Template((_TEMPLATES / "nvidia-container-runtime.toml").read_text()).substitute(
-            log=layout.nvidia_log, runc=runc, cdi=layout.cdi
-        )
-    )
+    log, template = layout.nvidia_log, "nvidia-container-runtime.toml"
+    fill(template, nvidia, log=log, runc=runc, cdi=layout.cdi)
 
 
 def start(layout: NodeLayout, *, mark: Path) -> None:

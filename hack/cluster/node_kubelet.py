@@ -6,27 +6,24 @@ kubelet admits is checked against the real machine, so requests in examples stay
 
 from collections.abc import Mapping
 from pathlib import Path
-from string import Template
 
 from cluster import node_packages, process
-from cluster.node_layout import ADDRESS, CGROUP, NODE_NAME, NodeLayout
-
-_TEMPLATE = Path(__file__).parent / "node" / "kubelet.yaml"
+from cluster.node_layout import ADDRESS, CGROUP, NODE_NAME, NodeLayout, fill
 
 
 def write_configuration(layout: NodeLayout, *, ca_file: Path) -> None:
     """Write the kubelet's configuration."""
     layout.static_pods.mkdir(parents=True, exist_ok=True)
-    layout.kubelet_config.write_text(
-        Template(_TEMPLATE.read_text()).substitute(
-            address=ADDRESS,
-            ca_file=ca_file,
-            socket=layout.socket,
-            pod_logs=layout.pod_logs,
-            static_pods=layout.static_pods,
-            volume_plugins=layout.folder / "volume-plugins",
-            cgroup=CGROUP,
-        )
+    fill(
+        "kubelet.yaml",
+        layout.kubelet_config,
+        address=ADDRESS,
+        ca_file=ca_file,
+        socket=layout.socket,
+        pod_logs=layout.pod_logs,
+        static_pods=layout.static_pods,
+        volume_plugins=layout.folder / "volume-plugins",
+        cgroup=CGROUP,
     )
 
 

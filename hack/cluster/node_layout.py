@@ -9,6 +9,7 @@ kubelet lie in its own folder, so that must not be too deep.
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from string import Template
 
 from cluster.credentials import REAL_NODE_NAME
 
@@ -19,7 +20,14 @@ SUBNET = "10.97.0.0/24"
 ADDRESS = "10.97.0.1"  # of the bridge: gateway of the pods and InternalIP of the node
 CGROUP = "gpu-scheduler"
 RUN = Path("/run/gpu-scheduler")
+_TEMPLATES = Path(__file__).parent / "node"
 SOCKET_BYTES = 107  # the longest path of a socket
+
+
+def fill(template: str, target: Path, **values: object) -> None:
+    """Write a file of the node from its template in ``node/``; its folder too."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(Template((_TEMPLATES / template).read_text()).substitute(values))
 
 
 class _Below:

@@ -6,28 +6,19 @@ Pods reach each other and this machine, nothing else.
 """
 
 from pathlib import Path
-from string import Template
 
 from cluster.commands import run
-from cluster.node_layout import ADDRESS, BRIDGE, NETWORK, SUBNET, NodeLayout
+from cluster.node_layout import ADDRESS, BRIDGE, NETWORK, SUBNET, NodeLayout, fill
 
 # Locally administered; the last four bytes are the address in SUBNET.
 HARDWARE_ADDRESS = "0a:58:" + ":".join(f"{int(part):02x}" for part in ADDRESS.split("."))
 
-_TEMPLATE = Path(__file__).parent / "node" / "cni.conflist"
-
 
 def write_cni(layout: NodeLayout) -> None:
     """Write the CNI configuration of the bridge."""
-    layout.cni_config.mkdir(parents=True, exist_ok=True)
-    text = Template(_TEMPLATE.read_text()).substitute(
-        network=NETWORK,
-        bridge=BRIDGE,
-        addresses=layout.addresses,
-        subnet=SUBNET,
-        gateway=ADDRESS,
-    )
-    (layout.cni_config / "10-bridge.conflist").write_text(text)
+    values = {"network": NETWORK, "bridge": BRIDGE, "addresses": layout.addresses}
+    target = layout.cni_config / "10-bridge.conflist"
+    fill("cni.conflist", target, **values, subnet=SUBNET, gateway=ADDRESS)
 
 
 def up() -> None:

@@ -4,14 +4,13 @@ helm writes the time of packing into its archive; it is packed anew, so that equ
 equal files.
 """
 
-import subprocess
 import tempfile
 from pathlib import Path
 
 import yaml
 
+from cluster.commands import run
 from release import oci
-from release.errors import ReleaseError
 from release.images import rfc3339
 from release.packing import tar_gz, unpacked
 from release.source import Source
@@ -27,17 +26,12 @@ def package(source: Source, helm: Path) -> bytes:
     """The chart's archive.
 
     Raises:
-        ReleaseError: helm refused; with its words.
+        ClusterError: helm refused; with its words.
     """
     versions = (f"--version={source.version}", f"--app-version={image_tag(source.version)}")
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [helm, "package", str(source.root / CHART), f"--destination={folder}", *versions],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise ReleaseError(f"helm package: {done.stderr.strip()}")
+        command = [helm, "package", source.root / CHART, f"--destination={folder}", *versions]
+        run(command, "helm package")
         (made,) = Path(folder).iterdir()
         return tar_gz(unpacked(made.read_bytes()), source.epoch)
 

@@ -12,6 +12,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from cluster.commands import run
 from release import version
 from release.errors import ReleaseError
 
@@ -90,7 +91,4 @@ def _settle(folder: Path, epoch: int) -> None:
 
 
 def _git(repository: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], cwd=repository, capture_output=True, text=True)
-    if done.returncode:
-        raise ReleaseError(f"git {arguments[0]}: {done.stderr.strip()}")
-    return done.stdout
+    return run(["git", *arguments], f"git {arguments[0]}", cwd=repository).stdout
