@@ -171,10 +171,10 @@ def _front_end(release: Release, repository: Path) -> None:
 
 
 def _images(release: Release) -> None:
-    can, cannot = platforms.buildable(os.environ.get("ARCHITECTURES", ""))
     if os.geteuid() != 0:
         release.left_out["images"] = "buildah builds them as root only"
         return
+    can, cannot = platforms.buildable(os.environ.get("ARCHITECTURES", ""))
     for each, why in cannot.items():
         release.left_out[f"images for {each}"] = why
     builder = Builder(release.source, can)

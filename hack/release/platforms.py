@@ -1,46 +1,29 @@
 """For which architectures this machine can build images: whose programs it can run.
 
-Measured by running one: an ELF file of two instructions, which ends with 0. Another
-architecture's runs where the kernel hands it to an emulator (binfmt_misc), as Debian's package
-qemu-user-static has it.
+Debian's arch-test tries one. Another architecture's runs where the kernel hands it to an emulator
+(binfmt_misc), as Debian's package qemu-user-static has it.
 """
 
-import struct
-import subprocess
-import tempfile
-from pathlib import Path
+from cluster import node_packages
+from cluster.commands import run
+from cluster.images import native_architecture
+from cluster.images_operator import ARCH_TEST
 
-# exit(0): the number of the system call, its argument, the call.
-_CODE = {
-    "amd64": (62, bytes.fromhex("b83c00000031ff0f05")),
-    "arm64": (183, bytes.fromhex("000080d2a80b80d2010000d4")),
-}
-_BASE = 0x400000
-_HEADERS = 64 + 56
+ARCHITECTURES = ("amd64", "arm64")
 
 
-def probe(architecture: str) -> bytes:
-    """The program."""
-    machine, code = _CODE[architecture]
-    size = _HEADERS + len(code)
-    identity = b"\x7fELF" + bytes((2, 1, 1)) + bytes(9)
-    header = struct.pack(
-        "<HHIQQQIHHHHHH", 2, machine, 1, _BASE + _HEADERS, 64, 0, 0, 64, 56, 1, 0, 0, 0
-    )
-    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, _BASE, _BASE, size, size, 0x1000)
-    return identity + header + segment + code
-
-
-def runs(architecture: str) -> bool:
-    """Does a program of this architecture run here?"""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "probe"
-        path.write_bytes(probe(architecture))
-        path.chmod(0o700)
-        try:
-            return subprocess.run([path], capture_output=True).returncode == 0
-        except OSError:
-            return False
+def why_not(architecture: str) -> str:
+    """Why no program of this architecture runs here; empty: one does."""
+    if architecture == native_architecture():
+        return ""
+    try:
+        node_packages.ensure_packages((ARCH_TEST,))
+    except node_packages.PackagesMissing as error:
+        return f"it cannot be tried whether its programs run here: {error}"
+    if run([node_packages.program(ARCH_TEST), architecture], check=False).returncode:
+        with_what = "Debian's qemu-user-static with binfmt-support lets them run"
+        return f"its programs do not run here; {with_what}"
+    return ""
 
 
 def buildable(asked: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
@@ -49,12 +32,10 @@ def buildable(asked: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
     Args:
         asked: names with commas between them; empty = all.
     """
-    wanted = asked.split(",") if asked else [*_CODE]
-    why_not = {each: f"not among ARCHITECTURES={asked}" for each in _CODE if each not in wanted}
-    for each in _CODE:
-        if each in wanted and not runs(each):
-            why_not[each] = (
-                "its programs do not run here; Debian's qemu-user-static with binfmt-support "
-                "lets them run"
-            )
-    return tuple(each for each in _CODE if each not in why_not), why_not
+    wanted = asked.split(",") if asked else ARCHITECTURES
+    found = {
+        each: why_not(each) if each in wanted else f"not among ARCHITECTURES={asked}"
+        for each in ARCHITECTURES
+    }
+    can = tuple(each for each, why in found.items() if not why)
+    return can, {each: why for each, why in found.items() if why}

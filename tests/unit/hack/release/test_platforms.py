@@ -1,36 +1,54 @@
 """What this machine can build is found by trying."""
 
-import os
+from pathlib import Path
 
 import pytest
 
+from cluster.images import native_architecture
+from cluster.node_packages import Package
 from release import platforms
 
-NATIVE = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+(FOREIGN,) = {*platforms.ARCHITECTURES} - {native_architecture()}
+
+
+def arch_test(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    program = folder / "arch-test"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(platforms, "ARCH_TEST", Package("arch-test", (str(program),)))
 
 
 def test_a_program_of_this_machines_own_kind_runs() -> None:
-    assert platforms.runs(NATIVE)
+    assert not platforms.why_not(native_architecture())
 
 
-def test_a_program_that_does_not_run_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = platforms.probe(NATIVE).replace(b"\x7fELF", b"\x7fXXX")
-    monkeypatch.setattr(platforms, "probe", lambda architecture: broken)
-    assert not platforms.runs(NATIVE)
+def test_one_of_another_kind_runs_where_it_could_be_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arch_test(tmp_path, monkeypatch, f'[ "$*" = {FOREIGN} ]')
+    assert not platforms.why_not(FOREIGN)
 
 
-def test_one_that_ends_otherwise_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platforms, "probe", lambda architecture: b"#!/bin/sh\nexit 3\n")
-    assert not platforms.runs(NATIVE)
+def test_a_program_that_does_not_run_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arch_test(tmp_path, monkeypatch, "exit 1")
+    assert "qemu-user-static" in platforms.why_not(FOREIGN)
+
+
+def test_who_cannot_try_it_is_told_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setattr(platforms, "ARCH_TEST", Package("arch-test", ("/nowhere/arch-test",)))
+    can, cannot = platforms.buildable()
+    assert can == (native_architecture(),)
+    assert "missing: arch-test" in cannot[FOREIGN]
 
 
 def test_what_cannot_be_built_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platforms, "runs", lambda architecture: architecture == "amd64")
-    can, cannot = platforms.buildable()
-    assert can == ("amd64",)
-    assert list(cannot) == ["arm64"] and "qemu-user-static" in cannot["arm64"]
+    monkeypatch.setattr(platforms, "why_not", lambda each: "" if each == "amd64" else "no")
+    assert platforms.buildable() == (("amd64",), {"arm64": "no"})
 
 
 def test_what_was_not_asked_for_is_not_built_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platforms, "runs", lambda architecture: True)
+    monkeypatch.setattr(platforms, "why_not", lambda architecture: "")
     assert platforms.buildable("arm64") == (("arm64",), {"amd64": "not among ARCHITECTURES=arm64"})
