@@ -162,7 +162,7 @@ docs-look: docs ## Every page of it in Chromium, light and dark, wide and narrow
 	@hack/dashboard.sh docs $(OPTIONS)
 
 # Node.js 20.19 or later is enough for these; the folders are in dashboard/README.md.
-.PHONY: dashboard dashboard-test dashboard-real dashboard-look dashboard-cost dashboard-cost-real dashboard-run dashboard-types
+.PHONY: dashboard dashboard-test dashboard-real dashboard-look dashboard-cost dashboard-cost-real dashboard-oidc dashboard-run dashboard-types
 dashboard: ## Build the dashboard's front end into dashboard/dist; nothing when nothing of it changed
 	@hack/dashboard.sh build
 
@@ -180,6 +180,10 @@ dashboard-cost: ## What 1,000 GPUs and 10,000 jobs that change cost the reader's
 
 dashboard-cost-real: setup ## The same on a real operator with agents (OPTIONS='--part 0.1 --seconds 60', --help)
 	@$(PYTHON) -m tests.dashboard.cost $(OPTIONS)
+
+dashboard-oidc: setup ## It behind a real oauth2-proxy, which is built, with an OIDC issuer of the tests
+	@hack/dashboard.sh oauth2-proxy
+	@$(PYTHON) -m pytest -q tests/unit/web/dashboard/test_behind_oauth2_proxy.py
 
 dashboard-run: ## The dashboard on made-up clusters, anew at each change of its sources
 	@hack/dashboard.sh run

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # The front end in dashboard/: what it needs, and what is done with it.
 #
-#   hack/dashboard.sh build|lint|test|ready|digest|look|cost|run
+#   hack/dashboard.sh build|lint|test|ready|digest|look|cost|run|oauth2-proxy
 #   hack/dashboard.sh docs [PAGES] [--pictures FOLDER]    its browser, on the site of the docs
 #
 # build and lint are skipped when nothing of dashboard/ has changed, by digest. Browsers are Debian's: as
 # root they are installed where they are missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-what=${1:?usage: hack/dashboard.sh build|lint|test|ready|digest|look|cost|run}
+what=${1:?usage: hack/dashboard.sh build|lint|test|ready|digest|look|cost|run|oauth2-proxy}
 folder=dashboard
 # shellcheck source=hack/npm.sh
 source hack/npm.sh
@@ -66,6 +66,21 @@ ready() {
   install_chromium
 }
 
+# Some minutes of a compiler: for `make dashboard-oidc` alone.
+oauth2_proxy() {
+  local version=v7.15.6
+  if [ -x "$cache/oauth2-proxy" ] && [ "$(cat "$cache/oauth2-proxy.version" 2>/dev/null)" = "$version" ]; then
+    return
+  fi
+  command -v go >/dev/null || die "Go is needed to build oauth2-proxy, and was not found on the PATH."
+  mkdir -p "$cache"
+  echo "dashboard: go install oauth2-proxy $version"
+  GOBIN=$cache GOFLAGS=-buildvcs=false go install \
+    "github.com/oauth2-proxy/oauth2-proxy/v7@$version" ||
+    die "oauth2-proxy could not be built; the words of go are above."
+  echo "$version" >"$cache/oauth2-proxy.version"
+}
+
 # With a loopback of its own, where that may be made: a browser gives a page up (ERR_NETWORK_CHANGED)
 # when an address of the machine comes or goes, as those of e2e's pods do beside it.
 browser() {
@@ -113,6 +128,7 @@ case $what in
   build) build ;;
   lint) lint ;;
   digest) digest_of dashboard ;;
+  oauth2-proxy) oauth2_proxy ;;
   ready) ready ;;
   test)
     ready
@@ -133,5 +149,5 @@ case $what in
     install_modules
     npm_run dev
     ;;
-  *) die "$what is none of build, lint, test, ready, digest, look, cost, run" ;;
+  *) die "$what is none of build, lint, test, ready, digest, look, cost, run, oauth2-proxy" ;;
 esac
