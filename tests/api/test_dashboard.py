@@ -5,13 +5,16 @@ One operator for all, which asks for rights every few seconds in place of every 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.api.caller import Caller
+from tests.api.cli.program import gpu_here, write_kubeconfig
 from tests.api.dashboard_stand import ALL, EDITOR, ON, PROGRAM, VIEWER, dashboard_on
 from tests.api.dashboard_user import DashboardUser, account, bind, token
 from tests.api.free_port import free_port
+from tests.api.logins import WAYS, logins
 from tests.api.replica import Replica
 from tests.api.site import Site, Team
 from tests.api.tenant import Tenant, until
@@ -101,6 +104,35 @@ def test_nobody_else_sees_anything(scene: Scene, wrong: str) -> None:
     for path in (*(page.path for page in PAGES), "me", "stream?view=/jobs", "logs/a/b", "x"):
         answer = stranger.get(path)
         assert answer.status == 401 and set(answer.body) == {"error"}
+
+
+def test_a_token_and_a_program_that_gives_one_log_in_and_a_certificate_is_told_why_not(
+    control_plane: Running, scene: Scene, tmp_path: Path
+) -> None:
+    mine = scene.one.name
+    with logins(control_plane, scene.admin, mine, tmp_path) as ways:
+        by = dict(zip(WAYS, ways, strict=True))
+        for way in ("token", "program"):
+            done = by[way].gpu("dashboard", "--print-token")
+            assert done.returncode == 0, done
+            user = DashboardUser(done.stdout.strip(), PORT)
+            until(lambda user=user: names(user.get("jobs").body) == {mine}, f"by {way}")
+        done = by["certificate"].gpu("dashboard", "--print-token")
+        assert (done.returncode, done.stdout) == (1, ""), done
+        assert done.stderr.count("\n") == 1
+        assert "your kubeconfig has no token to log in with, and you may not" in done.stderr
+
+
+def test_a_certificate_of_who_owns_the_operators_namespace_gets_a_token_that_sees_all(
+    control_plane: Running, scene: Scene, tmp_path: Path
+) -> None:
+    pair = control_plane.folder / "apiserver-kubelet-client"
+    files = {"client-certificate": f"{pair}.crt", "client-key": f"{pair}.key"}
+    at = {"server": control_plane.server, "certificate-authority": str(control_plane.ca_file)}
+    done = gpu_here(write_kubeconfig(tmp_path / "c", files, **at), "dashboard", "--print-token")
+    assert done.returncode == 0, done
+    seen = names(DashboardUser(done.stdout.strip(), PORT).get("jobs").body)
+    assert {scene.one.name, scene.other.name} <= seen
 
 
 def test_a_token_for_another_audience_is_none(scene: Scene) -> None:

@@ -7,6 +7,7 @@ it was made of is another object.
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from gpu_scheduler.api.states import NEVER
 from gpu_scheduler.core.model.decision import Verdict
@@ -27,6 +28,7 @@ from gpu_scheduler.state.pods.pod import Stage
 _A_TURN = 100  # groups, and owners
 _Group = tuple[GPUJobRecord, WaitingJob | None, Verdict | None]
 _UNSAID = "", ""
+_NAME = attrgetter("namespace", "kind", "name")  # in which order they come is nobody's to say
 
 
 @dataclass(slots=True)
@@ -77,8 +79,9 @@ class OwnerRows:
                     about = group, self._state.waiting_job(key), verdicts.get(key)
                     owners[of_group(self._state, group)].waiting.append(about)
         known: dict[WorkRef, tuple[_Owner, RowsOfOwner]] = {}
-        async for some in in_parts(owners.items(), _A_TURN):
-            for ref, owner in some:
+        async for some in in_parts(sorted(owners, key=_NAME), _A_TURN):
+            for ref in some:
+                owner = owners[ref]
                 was = self._known.get(ref)
                 if was is None or not _same(was[0], owner):
                     waits = queued(_queue_row(ref, owner.waiting))

@@ -1,7 +1,8 @@
 """The work that holds GPUs now, each with its pods and what they were seen doing."""
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
@@ -16,7 +17,7 @@ from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.advice.work import WorkType
 from gpu_scheduler.usage.answer import ShareUse
 
-_A_TURN = 500  # workloads
+_A_TURN = 200  # workloads
 _SERVICES = frozenset({"deployment", "statefulset", "daemonset", "replicaset"})
 
 
@@ -77,8 +78,8 @@ class LiveWork(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     def idle_seconds(self) -> int | None:
         """Since the last kernel of any of it; None: not known of one."""
-        known = [share.idle_seconds for share in self.shares]
-        return min((each or 0 for each in known), default=None) if None not in known else None
+        known = [share.idle_seconds for share in self.shares if share.idle_seconds is not None]
+        return min(known) if known and len(known) == len(self.shares) else None
 
     def idle_since(self) -> float:
         """When its last kernel was, monotonic seconds, where that is known of all."""
@@ -105,33 +106,61 @@ class LiveWork(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class LiveWorks:
-    """Remembers: work of which nothing is new stays the same object."""
+    """Remembers: work of which nothing is new stays the same object.
+
+    What of a node holds GPUs is looked at where the node is another object than before.
+    """
 
     def __init__(self, state: ClusterState) -> None:
         """Nothing is known yet."""
         self._state = state
         self._known: dict[str, LiveWork] = {}
+        self._nodes: frozenset[NodeHeld] = frozenset()
+        self._lost: set[str] = set()  # whose records were not there
 
-    async def of(self, nodes: Iterable[NodeHeld]) -> dict[str, LiveWork]:
+    async def of(self, nodes: Collection[NodeHeld]) -> dict[str, LiveWork]:
         """All work that holds something on these nodes, by key. In pieces."""
-        by_work = defaultdict[str, list[Held]](list)
-        for node in nodes:
-            for held in node.pods:
-                if held.name is not None and held.milli:
-                    by_work[held.name.key].append(held)
-        found: dict[str, LiveWork] = {}
+        now = frozenset(nodes)
+        renewed = self._lost | _keys_on(now ^ self._nodes)
+        works = [work for key, work in self._known.items() if key not in renewed]
+        found, lost = dict[str, LiveWork](), set[str]()
         gpujobs, groups = self._state.gpujobs, self._state.groups.records
-        async for part in in_parts(by_work.items(), _A_TURN):
-            for key, pods in part:
+        async for part in in_parts(works, _A_TURN):
+            for work in part:
+                of, key = work.job.key, work.name.key
+                if (gpujobs.get(of) or groups.get(of)) is work.job:
+                    found[key] = work
+                else:
+                    renewed.add(key)
+        await asyncio.sleep(0)
+        async for some in in_parts(_by_work(nodes, renewed).items(), _A_TURN):
+            for key, pods in some:
                 of, known = pods[0].job, self._known.get(key)
                 job = gpujobs.get(of) or groups.get(of)
                 if job is None:
-                    continue  # it has just gone
-                if known is None or known.job is not job or known.held != pods:
-                    known = _live_work(job, pods)
-                found[key] = known
-        self._known = found
+                    lost.add(key)  # it has just gone
+                elif known is None or known.job is not job or known.held != pods:
+                    found[key] = _live_work(job, pods)
+                else:
+                    found[key] = known
+        self._known, self._lost, self._nodes = found, lost, now
         return found
+
+
+def _keys_on(nodes: Iterable[NodeHeld]) -> set[str]:
+    return {held.name.key for node in nodes for held in node.pods if held.name is not None}
+
+
+def _by_work(nodes: Iterable[NodeHeld], keys: Collection[str]) -> Mapping[str, list[Held]]:
+    """What each of these works holds."""
+    found = defaultdict[str, list[Held]](list)
+    if not keys:
+        return found
+    for node in nodes:
+        for held in node.pods:
+            if held.name is not None and held.milli and (key := held.name.key) in keys:
+                found[key].append(held)
+    return found
 
 
 def _live_work(job: GPUJobRecord, held: list[Held]) -> LiveWork:
@@ -170,10 +199,13 @@ def requested_gpus(job: GPUJobRecord) -> float | None:
 
 def busy_of(shares: Collection[ShareUse]) -> float | None:
     """Share of time with a kernel, mean over shares; None: not known of one, or there is none."""
-    whole = sum(share.share for share in shares)
-    if not whole or any(share.busy is None for share in shares):
-        return None
-    return sum(share.share * (share.busy or 0.0) for share in shares) / whole
+    whole = used = 0.0
+    for share in shares:
+        if share.busy is None:
+            return None
+        whole += share.share
+        used += share.share * share.busy
+    return used / whole if whole else None
 
 
 def sum_of(shares: Collection[ShareUse], name: str) -> float | None:
