@@ -3,7 +3,8 @@
 A leader's figures of 4,000 workloads on made-up nodes, and a loop that is held for 90 ms three
 times a second, as planning 10,000 jobs holds it. A program of its own scrapes with the token. In
 one run, turn by turn: the port on the main loop (``main``), and on its own thread (``own``).
-Prints JSON: until a text was there in ms, and how long planning took beside it.
+Prints JSON: until a text was there in ms, how late the main loop came to a timer meanwhile, and how
+long planning took beside it. ``--plan 0``: nothing is planned, so what is late is for the text.
 """
 
 import argparse
@@ -28,6 +29,7 @@ from gpu_scheduler.usage.answer import parse
 from gpu_scheduler.web.admin import AdminPort, app, serve
 from gpu_scheduler.web.metrics import OperatorMetrics
 from gpu_scheduler.web.own_thread import asking, here
+from gpu_scheduler.web.stalls import StallWatch
 
 _TOKEN = "bench"  # noqa: S105 - of nobody
 _HOST = "127.0.0.1"
@@ -75,6 +77,8 @@ async def _measured(cluster: Cluster, options: argparse.Namespace, own: bool) ->
     else:
         server = await serve(application, _HOST, port)
     planned: list[tuple[float, float]] = []
+    late: list[float] = []
+    watch = StallWatch(late.append)
     planning = asyncio.create_task(_planner(options.plan / 1000, options.cycle, planned))
     answering = asyncio.create_task(_answer(cluster))
     mine, theirs = multiprocessing.Pipe()
@@ -86,12 +90,14 @@ async def _measured(cluster: Cluster, options: argparse.Namespace, own: bool) ->
     scraper.join()
     for task in (planning, answering):
         task.cancel()
+    await watch.cleanup()
     await server.cleanup()
     return {
         "port": "own" if own else "main",
         "bytes": size,
         "answered": milliseconds(took),
         "answeredInMs": [round(1000 * each) for each in took],
+        "loopLate": milliseconds(late),
         "planningWall": milliseconds([wall for wall, _ in planned]),
     }
 

@@ -3,6 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import inf
+from typing import Any
+
+import orjson
 
 from gpu_scheduler.api.advice import MOST_RULES, Advice, AdviceEvent
 from gpu_scheduler.api.gpuusage import Busy, HostUse, MemoryUse, Workload
@@ -66,6 +70,21 @@ class KeptWork:
     totals: Totals = Totals()
     curve: LifeCurve = field(default_factory=LifeCurve)
     ended: float = 0.0
+    _told: tuple[Workload, Mapping[str, Any], int] | None = None
+
+    def told(self) -> tuple[Mapping[str, Any], int]:
+        """What its object says of it, and how many bytes that takes; made where it is another."""
+        known = self._told
+        if known is None or known[0] is not self.shown:
+            body = self.shown.to_json()
+            self._told = known = self.shown, body, len(orjson.dumps(body))
+        return known[1:]
+
+    @property
+    def seconds(self) -> float:
+        """From its first GPU to its last; of what runs, or where nobody knows: for ever."""
+        began = epoch_seconds(self.shown.started_at or "")
+        return self.ended - began if self.ended and began else inf
 
     @classmethod
     def begin(cls, work: LiveWork, now: float) -> "KeptWork":

@@ -97,11 +97,14 @@ class Minute:
 
         over = await self.objects.update(works, self._seen, told)
         self.headlines = headlines
+        await asyncio.sleep(0)
         self._tell_statuses(over)
         self._adviser.keep(works)
         self.pod_advice.keep({pod.uid for work in works.values() for pod, _ in work.pods})
-        self.told.keep(works.keys() | self.objects.lately())
-        self._seen.keep_ended(works.keys() | self.objects.lately())
+        lately = works.keys() | self.objects.lately()
+        self.told.keep(lately)
+        await asyncio.sleep(0)
+        self._seen.keep_ended(lately)
         await self.objects.write()
 
     def _tell_statuses(self, over: Collection[str]) -> None:

@@ -6,7 +6,7 @@ objects themselves say what ended and how the curves went on; sums come from the
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -36,6 +36,8 @@ from gpu_scheduler.usage.answer import Totals
 log = logging.getLogger(__name__)
 
 _KEPT_SECONDS = 7 * 86400.0
+_SHORT_SECONDS = 600.0  # what ended sooner is left out before what ran for longer
+_MOST_LEFT_OUT = 100_000
 _WRITTEN_SECONDS = 600.0  # after which the sums of what ended stand in its object and status
 _AT_ONCE = 8
 _TRY_AGAIN_SECONDS = 30.0
@@ -80,6 +82,7 @@ class UsageObjects:
         self._over = over
         self._kept: dict[str, dict[str, KeptWork]] = {}  # by namespace and key
         self._written: dict[str, Mapping[str, Any]] = {}  # by namespace, without the time
+        self._left_out: dict[str, list[float]] = {}  # by namespace, when each ended
         self._failures: Failures[str] = Failures(clock.monotonic)
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self._writes = UsageWrites(client, NAME)
@@ -120,6 +123,7 @@ class UsageObjects:
             log.warning("GPUUsage of %s: what it says is no status of ours: %s", namespace, error)
             return
         self._written[namespace] = _without_time(status)
+        self._left_out[namespace] = [self._clock.now()] * min(found.omitted, _MOST_LEFT_OUT)
         for shown in found.workloads:
             self._kept.setdefault(namespace, {})[_key(namespace, shown)] = KeptWork.of(shown)
 
@@ -187,12 +191,25 @@ class UsageObjects:
         for namespace in tuple(self._kept):
             if namespace in self._terminating or not self._failures.may_try(namespace):
                 continue
-            status = status_of(self._kept[namespace].values())
-            body = status.to_json()
+            body = await self._body(namespace)
             if body != self._written.get(namespace, {}):
                 due.append(self._once(namespace, body, stamp))
             await asyncio.sleep(0)
         await asyncio.gather(*due)
+
+    async def _body(self, namespace: str) -> Mapping[str, Any]:
+        """Of the object; what ended long ago and has no room in it is remembered as a number."""
+        there, now = self._kept[namespace], self._clock.now()
+        async for kept in in_pieces(there.values()):
+            kept.told()
+        known = [at for at in self._left_out.get(namespace, ()) if now - at <= _KEPT_SECONDS]
+        body, rest = status_of(there.values(), len(known))
+        for kept in rest:
+            if kept.ended and now - kept.ended > _WRITTEN_SECONDS:
+                there.pop(_key(namespace, kept.shown), None)
+                known.append(kept.ended)
+        self._left_out[namespace] = known[-_MOST_LEFT_OUT:]
+        return body
 
     async def _once(self, namespace: str, body: Mapping[str, Any], stamp: str) -> None:
         try:
@@ -211,7 +228,7 @@ class UsageObjects:
 
     def _forget(self, namespace: str) -> None:
         """The namespace is gone, and who might have asked."""
-        for known in (self._kept, self._written, self._writes.uids):
+        for known in (self._kept, self._written, self._left_out, self._writes.uids):
             known.pop(namespace, None)
         self._failures.over(namespace)
 
@@ -220,21 +237,31 @@ class UsageObjects:
         self._written[namespace] = body
 
 
-def status_of(works: Iterable[KeptWork]) -> GPUUsageStatus:
-    """What the object of a namespace says; what does not fit is counted."""
-    order = sorted(works, key=lambda kept: (bool(kept.ended), -kept.ended, -kept.shown.gpus))
-    shown: list[Workload] = []
+def status_of(
+    works: Iterable[KeptWork], left_out: int = 0
+) -> tuple[Mapping[str, Any], Sequence[KeptWork]]:
+    """What the object of a namespace says, and what does not fit: the least.
+
+    ``left_out``: how many did not fit before, and are not known any more.
+    """
+    order = sorted(works, key=_matters)
+    shown: list[Mapping[str, Any]] = []
     size = 0
     for kept in order:
-        size += len(orjson.dumps(kept.shown.to_json())) + 1
+        body, bytes_of = kept.told()
+        size += bytes_of + 1
         if size > MOST_BYTES or len(shown) == MOST_WORKLOADS:
             break
-        shown.append(kept.shown)
+        shown.append(body)
     held = sum(kept.shown.gpus for kept in order if kept.shown.state == "Running")
-    omitted = len(order) - len(shown)
-    return GPUUsageStatus.model_validate(
-        {"gpus": round(held, 3), "workloads": shown, "omitted": omitted}
-    )
+    rest = order[len(shown) :]
+    omitted = len(rest) + left_out
+    return {"gpus": round(held, 3), "workloads": shown, "omitted": omitted}, rest
+
+
+def _matters(kept: KeptWork) -> tuple[bool, bool, float, float]:
+    """What runs first; of what ended, trials of a minute after all that ran for longer."""
+    return bool(kept.ended), kept.seconds < _SHORT_SECONDS, -kept.ended, -kept.shown.gpus
 
 
 def _key(namespace: str, shown: Workload) -> str:

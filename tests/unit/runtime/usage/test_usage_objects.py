@@ -215,7 +215,9 @@ def test_what_does_not_fit_is_counted_and_is_the_least() -> None:
 
     running = [kept(number, 0.0) for number in range(50)]
     ended = [kept(number, 1000.0 + number) for number in range(900)]
-    status = status_of([*ended, *running])
+    body, _ = status_of([*ended, *running])
+    status = GPUUsageStatus.model_validate(body)
+    assert status.to_json() == body
     assert len(orjson.dumps(status.to_json())) < MOST_BYTES + 1024
     assert status.omitted == 950 - len(status.workloads) > 0
     assert [each.state for each in status.workloads[:50]] == ["Running"] * 50
