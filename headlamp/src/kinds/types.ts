@@ -508,6 +508,18 @@ export interface GPUUsageStatusWorkloadRole {
   readonly peakMiB?: number;
 }
 
+/** For whom the others wait; absent: it is no gang of several pods. */
+export interface GPUUsageStatusWorkloadSlowestRank {
+  /** Its name. */
+  readonly pod: string;
+  /** Share of time with a kernel, since it began. */
+  readonly meanPercent: number;
+  /** The same of half of the ranks is at most this. */
+  readonly medianPercent: number;
+  /** Pods whose use is known. */
+  readonly ranks: number;
+}
+
 /** A GPUJob, or who owns pods that ask for a share by themselves. */
 export interface GPUUsageStatusWorkload {
   /** GPUJob, Deployment, StatefulSet, Pod … */
@@ -552,6 +564,8 @@ export interface GPUUsageStatusWorkload {
   readonly curve?: GPUUsageStatusWorkloadCurve;
   /** Its sums by role, in the order of their names; absent: it has none. */
   readonly roles?: readonly GPUUsageStatusWorkloadRole[];
+  /** For whom the others wait; absent: it is no gang of several pods. */
+  readonly slowestRank?: GPUUsageStatusWorkloadSlowestRank;
 }
 
 /** What was seen. */

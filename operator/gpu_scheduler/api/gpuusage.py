@@ -67,6 +67,15 @@ class Curve(ApiModel):
     )
 
 
+class SlowestRank(ApiModel):
+    """Of pods that do the same and wait for each other: the one that uses its GPUs least."""
+
+    pod: str = Field(max_length=253, description="Its name.")
+    mean_percent: Percent = Field(description="Share of time with a kernel, since it began.")
+    median_percent: Percent = Field(description="The same of half of the ranks is at most this.")
+    ranks: Whole = Field(description="Pods whose use is known.")
+
+
 class Workload(ApiModel):
     """A GPUJob, or who owns pods that ask for a share by themselves."""
 
@@ -108,6 +117,9 @@ class Workload(ApiModel):
         None,
         max_length=MOST_ROLES,
         description="Its sums by role, in the order of their names; absent: it has none.",
+    )
+    slowest_rank: SlowestRank | None = Field(
+        None, description="For whom the others wait; absent: it is no gang of several pods."
     )
 
 

@@ -9,6 +9,7 @@ from tests.unit.cli.objects_server import Objects
 from tests.unit.cli.use_cluster import Call, only_one_namespace
 from tests.unit.cli.use_objects import GPUUSAGES, ago, busy_job, job, oversized_job, usage
 
+from gpu_scheduler.api.gpuusage import SlowestRank
 from gpu_scheduler.api.job_usage import RoleUsage
 
 STATEFULSETS = "/apis/apps/v1/statefulsets"
@@ -133,6 +134,15 @@ def test_each_role_has_a_line_and_the_least_busy_is_named(call: Call, objects: O
     assert lines[lines.index("Idle            no") - 4] in call("report", "train").output
     told = json.loads(call("report", "train", "-o", "json").output)["use"]["roles"]
     assert [(each["name"], each["meanPercent"]) for each in told] == [("learner", 90)]
+
+
+def test_of_a_gang_the_slowest_rank_is_named(call: Call, objects: Objects) -> None:
+    slowest = SlowestRank(pod="train-3", mean_percent=41, median_percent=92, ranks=8)
+    objects.lists[GPUUSAGES] = [usage(busy_job(slowest_rank=slowest))]
+    lines = call("report", "train").output.splitlines()
+    assert "Slowest rank    train-3, mean 41 %, median of 8 ranks 92 %" in lines
+    told = json.loads(call("report", "train", "-o", "json").output)["use"]["slowestRank"]
+    assert told == {"pod": "train-3", "mean": 41, "median": 92, "ranks": 8}
 
 
 def test_the_queue_time_of_one_whose_pods_are_gone_is_that_to_its_first_gpu(

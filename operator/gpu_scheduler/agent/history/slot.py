@@ -145,7 +145,7 @@ class RingSlot:
         self.owner: RingOwner | None = None
         self.first = self.last = 0
         self.summed_at = 0
-        """Of a work's ring: look in which others were summed up in it, as this agent knows."""
+        """Of a work's ring: look in which others were summed up in it, as far as is known here."""
         self.sums = RingSums()
         self.generation = self._sums_written = 0
 
@@ -180,7 +180,7 @@ class RingSlot:
         self._write_owner()
 
     def begin_sums(self, owner: RingOwner, look: int, generation: int) -> None:
-        """Give it to the work that it is of, which ended with it; what was in it is its sums."""
+        """Give it to its work, that has ended with it; of what was in it the sums stay."""
         before, totals = self.generation, self.totals(look)
         self.owner = owner
         self.summed_at = look

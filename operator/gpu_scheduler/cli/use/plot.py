@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.use.amounts import percent
+from gpu_scheduler.cli.use.report_lines import slowest_rank
 from gpu_scheduler.cli.use.run_report import RunReport
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ def _busy(axes: "Axes", report: RunReport, colour: str) -> None:
     axes.plot(*_line(curve.step_seconds, curve.busy_percent), color=colour, label=report.name)
     for each in report.use.roles:
         axes.plot([], [], " ", label=f"role {each.name}: {percent(each.mean)}")
+    if (slowest := report.use.slowest) is not None:
+        axes.plot([], [], " ", label=f"slowest rank {slowest_rank(slowest)}")
     if mean is not None:
         axes.axhline(mean, color=colour, linestyle=":", label=f"mean {mean} %")
 

@@ -17,7 +17,7 @@ from gpu_scheduler.cli.use.amounts import (
 )
 from gpu_scheduler.cli.use.run_report import RunReport
 from gpu_scheduler.cli.use.saving import saving
-from gpu_scheduler.cli.use.workload import UsedWorkload
+from gpu_scheduler.cli.use.workload import RankFigures, UsedWorkload
 
 _ADVICE = 2  # told in full: the report is one screen
 FORMULA = "GPU-hours used ÷ held; used is time with kernels, at most the share"
@@ -99,6 +99,8 @@ def _of_use(report: RunReport) -> Iterator[tuple[str, str]]:
         f"{now}mean {percent(busy.mean)}, p50 {percent(busy.p50)}, p95 {percent(busy.p95)}",
     )
     yield from _roles(use)
+    if use.slowest is not None:
+        yield "Slowest rank", slowest_rank(use.slowest)
     yield "Peak memory", f"{gib(memory.peak)} of {gib(report.cap_mib)}{_part(report)}"
     cpu = (cores(host.cpu_milli), cores(host.cpu_limit_milli), cores(asked.cpu_milli))
     yield "CPU cores", _host(*cpu)
@@ -115,6 +117,12 @@ def _roles(use: UsedWorkload) -> Iterator[tuple[str, str]]:
         said = f"mean {percent(each.mean)}, {hours(held)} GPU-hours, peak {gib(each.peak)}"
         marked = ", the least busy" if least is not None and each.mean == least else ""
         yield f"Role {each.name}", said + marked
+
+
+def slowest_rank(rank: RankFigures) -> str:
+    """Which of a gang's pods, and how far behind."""
+    middle = f"median of {rank.ranks} ranks {percent(rank.median)}"
+    return f"{rank.pod}, mean {percent(rank.mean)}, {middle}"
 
 
 def _of_pods(report: RunReport) -> Iterator[tuple[str, str]]:

@@ -44,6 +44,7 @@ def use_json(use: UsedWorkload) -> dict[str, Any]:
             }
             for each in use.roles
         ],
+        "slowestRank": None if use.slowest is None else asdict(use.slowest),
         "advice": [advice_json(use, each) for each in use.advice],
     }
 

@@ -54,6 +54,16 @@ class RoleFigures:
     peak: int | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankFigures:
+    """Of a gang's pods the one that uses its GPUs least; percent, None: not known."""
+
+    pod: str
+    mean: int | None = None
+    median: int | None = None
+    ranks: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class AdviceFigures:
     """One thing to change: which rule says so, since when, in words, and the line that does it."""
@@ -89,6 +99,7 @@ class UsedWorkload:
         idle_gpu_seconds: of those that it held, without any kernel; None: it has not ended, or
             nobody knows.
         roles: its sums by role; empty: it has none.
+        slowest: for whom the other pods wait; None: it is no gang of several, or nobody knows.
         observed_at: of which moment the figures are.
     """
 
@@ -112,6 +123,7 @@ class UsedWorkload:
     advice: tuple[AdviceFigures, ...] = ()
     curve: CurveFigures | None = None
     roles: tuple[RoleFigures, ...] = ()
+    slowest: RankFigures | None = None
     observed_at: datetime | None = None
 
     @property
@@ -177,6 +189,7 @@ def _workload(namespace: str, body: Body, observed: datetime | None) -> UsedWork
         advice=tuple(_advice(each) for each in listed(body, "advice") if text(each, "rule")),
         curve=_curve(part(body, "curve")),
         roles=roles(body),
+        slowest=_slowest(part(body, "slowestRank")),
         observed_at=observed,
     )
 
@@ -194,6 +207,14 @@ def roles(body: Body) -> tuple[RoleFigures, ...]:
         for each in listed(body, "roles")
         if text(each, "name")
     )
+
+
+def _slowest(body: Body) -> RankFigures | None:
+    if not text(body, "pod"):
+        return None
+    mean, middle = percent(body.get("meanPercent")), percent(body.get("medianPercent"))
+    ranks = whole(body.get("ranks")) or 0
+    return RankFigures(pod=text(body, "pod"), mean=mean, median=middle, ranks=ranks)
 
 
 def _advice(body: Body) -> AdviceFigures:

@@ -7,10 +7,9 @@ where time is; whoever holds several devices in a pod is judged by its first one
 from statistics import fmean
 
 from gpu_scheduler.core.model.catalogue import Catalogue
-from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.earlier_runs import workers_of
 from gpu_scheduler.runtime.usage.kept_work import Advised
-from gpu_scheduler.runtime.usage.works import LiveWork, gpus
+from gpu_scheduler.runtime.usage.works import LiveWork, gpus, in_step
 from gpu_scheduler.usage.advice.finding import Finding, RuleName
 from gpu_scheduler.usage.advice.headline import SILENCE, Headline, settle
 from gpu_scheduler.usage.advice.memory import takes_all
@@ -119,7 +118,7 @@ def judged(
         refused=sum(share.totals.refused for share in shares),
         windows=busiest.windows or (),
         takes_all=takes_all(fullest.first_minute_mib, fullest.cap_mib, fullest.windows or ()),
-        members=_members(work) if len(work.pods) > 1 and _in_step(work) else (),
+        members=_members(work) if len(work.pods) > 1 and in_step(work) else (),
         workers=workers_of(work.job) if earlier is not None else 1,
         means=_means(work) if earlier is not None else (),
         earlier=earlier,
@@ -133,16 +132,6 @@ def price_of(catalogue: Catalogue, model: str) -> float | None:
     gpu_type = catalogue.of(model)
     cost = None if gpu_type is None else gpu_type.cost_micro
     return None if cost is None else cost / _MICRO
-
-
-def _in_step(work: LiveWork) -> bool:
-    """Whether its pods do the same and wait for each other; of who asks by itself nobody knows."""
-    spec = work.job.said or work.job.spec
-    if work.name.kind != GPUJOB or spec is None:
-        return True
-    if spec.roles is not None:
-        return len(spec.roles) == 1 and spec.gang is not False
-    return spec.gang is True and spec.sweep is None
 
 
 def _members(work: LiveWork) -> list[Member]:

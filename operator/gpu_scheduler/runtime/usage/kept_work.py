@@ -9,13 +9,20 @@ from typing import Any
 import orjson
 
 from gpu_scheduler.api.advice import MOST_RULES, Advice, AdviceEvent
-from gpu_scheduler.api.gpuusage import Busy, HostUse, MemoryUse, Workload
+from gpu_scheduler.api.gpuusage import Busy, HostUse, MemoryUse, SlowestRank, Workload
 from gpu_scheduler.api.job_usage import MOST_ROLES
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve, Point
-from gpu_scheduler.runtime.usage.sums import mean, p50, percent, role_usages, used_gpu_seconds
-from gpu_scheduler.runtime.usage.works import LiveWork, gpus
+from gpu_scheduler.runtime.usage.sums import (
+    mean,
+    p50,
+    percent,
+    role_usages,
+    slowest_rank,
+    used_gpu_seconds,
+)
+from gpu_scheduler.runtime.usage.works import LiveWork, gpus, in_step
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.usage.advice.oversized import p95_of
 from gpu_scheduler.usage.answer import Totals
@@ -150,9 +157,16 @@ class KeptWork:
                 "gpu_seconds": round(self.totals.held_gpu_seconds),
                 "used_gpu_seconds": used_gpu_seconds(self.totals),
                 "curve": self.curve.shown(),
+                "slowest_rank": self._slowest_rank(work),
                 **(advised.shown() if advised is not None else {}),
             }
         )
+
+    def _slowest_rank(self, work: LiveWork) -> SlowestRank | None:
+        """Of a Deployment nobody knows whether its pods wait for each other: nothing is said."""
+        if work.name.kind != GPUJOB or len(work.pods) < 2 or not in_step(work):
+            return None
+        return slowest_rank(work.by_pod()) or self.shown.slowest_rank
 
     def by_role(self, totals: Mapping[str, Totals]) -> None:
         """The same by role; less than was said, of which an agent is not heard, is left out."""

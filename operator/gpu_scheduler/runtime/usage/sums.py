@@ -1,8 +1,10 @@
 """What sums say: means and percentiles of use, and a job's whole use. Pure; ratios are 0 to 1."""
 
 from collections.abc import Mapping
+from statistics import median
 from types import MappingProxyType
 
+from gpu_scheduler.api.gpuusage import SlowestRank
 from gpu_scheduler.api.job_usage import MOST_ROLE_CHARS, MOST_ROLES, JobUsage, RoleUsage
 from gpu_scheduler.usage.advice.oversized import p95_of
 from gpu_scheduler.usage.answer import Totals, percentile_of
@@ -44,6 +46,20 @@ def _role_usage(name: str, totals: Totals) -> RoleUsage:
             "mean_percent": None if known is None else percent(known),
             "peak_mib": totals.peak_mib if totals.containers else None,
         }
+    )
+
+
+def slowest_rank(by_pod: Mapping[str, Totals]) -> SlowestRank | None:
+    """Of pods that wait for each other; None: the use of fewer than two is known."""
+    means = {pod: known for pod, totals in by_pod.items() if (known := mean(totals)) is not None}
+    if len(means) < 2:
+        return None
+    pod = min(means, key=lambda name: (means[name], name))
+    return SlowestRank(
+        pod=pod,
+        mean_percent=percent(means[pod]),
+        median_percent=percent(median(means.values())),
+        ranks=len(means),
     )
 
 

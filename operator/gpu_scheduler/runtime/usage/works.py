@@ -3,6 +3,8 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from functools import reduce
+from operator import add
 
 import msgspec
 
@@ -15,7 +17,7 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord
 from gpu_scheduler.state.pods.pod import PodRecord
 from gpu_scheduler.usage.advice.work import WorkType
-from gpu_scheduler.usage.answer import ShareUse
+from gpu_scheduler.usage.answer import ShareUse, Totals
 
 _A_TURN = 200  # workloads
 _SERVICES = frozenset({"deployment", "statefulset", "daemonset", "replicaset"})
@@ -99,6 +101,14 @@ class LiveWork(msgspec.Struct, frozen=True, eq=False, gc=False):
         each = {(share.pod_uid, share.container) for share in self.shares}
         return found if len(each) > len({pod_uid for pod_uid, _ in each}) else {}
 
+    def by_pod(self) -> dict[str, Totals]:
+        """Since its containers began, of each pod that was seen."""
+        return {
+            pod.name: reduce(add, (share.totals for share in shares))
+            for pod, shares in self.pods
+            if shares
+        }
+
     def of_containers(self, name: str) -> float | None:
         """A figure of its containers, in all, each once; None: not known of one."""
         each = {(share.pod_uid, share.container): getattr(share, name) for share in self.shares}
@@ -174,6 +184,16 @@ def _live_work(job: GPUJobRecord, held: list[Held]) -> LiveWork:
 async def live_works(state: ClusterState, seen: SeenUse, now: float) -> dict[str, LiveWork]:
     """All of it by key; ``now``: monotonic seconds."""
     return await LiveWorks(state).of((await HeldGpus(state, seen).read(now)).values())
+
+
+def in_step(work: LiveWork) -> bool:
+    """Whether its pods do the same and wait for each other; of who asks by itself nobody knows."""
+    spec = work.job.said or work.job.spec
+    if work.name.kind != GPUJOB or spec is None:
+        return True
+    if spec.roles is not None:
+        return len(spec.roles) == 1 and spec.gang is not False
+    return spec.gang is True and spec.sweep is None
 
 
 def type_of(name: WorkName, job: GPUJobRecord) -> WorkType:

@@ -76,13 +76,13 @@ class Node:
         found: list[str] = []
         for slot in file.slots():
             assert slot.owner is not None
-            if slot.owner.kind is RingType.CONTAINER:
+            if slot.owner.type is RingType.CONTAINER:
                 continue
             for number, values in slot.looks(0, file.look() + 1):
-                if number not in self.looked and slot.owner.kind is RingType.SHARE:
-                    found.append(f"{slot.owner.kind.name} at {number}: nobody was there")
+                if number not in self.looked and slot.owner.type is RingType.SHARE:
+                    found.append(f"{slot.owner.type.name} at {number}: nobody was there")
                 if abs((values["busy"] or 0.0) - busy_at(number)) > 0.01:
-                    found.append(f"{slot.owner.kind.name} at {number}: {values['busy']}")
+                    found.append(f"{slot.owner.type.name} at {number}: {values['busy']}")
         told = self.recorder.answering.answer(0)
         for share in told.shares:
             if share.totals.seconds > LOOK_SECONDS * len(self.looked):

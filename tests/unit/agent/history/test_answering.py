@@ -198,7 +198,7 @@ def test_ten_thousand_trials_of_a_minute_leave_the_job_of_yesterday(
     (long,) = [
         slot
         for slot in file.slots()
-        if slot.owner and slot.owner.work == "long" and slot.owner.kind is RingType.SHARE
+        if slot.owner and slot.owner.work == "long" and slot.owner.type is RingType.SHARE
     ]
     steps = list(long.steps(0, file.look() // LOOKS_OF_STEP + 1))
     assert len(steps) in (18, 19)

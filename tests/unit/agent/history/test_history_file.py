@@ -160,7 +160,7 @@ def test_short_trials_push_out_each_other_alone(work: str, node: Node) -> None:
     assert trial(10 * file.count - 1) in owners
     assert len(owners) == file.count
     if work == "sweep":
-        (sums,) = [s.sums for s in file.slots() if s.owner and s.owner.kind is RingType.WORK]
+        (sums,) = [s.sums for s in file.slots() if s.owner and s.owner.type is RingType.WORK]
         assert sums.containers == 10 * file.count - len(owners) + 1  # all but whose ring is there
 
 

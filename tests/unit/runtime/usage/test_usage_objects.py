@@ -7,8 +7,9 @@ import orjson
 import pytest
 from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient
 from tests.unit.runtime.usage.stage import UsageStage, follow
-from tests.unit.state.builders import USABLE_MIB
+from tests.unit.state.builders import USABLE_MIB, gpujob_body
 
+from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.gpuusage import MOST_BYTES, GPUUsageStatus, Workload
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusDetails
@@ -225,3 +226,24 @@ def test_what_does_not_fit_is_counted_and_is_the_least() -> None:
     assert status.workloads[50].name.startswith("job-899-")  # of those that ended, the last first
     assert status.gpus == sum(range(50))
     assert GPUUsageStatus.model_validate(status.to_json()) == status
+
+
+@pytest.mark.parametrize("gang", [True, False])
+async def test_of_pods_that_wait_for_each_other_the_slowest_is_named(gang: bool) -> None:
+    stage = UsageStage()
+    stage.job()
+    (job,) = stage.state.gpujobs.values()
+    spec = {"gang": True} if gang else {}
+    job.said = GPUJobSpec.model_validate(gpujob_body(parallelism=3, **spec)["spec"])
+    pods = {name: stage.runs(name) for name in ("job-0", "job-1", "job-2")}
+    for name, busy in (("job-0", 0.9), ("job-1", 0.3), ("job-2", 0.8)):
+        stage.works(pods[name], 60, busy)
+    await minute(stage)
+    named = {"pod": "job-1", "meanPercent": 30, "medianPercent": 80, "ranks": 3}
+    assert stage.workload().get("slowestRank") == (named if gang else None)
+    for pod in pods.values():
+        stage.ends(pod)
+    job.status = {"phase": "Succeeded"}
+    await minute(stage)
+    assert stage.workload()["state"] == "Ended"
+    assert stage.workload().get("slowestRank") == (named if gang else None)
