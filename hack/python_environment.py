@@ -5,25 +5,26 @@ Made once per user, Python and set of pins; hashes are checked.
 
 import hashlib
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 from cache_folder import cache_folder
+from cluster.commands import run
 from cluster.locks import exclusive
 
 REQUIREMENTS = Path(__file__).parents[1] / "requirements"
 
 
-def ensure(name: str, purpose: str) -> Path:
+def ensure(name: str, purpose: str, *options: str) -> Path:
     """The interpreter that has the packages of ``requirements/NAME.txt``.
 
     Args:
         name: of the requirements, and of the folder in the cache.
         purpose: what is said while they are installed.
+        *options: further ones of pip.
 
     Raises:
-        CalledProcessError: they cannot be had.
+        ClusterError: they cannot be had; with what pip said.
     """
     requirements = REQUIREMENTS / f"{name}.txt"
     digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:16]
@@ -34,9 +35,10 @@ def ensure(name: str, purpose: str) -> Path:
             print(f"installing {purpose}, once", file=sys.stderr, flush=True)
             making = folder.with_name(f"{folder.name}.making")
             shutil.rmtree(making, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "venv", making], check=True)
+            what = f"{purpose} cannot be installed"
+            run([sys.executable, "-m", "venv", making], what)
             pip = (making / "bin/python", "-m", "pip", "--disable-pip-version-check", "install")
-            wanted = ("--quiet", "--require-hashes", "--requirement", requirements)
-            subprocess.run([*pip, *wanted], check=True)
+            wanted = ("--quiet", "--require-hashes", *options, "--requirement", requirements)
+            run([*pip, *wanted], what)
             making.rename(folder)  # its interpreter is a link, and found where it is now
     return folder / "bin/python"

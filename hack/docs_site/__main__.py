@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import python_environment
+from cluster.errors import ClusterError
 from docs_site import checks, staging
 from docs_site.errors import SiteError
 
@@ -29,8 +30,8 @@ def build() -> Path:
     """
     try:
         python = python_environment.ensure("docs", "Zensical, which makes the docs site")
-    except subprocess.CalledProcessError as error:
-        raise SiteError(f"Zensical cannot be installed: {error}") from error
+    except ClusterError as error:
+        raise SiteError(str(error)) from error
     staging.stage(ROOT, PAGES)
     shutil.rmtree(SITE, ignore_errors=True)
     _run(python, ROOT, PAGES)

@@ -17,26 +17,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="release")
     parser.add_argument("what", choices=("build", "check", "version"))
     parser.add_argument("--target", type=Path, default=ROOT / "dist")
-    parser.add_argument("--environment", type=Path, default=ROOT / "build" / "release-environment")
     given = parser.parse_args()
     try:
         if given.what == "version":
             version.write(ROOT)
             print(version.stated(ROOT))
         elif given.what == "check":
-            _check(given.target, given.environment)
+            _check(given.target)
         else:
-            _build(given.target, given.environment)
+            _build(given.target)
     except (ReleaseError, ClusterError) as error:
         sys.exit(f"release: {error}")
 
 
-def _build(target: Path, environment: Path) -> None:
+def _build(target: Path) -> None:
     release = build.make(
         ROOT,
         target,
         allow_dirty=bool(os.environ.get("ALLOW_DIRTY")),
-        environment=environment.absolute(),
         releases=os.environ.get("RELEASES", ""),
     )
     print(f"{release.source.version}, of commit {release.source.commit}, is in {target}:")
@@ -48,8 +46,8 @@ def _build(target: Path, environment: Path) -> None:
         print(f"note: {remark}")
 
 
-def _check(target: Path, environment: Path) -> None:
-    differing = compare.twice(ROOT, target, environment=environment.absolute())
+def _check(target: Path) -> None:
+    differing = compare.twice(ROOT, target)
     if differing:
         sys.exit("the two releases differ in: " + ", ".join(differing))
     print(f"the two releases are equal, all {len(list(target.iterdir()))} files")

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from cluster import build as programs
@@ -18,7 +19,7 @@ from cluster.images_operator import FRONT_END, REQUIREMENTS
 from cluster.progress import say
 from release import chart, checksums, distributions, krew, notes, platforms, sbom, version
 from release.contents import Component
-from release.environment import Environment
+from release.environment import Environment, prepared
 from release.errors import ReleaseError
 from release.images import Builder
 from release.source import Source, export
@@ -30,17 +31,20 @@ class Release:
 
     Attributes:
         source: what it is made from.
-        environment: what it is made with.
         target: the folder that is filled.
         left_out: what was not made, and why.
         remarks: what whoever publishes it should know.
     """
 
     source: Source
-    environment: Environment
     target: Path
     left_out: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+
+    @cached_property
+    def environment(self) -> Environment:
+        """What it is made with."""
+        return prepared()
 
     def put(self, name: str, data: bytes | str) -> None:
         """Write a file of the release."""
@@ -62,16 +66,13 @@ class Release:
         self.put(f"{name}.cdx.json", text)
 
 
-def make(
-    repository: Path, target: Path, *, allow_dirty: bool, environment: Path, releases: str
-) -> Release:
+def make(repository: Path, target: Path, *, allow_dirty: bool, releases: str) -> Release:
     """Build a release into `target`, in place of what is there.
 
     Args:
         repository: the checkout.
         target: a folder; replaced once everything is there.
         allow_dirty: also of a tree with changes, marked +dirty.
-        environment: where the release's virtual environment is, or will be.
         releases: host and path of published releases, for krew's manifest; may be empty.
 
     Raises:
@@ -83,7 +84,7 @@ def make(
         made = folder / "made"
         made.mkdir()
         source = export(repository, folder / "source", allow_dirty=allow_dirty)
-        release = Release(source, Environment(environment), made)
+        release = Release(source, made)
         say(f"release {source.version} of {source.commit[:12]}")
         for what, step in (
             ("texts", texts),
@@ -125,7 +126,6 @@ def texts(release: Release) -> None:
 
 
 def _distributions(release: Release) -> None:
-    release.environment.prepare(release.source.root)
     for path in distributions.build(release.source, release.environment, release.target):
         if path.suffix == ".whl":
             release.bill(path.name, path.name, release.pinned("cli"))

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.cache import programs_folder
@@ -19,15 +18,7 @@ from release import checksums, source
 from release.errors import ReleaseError
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How one of the two is made."""
-
-    umask: int
-    variables: dict[str, str]
-
-
-def twice(repository: Path, target: Path, *, environment: Path) -> list[str]:
+def twice(repository: Path, target: Path) -> list[str]:
     """Make a release at `target` and another one elsewhere.
 
     Returns:
@@ -42,21 +33,18 @@ def twice(repository: Path, target: Path, *, environment: Path) -> list[str]:
     cache = folder / "another" / "cache"
     cache.mkdir(parents=True)
     (cache / "bin").symlink_to(programs_folder())
-    first = Way(0o022, {"TZ": "UTC", "LC_ALL": "C.UTF-8"})
-    second = Way(
-        0o077,
-        {
-            "TZ": "Pacific/Kiritimati",
-            "LC_ALL": "C",
-            "TMPDIR": str(folder / "another"),
-            "GPU_SCHEDULER_CACHE": str(cache),
-        },
-    )
+    first = {"TZ": "UTC", "LC_ALL": "C.UTF-8"}
+    second = {
+        "TZ": "Pacific/Kiritimati",
+        "LC_ALL": "C",
+        "TMPDIR": str(folder / "another"),
+        "GPU_SCHEDULER_CACHE": str(cache),
+    }
     try:
         # Of clones, so that the tree may change meanwhile.
         one, other = _clone(repository, folder / "one"), _clone(repository, cache.parent / "other")
-        _make(one, target, environment, first)
-        _make(other, folder / "dist", folder / "environment", second)
+        _make(one, target, 0o022, first)
+        _make(other, folder / "dist", 0o077, second)
         sums = [(each / checksums.NAME).read_text() for each in (target, folder / "dist")]
         differing = checksums.differing(*sums)
         for name in differing:
@@ -76,14 +64,14 @@ def _clone(repository: Path, folder: Path) -> Path:
     return folder
 
 
-def _make(repository: Path, target: Path, environment: Path, way: Way) -> None:
-    say(f"a release with {way.variables}, umask {way.umask:03o}")
+def _make(repository: Path, target: Path, umask: int, variables: dict[str, str]) -> None:
+    say(f"a release with {variables}, umask {umask:03o}")
     command = [sys.executable, "-m", "release", "build", f"--target={target.absolute()}"]
     done = subprocess.run(
-        [*command, f"--environment={environment}"],
+        command,
         cwd=repository,
-        umask=way.umask,
-        env={**os.environ, **way.variables, "PYTHONPATH": str(repository / "hack")},
+        umask=umask,
+        env={**os.environ, **variables, "PYTHONPATH": str(repository / "hack")},
     )
     if done.returncode:
         raise ReleaseError("a release could not be made; see above")

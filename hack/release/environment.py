@@ -3,18 +3,15 @@
 Not the one of development: what it holds ends up in the stand-alone programs.
 """
 
-import hashlib
 import os
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import python_environment
+from cluster.commands import run
 from release.contents import Component, python_component
 from release.errors import ReleaseError
-
-REQUIREMENTS = Path("requirements/release.txt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,27 +19,6 @@ class Environment:
     """A folder with a virtual environment in it."""
 
     folder: Path
-
-    @property
-    def python(self) -> Path:
-        """Its interpreter."""
-        return self.folder / "bin" / "python"
-
-    def prepare(self, root: Path) -> None:
-        """Make it, unless it has just what `root` pins.
-
-        Raises:
-            ReleaseError: with what pip said.
-        """
-        pinned = (root / REQUIREMENTS).read_bytes()
-        stamp = self.folder / ".requirements"
-        wanted = hashlib.sha256(pinned + sys.version.encode()).hexdigest()
-        if stamp.is_file() and stamp.read_text() == wanted:
-            return
-        _run([sys.executable, "-m", "venv", "--clear", str(self.folder)], root, {})
-        install = ("--disable-pip-version-check", "install", "--quiet", "--require-hashes")
-        self.run(["-m", "pip", *install, "--only-binary=:all:", "-r", str(root / REQUIREMENTS)])
-        stamp.write_text(wanted)
 
     def distributions(self) -> list[Component]:
         """The packages in it, in order."""
@@ -62,16 +38,21 @@ class Environment:
         Raises:
             ReleaseError: it failed; the message ends with what it said.
         """
-        return _run([str(self.python), *arguments], folder or self.folder, variables, given)
+        kept = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "PYTHONHOME"}}
+        environment = {**kept, "PYTHONHASHSEED": "0", **variables}
+        command, where = [str(self.folder / "bin" / "python"), *arguments], folder or self.folder
+        done = run(command, check=False, cwd=where, env=environment, input=given)
+        if done.returncode:
+            said = (done.stdout + done.stderr).strip()[-3000:]
+            raise ReleaseError(f"{' '.join(command[:4])} failed:\n{said}")
+        return done.stdout
 
 
-def _run(command: Sequence[str], folder: Path, variables: dict[str, str], given: str = "") -> str:
-    kept = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "PYTHONHOME"}}
-    environment = {**kept, "PYTHONHASHSEED": "0", **variables}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, input=given, capture_output=True, text=True
-    )
-    if done.returncode:
-        said = (done.stdout + done.stderr).strip()[-3000:]
-        raise ReleaseError(f"{' '.join(command[:4])} failed:\n{said}")
-    return done.stdout
+def prepared() -> Environment:
+    """That with just what is pinned.
+
+    Raises:
+        ClusterError: with what pip said.
+    """
+    made = python_environment.ensure("release", "what makes a release", "--only-binary=:all:")
+    return Environment(made.parents[1])

@@ -16,7 +16,7 @@ from tests.unit.hack.release.layouts import followed, manifest, opened
 from cluster import build
 from gpu_scheduler import __version__
 from release import chart, distributions
-from release.environment import REQUIREMENTS, Environment
+from release.environment import Environment
 from release.source import Source, export
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """What builds the wheel, as a release pins it."""
     made = Environment(tmp_path_factory.mktemp("backend") / "environment")
     subprocess.run([sys.executable, "-m", "venv", made.folder], check=True)
-    blocks = re.split(r"\n(?=\S)", (ROOT / REQUIREMENTS).read_text())
+    blocks = re.split(r"\n(?=\S)", (ROOT / "requirements" / "release.txt").read_text())
     kept = [block for block in blocks if block.partition("==")[0] in BACKEND]
     assert len(kept) == len(BACKEND)
     pinned = made.folder / "backend.txt"

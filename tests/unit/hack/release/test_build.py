@@ -8,7 +8,6 @@ import yaml
 
 from gpu_scheduler import __version__
 from release import build, version
-from release.environment import Environment
 from release.errors import ReleaseError
 from release.source import Source
 
@@ -25,7 +24,7 @@ def release(tmp_path: Path) -> build.Release:
         shutil.copy(ROOT / file, root / file)
     (tmp_path / "dist").mkdir()
     source = Source(root, version.stated(root), 0, "0" * 40)
-    return build.Release(source, Environment(tmp_path / "none"), tmp_path / "dist")
+    return build.Release(source, tmp_path / "dist")
 
 
 def test_all_crds_are_in_one_file(release: build.Release) -> None:
