@@ -253,7 +253,8 @@ class ClusterState:
             self.jobs.deleted.setdefault(old.owner, []).append(old)
         self.decisions.give_back(old.owner)
         self.changes.members_changed(old.owner)
-        self.changes.replan(self.waiting.disown(uid))
+        # Its pods may run on as nobody's, so that no news of theirs bring the next plan.
+        self.changes.replan(self.waiting.disown(uid) | self.waiting.is_open(old.owner))
         self.changes.touch(old.owner)
         return old.owner
 

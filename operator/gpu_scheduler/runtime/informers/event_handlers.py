@@ -190,14 +190,15 @@ class JobHandler:
         self._follower = follower
 
     def changed(self, obj: Job) -> None:
-        """A Job was added or changed; one that lost its owner is nobody's any more."""
+        """A Job was added or changed; one whose owner is another is as if it were gone to it."""
         meta = obj.metadata
         known = self._state.jobs.believed.get(meta.uid)
-        if known is not None and not any(o.controller for o in meta.owner_references):
-            if int(meta.resource_version or 0) > known.version:
-                self.gone(meta.namespace, meta.name, meta.uid)
-                self._state.job_changed(obj)
-            return
+        owners = (o.uid for o in meta.owner_references if o.controller)
+        if known is not None and known.owner_uid not in owners:
+            if int(meta.resource_version or 0) <= known.version:
+                return
+            self.gone(meta.namespace, meta.name, meta.uid)
+            known = None
         record = self._state.job_changed(obj)
         if known is not None and meta.uid not in self._state.jobs.believed:
             self._changed(known.owner)  # somebody changed it: it is none of ours any more

@@ -110,7 +110,7 @@ async def found_again(client: Client, job: GPUJobRecord, rendered: Mapping[str, 
         found = await client.get(path, FoundJob)
     except errors.NotFound:
         return None
-    owned = any(owner.uid == job.uid for owner in found.metadata.owner_references)
+    owned = any(o.controller and o.uid == job.uid for o in found.metadata.owner_references)
     if found.metadata.deletion_timestamp or not owned:
         return None
     return await _put_right(client, job, rendered, found)
@@ -228,7 +228,7 @@ def _with_labels(message: str, error: errors.Refused) -> str:
 def _ours(kind: str, job: GPUJobRecord, name: str, found: Job | Named) -> None:
     """Nothing, if what exists under the name is this GPUJob's."""
     meta = found.metadata
-    if any(owner.uid == job.uid for owner in meta.owner_references):
+    if any(owner.controller and owner.uid == job.uid for owner in meta.owner_references):
         return
     owner = next((o for o in meta.owner_references if o.controller and o.kind == "GPUJob"), None)
     if meta.deletion_timestamp or (owner is not None and owner.name == job.name):

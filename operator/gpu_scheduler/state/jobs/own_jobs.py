@@ -103,6 +103,8 @@ class JobStore:
         if why:
             return self._disbelieve(job, why)
         self._drop_misfit(job.uid)
+        if known is not None and known.owner != job.owner:
+            self._unlist(self._of, known)
         self.believed[job.uid] = job
         self._of.setdefault(job.owner, {})[job.uid] = None
         lost = (self._disbelieve(rival, f"Job {job.name} has trials of it") for rival in rivals)
@@ -155,6 +157,7 @@ class JobStore:
         self.deleted.pop(key, None)
 
     def _disbelieve(self, job: JobRecord, why: str) -> list[JobRecord]:
+        self._drop_misfit(job.uid)
         self._misfits[job.uid] = (job, why)
         self._misfits_of.setdefault(job.owner, {})[job.uid] = None
         old = self._drop(job.uid)

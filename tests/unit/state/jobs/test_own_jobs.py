@@ -176,3 +176,16 @@ def test_nothing_is_left_of_jobs_that_are_gone() -> None:
     assert list(state.jobs.claims(KEY)) == []
     kept = {"_departed": 0, "_told": 0, "deleted": 0}
     assert vars(state.jobs) | kept == vars(JobStore()) | kept
+
+
+@pytest.mark.parametrize("name", ["job", "forged"])  # one that is believed, and one that is not
+def test_nothing_is_left_of_a_job_that_somebody_gave_to_another_gpujob(name: str) -> None:
+    state = world_of()
+    state.job_changed(make_job(name, owner="job"))
+    state.job_changed(make_job(name, owner="other", owner_uid="other-uid", version=2))
+    assert list(state.jobs.claims(KEY)) == []
+    assert [own.owner for own in state.jobs.claims(JobKey("team-a/other"))] == ["team-a/other"]
+    state.job_gone("job-uid")
+    assert list(state.jobs.claims(KEY)) == list(state.jobs.of(KEY)) == []
+    kept = {"_departed": 0, "_told": 0, "vanished": 0}
+    assert vars(state.jobs) | kept == vars(JobStore()) | kept
