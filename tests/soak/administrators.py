@@ -141,6 +141,8 @@ class Administrators:
                 self._load.all_deleted()
             self._surely(lambda: self._delete(name))
             self._surely(lambda: self._until_gone(name))
+            if name.startswith("gpujobs"):
+                self._load.all_deleted()  # those that came meanwhile, too
             self._site.rest(self._dice.uniform(0, 10))
         finally:
             self._surely(lambda: self._make(body))

@@ -30,6 +30,7 @@ AWAY = (
     ClusterError,
 )  # what a request ends in while the server is away
 _RESTART_SECONDS = 0.5
+_GOING = "create not allowed while custom resource definition is terminating"
 
 
 def say(text: str) -> None:
@@ -121,6 +122,8 @@ class Site:
 
     def must(self, answer: Answer, what: str) -> None:
         """Note an answer that the soak itself did not expect."""
+        if _GOING in answer.message:
+            return  # one of the administrators deletes the kind; then it is 404
         if not answer.ok and answer.status not in (404, 409, 429) and answer.status < 500:
             self.failures.append(f"{what}: {answer.status} {answer.message[:300]}")
 
