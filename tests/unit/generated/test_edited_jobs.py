@@ -13,8 +13,14 @@ from tests.unit.runtime.virtual_loop import virtual
 
 from gpu_scheduler.kube.paths import JOBS, NODES, PODS
 
-JOB = "/apis/batch/v1/namespaces/team/jobs/job"
+BATCH = "/apis/batch/v1/namespaces/team/jobs"
 Json = dict[str, Any]
+SWEEP = {
+    "algorithm": "random",
+    "seed": 7,
+    "objective": {"metric": "loss", "goal": "minimize"},
+    "parameters": {"lr": {"uniform": [0, 1]}},
+}
 
 
 def orphaned(meta: Json) -> None:
@@ -33,6 +39,7 @@ def of_another_one(meta: Json) -> None:
     meta["ownerReferences"][0] |= {"name": "other", "uid": "other"}
 
 
+@pytest.mark.parametrize("more", [{}, {"sweep": SWEEP, "completions": 1}], ids=["job", "sweep"])
 @pytest.mark.parametrize(
     ("edit", "reason", "says"),
     [
@@ -44,7 +51,7 @@ def of_another_one(meta: Json) -> None:
     ],
 )
 def test_it_is_told_in_a_cluster_where_nothing_else_happens(
-    edit: Callable[[Json], None], reason: str, says: str
+    edit: Callable[[Json], None], reason: str, says: str, more: Json
 ) -> None:
     @virtual
     async def run() -> None:
@@ -52,7 +59,8 @@ def test_it_is_told_in_a_cluster_where_nothing_else_happens(
         stage.server.put(f"{NODES}/one", node("one", 2))
         stage.server.put(f"{ROOT}/gpuprojects/team", gpuproject("team", ["team"], quota=2))
         await stage.lead(Random(0))
-        stage.server.put(f"{ROOT}/namespaces/team/gpujobs/job", gpujob("job", "team", gpu=0.5))
+        spec = {"gpu": 0.5, **more}
+        stage.server.put(f"{ROOT}/namespaces/team/gpujobs/job", gpujob("job", "team", **spec))
         await stage.passes(10)
 
         def status() -> Json:
@@ -63,14 +71,14 @@ def test_it_is_told_in_a_cluster_where_nothing_else_happens(
         assert status()["phase"] == "Running"
         (pod,) = stage.server.of(PODS)
         (job,) = stage.server.of(JOBS)
-        changed = copy.deepcopy(job)
+        path, changed = f"{BATCH}/{job['metadata']['name']}", copy.deepcopy(job)
         edit(changed["metadata"])
-        stage.server.put(JOB, changed)
+        stage.server.put(path, changed)
         await stage.passes(10)
         assert status()["reason"] == reason and says in status()["message"]
         (still,) = stage.server.of(PODS)
         assert still["metadata"]["uid"] == pod["metadata"]["uid"]
-        stage.server.remove(JOB)
+        stage.server.remove(path)
         await stage.passes(60)
         assert (status()["phase"], status()["reason"]) == ("Running", "")
         (own,) = stage.server.of(JOBS)
