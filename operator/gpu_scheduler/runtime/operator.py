@@ -149,11 +149,12 @@ class Operator:
             eviction.preemption.costs,
             *self.usage.followers,
         )
-        may_be_allowed = self.jobs.missing.quota_changed, self.jobs.refusals.changed
+        refusals = self.jobs.refusals
+        may_be_allowed = self.jobs.missing.quota_changed, refusals.changed
         return informers.watch(
             self.common,
             self.informers.lists,
-            JobHandler(state, queue.add, self.sweeping.trials, queue.ask),
+            JobHandler(state, queue.add, self.sweeping.trials, queue.ask, refusals.changed),
             PodHandler(state, binding.failed_placements, followers, look=queue.ask),
             NamespaceHandler(state, queue.add, *may_be_allowed),
             QuotaHandler(*may_be_allowed),

@@ -79,7 +79,7 @@ def test_it_is_told_in_a_cluster_where_nothing_else_happens(
         (still,) = stage.server.of(PODS)
         assert still["metadata"]["uid"] == pod["metadata"]["uid"]
         stage.server.remove(path)
-        await stage.passes(60)
+        await stage.passes(60 if edit is of_another_one else 5)
         assert (status()["phase"], status()["reason"]) == ("Running", "")
         (own,) = stage.server.of(JOBS)
         assert own["metadata"]["ownerReferences"][0]["uid"] == "uid-team-job"

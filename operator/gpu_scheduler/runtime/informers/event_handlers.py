@@ -179,14 +179,17 @@ class JobHandler:
         changed: Callable[[JobKey], None],
         follower: JobFollower | None = None,
         look: Callable[[JobKey], None] = lambda key: None,
+        name_free: Callable[[str], None] = lambda namespace: None,
     ) -> None:
         """``changed`` is told of GPUJobs whose Job has ended, is gone or is not as it was.
 
         ``look``: of those whose Job may have to make more pods now that it counts other ones.
+        ``name_free``: of namespaces in which a Job of nobody's went, for whose name some may wait.
         """
         self._state = state
         self._changed = changed
         self._look = look
+        self._name_free = name_free
         self._follower = follower
 
     def changed(self, obj: Job) -> None:
@@ -219,6 +222,8 @@ class JobHandler:
             self._follower.job_gone(uid)
         if owner is not None:
             self._changed(owner)
+        else:
+            self._name_free(namespace)
 
 
 def _followed(job: JobRecord) -> tuple[int, int, bool]:

@@ -45,16 +45,17 @@ def test_nodes() -> None:
 
 
 def test_jobs_that_end_or_go_are_looked_at() -> None:
-    state, told = make_cluster_state(), list[JobKey]()
-    handler = JobHandler(state, told.append)
+    state, told, free = make_cluster_state(), list[JobKey](), list[str]()
+    handler = JobHandler(state, told.append, name_free=free.append)
     handler.changed(make_job(version=2, parallelism=4))
     assert told == []
     handler.changed(make_job(version=3, parallelism=4, ended="Complete"))
     handler.changed(make_job(version=4, parallelism=4, deleting=True))
     handler.gone("team-a", "job", "job-uid")
+    assert free == []
     handler.gone("team-a", "other", "unknown")
     handler.changed(make_job("x", uid="x", owner_uid=""))
-    assert told == [KEY, KEY, KEY]
+    assert told == [KEY, KEY, KEY] and free == ["team-a"]
     assert state.jobs.believed == {}
 
 
