@@ -44,7 +44,8 @@ class LastWords:
     def news(self, why: object) -> bool:
         """It failed; whether that is to be said."""
         before, since = self._words, self._clock() - self._heard_at
-        self._words, self._heard_at = digest(str(why)), self._clock()
+        self._words = digest(str(why))
+        self._heard_at = self._clock()
         return before != self._words or since >= QUIET_SECONDS
 
 

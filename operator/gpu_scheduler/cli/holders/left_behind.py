@@ -17,7 +17,8 @@ from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.command_client import CommandClient
 
-_OWNED, _OWNER_GONE = f"{GROUP}/Owned", "OwnerGone"
+_OWNED = f"{GROUP}/Owned"  # a condition
+_OWNER_GONE = "OwnerGone"
 _MOST_JOBS = 20  # that are asked for; of more nothing is said
 
 

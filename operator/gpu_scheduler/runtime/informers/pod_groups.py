@@ -53,7 +53,8 @@ class PodGroups:
 
     async def _version(self) -> str:
         """That in which the API server serves them, once it does."""
-        attempt, failure = 0, LastWords(asyncio.get_running_loop().time)
+        failure = LastWords(asyncio.get_running_loop().time)
+        attempt = 0
         while True:
             for version in VERSIONS:
                 try:
