@@ -6,10 +6,8 @@ from urllib.parse import quote
 from gpu_scheduler.dashboard.content import job_lead
 from gpu_scheduler.dashboard.content.hidden import nodes_with
 from gpu_scheduler.dashboard.content.rows import (
-    asked_for,
+    chosen,
     names_of,
-    searched,
-    text_of,
     works_for,
 )
 from gpu_scheduler.dashboard.content.words import begin, many, sentence
@@ -29,16 +27,10 @@ def page(picture: Picture, visible: Visible, asked: RequestParameters) -> JobsVi
         BadQuestionError: one of them cannot be understood.
     """
     rows = works_for(picture, visible)
-    text, order = text_of(asked), one_of(asked, "sort", _SORTS)
+    order = one_of(asked, "sort", _SORTS)
     fields = ("project", "type", "phase", "reason", "advice")
     idle = one_of(asked, "idle", ("", "1"))
-    found = [
-        row
-        for row in rows
-        if (not text or searched(text, row))
-        and asked_for(row, asked, fields)
-        and (not idle or row.idle_since is not None)
-    ]
+    found = [row for row in chosen(rows, asked, fields) if not idle or row.idle_since is not None]
     offset, shown = page_of(_sorted(found, order), asked)
     phases = Counter(str(row.phase) for row in rows)
     return JobsView(

@@ -2,12 +2,10 @@
 
 from gpu_scheduler.dashboard.content.jobs import address
 from gpu_scheduler.dashboard.content.rows import (
-    asked_for,
+    chosen,
     names_of,
     queue_for,
     reasons,
-    searched,
-    text_of,
 )
 from gpu_scheduler.dashboard.content.words import begin, count, duration, many, sentence
 from gpu_scheduler.dashboard.picture import Picture
@@ -26,13 +24,8 @@ def page(picture: Picture, visible: Visible, asked: RequestParameters) -> QueueV
         BadQuestionError: one of them cannot be understood.
     """
     rows = queue_for(picture, visible)
-    text, order = text_of(asked), one_of(asked, "sort", _SORTS)
-    found = [
-        row
-        for row in rows
-        if (not text or searched(text, row))
-        and asked_for(row, asked, ("project", "type", "reason"))
-    ]
+    order = one_of(asked, "sort", _SORTS)
+    found = chosen(rows, asked, ("project", "type", "reason"))
     offset, shown = page_of(_sorted(found, order), asked)
     return QueueView(
         at=picture.at,

@@ -13,27 +13,30 @@ from gpu_scheduler.dashboard.visible import Visible
 _MOST_TEXT = 100
 
 
-def searched(text: str, row: JobRow | QueueRow) -> bool:
-    """Whether a text stands in a row's name, namespace or project."""
-    return text in f"{row.ref.namespace}/{row.ref.name} {row.project}".lower()
-
-
-def asked_for(row: JobRow | QueueRow, asked: RequestParameters, fields: Sequence[str]) -> bool:
-    """Whether a row has what was asked for in these fields, each by its name."""
-    return all(not asked.get(each) or getattr(row, each) == asked[each] for each in fields)
-
-
-def text_of(asked: RequestParameters) -> str:
-    """What is searched for."""
-    return asked.get("q", "")[:_MOST_TEXT].strip().lower()
-
-
 class _OfWork(Protocol):
     @property
     def ref(self) -> WorkRef: ...
 
 
 Row = TypeVar("Row", bound=_OfWork)
+ListRow = TypeVar("ListRow", JobRow, QueueRow)
+
+
+def chosen(
+    rows: Iterable[ListRow], asked: RequestParameters, fields: Sequence[str]
+) -> list[ListRow]:
+    """Rows that have what was asked for in these fields, each by its name.
+
+    And the text that is searched for: in their name, namespace or project.
+    """
+    text = asked.get("q", "")[:_MOST_TEXT].strip().lower()
+    wanted = [(each, asked[each]) for each in fields if asked.get(each)]
+    return [
+        row
+        for row in rows
+        if (not text or text in f"{row.ref.namespace}/{row.ref.name} {row.project}".lower())
+        and all(getattr(row, field) == value for field, value in wanted)
+    ]
 
 
 def seen(rows: Iterable[Row], visible: Visible) -> list[Row]:
