@@ -39,7 +39,7 @@ def test_arrays_end_at_the_cap_and_not_long_before(
         assert process.stdout.readline() == "full\n"
         used = box.gpu.used_mib() - context
         assert used <= CAP_MIB
-        assert used > 0.9 * CAP_MIB, "nor is much of it withheld"
+        assert used > 0.9 * CAP_MIB, "nor is much of it kept back"
     finally:
         process.kill()
         process.communicate()

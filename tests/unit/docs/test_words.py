@@ -38,7 +38,7 @@ STILL = {
 GONE_WORDS = {
     "awaited", "bearers", "culprit", "trifle", "trifles", "unmade", "ward", "wards", "withheld"
 }  # fmt: skip
-"""Parts of any name, and words of comments, docstrings and pages."""
+"""Parts of any name, and words of comments, docstrings, messages and pages."""
 GONE_NAMES = GONE_WORDS | {
     "book", "books", "demands", "dues", "leaned", "mix", "mixes", "sheet", "sorts", "suspect",
     "teller",
@@ -65,7 +65,7 @@ def code(*more: str) -> Iterator[tuple[str, str]]:
 def of_before(token: tokenize.TokenInfo, names: set[str]) -> set[str]:
     if token.type == tokenize.NAME:
         return names & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+", token.string)}
-    if token.type == tokenize.COMMENT or token.string.startswith('"""'):
+    if token.type in (tokenize.COMMENT, tokenize.STRING):
         return GONE_WORDS & {part.lower() for part in re.findall(r"[A-Z]?[a-z]+", token.string)}
     return set()
 
