@@ -130,7 +130,7 @@ in-vain: setup ## Random work with jobs that can never start: nobody is evicted 
 	@PLANS_IN_VAIN=$(if $(filter file,$(origin PLANS)),3000,$(PLANS)) PLANS_SEED=$(PLANS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/generated/test_in_vain.py
 
 .PHONY: lint
-lint: setup ## Formatting, types, import directions, chart, shell scripts, module sizes
+lint: setup ## Formatting, types, import directions, chart, shell scripts, structure
 	@hack/lint.sh
 
 .PHONY: format

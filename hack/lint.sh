@@ -58,7 +58,8 @@ check "mypy --strict" flock "$MYPY_CACHE_DIR.lock" "$bin/mypy" operator hack too
 check "mypy --strict, benchmarks" flock "$MYPY_CACHE_DIR.lock" \
   "$bin/mypy" --follow-imports=silent tests/perf
 check "import directions" "$bin/lint-imports"
-check "module sizes" "$bin/python" hack/structure.py --check --only "modules above|median"
+check "structure" "$bin/python" hack/structure.py --check \
+  --only "modules above|median|definitions|arguments|attributes|circles|pairs|packed"
 check "CUDA headers" "$bin/python" hack/driver_headers.py
 check "clang-format" env "PATH=$PWD/$bin:$PATH" make --directory native format-check
 check "shellcheck" env "PATH=$PWD/$bin:$PATH" shellcheck -x "${scripts[@]}"

@@ -168,12 +168,19 @@ def repeated(sources: Iterable[Module]) -> list[str]:
     """Pairs of places that share ``SHARED_LINES`` lines; imports, comments and blank ones pass."""
     windows: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
     for module in sources:
+        imports = {
+            number
+            for node in ast.walk(module.tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        }
         lines = [
             (number, text)
             for number, line in enumerate(module.text.split("\n"), 1)
             if (text := " ".join(line.split()))
             and re.search(r"\w", text)
-            and not text.startswith(("import ", "from ", "#"))
+            and number not in imports
+            and not text.startswith("#")
         ]
         for at in range(len(lines) - SHARED_LINES + 1):
             window = tuple(text for _, text in lines[at : at + SHARED_LINES])
