@@ -16,18 +16,25 @@ log = logging.getLogger(__name__)
 
 
 async def poll_for_ever(
-    check: Callable[[], Awaitable[None] | None], *, seconds: float, loop: str, about: str
+    check: Callable[[], Awaitable[None] | None],
+    *,
+    seconds: float,
+    loop: str,
+    about: str,
+    at_once: bool = False,
 ) -> NoReturn:
     """Check every ``seconds``; what a check raises is noted (``kube.unexpected``).
 
-    What the API server answers, again and again, is said once.
+    What the API server answers, again and again, is said once. ``at_once``: the first comes now.
 
     Raises:
         NotLeader: the fence has closed.
     """
     failure = LastWords(asyncio.get_running_loop().time)
+    pause = 0.0 if at_once else seconds
     while True:
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(pause)
+        pause = seconds
         try:
             done = check()
             if done is not None:

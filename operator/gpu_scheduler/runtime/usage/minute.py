@@ -1,15 +1,13 @@
 """By default once a minute: what work did, what to change about it, and GPUUsage as it is then."""
 
-import asyncio
 from collections.abc import Collection, Mapping
 from typing import NoReturn
 
 from gpu_scheduler.api.advice import MOST, Advice
 from gpu_scheduler.api.gpujob import FINISHED
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.build import CommonParts
+from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.common.work_name import GPUJOB
 from gpu_scheduler.runtime.status.pod_advice import PodAdvice
 from gpu_scheduler.runtime.usage.advice_told import AdviceTold
@@ -50,14 +48,10 @@ class Minute:
     async def run(self) -> NoReturn:
         """Look for ever."""
         await self.restore()
-        while True:
-            try:
-                await self.look()
-            except errors.NotLeader:
-                raise
-            except Exception:
-                unexpected("usage", "all work")
-            await asyncio.sleep(self._common.settings.usage_seconds)
+        seconds = self._common.settings.usage_seconds
+        await poll_for_ever(
+            self.look, seconds=seconds, loop="usage", about="all work", at_once=True
+        )
 
     async def restore(self) -> None:
         """Go on from what another leader wrote.

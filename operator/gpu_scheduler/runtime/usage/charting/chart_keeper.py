@@ -12,9 +12,9 @@ from typing import NoReturn
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.failures import Failures
-from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.common.build import CommonParts
 from gpu_scheduler.runtime.common.pending import Pending
+from gpu_scheduler.runtime.common.poll import poll_for_ever
 from gpu_scheduler.runtime.usage.charting.chart import CLUSTER, Charts, Figures
 from gpu_scheduler.runtime.usage.charting.chart_object import ChartObject
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
@@ -51,14 +51,9 @@ class ChartKeeper:
             NotLeader: the fence has closed.
         """
         await self.restore()
-        while True:
-            try:
-                await self.look()
-            except errors.NotLeader:
-                raise
-            except Exception:
-                unexpected("usage", "charts")
-            await asyncio.sleep(_PERIOD_SECONDS)
+        await poll_for_ever(
+            self.look, seconds=_PERIOD_SECONDS, loop="usage", about="charts", at_once=True
+        )
 
     async def restore(self) -> None:
         """Go on with what a leader before this one kept; until then nothing is overwritten."""
