@@ -1,4 +1,4 @@
-"""``kubectl gpu submit``: its flags, and where the job goes; what they mean: ``cli.submission.job``."""
+"""``kubectl gpu submit``: flags, and where the job goes. What they mean: ``cli.submission.job``."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
