@@ -1,5 +1,6 @@
 """By default once a minute: what work did, what to change about it, and GPUUsage as it is then."""
 
+import asyncio
 from collections.abc import Collection, Mapping
 from typing import NoReturn
 
