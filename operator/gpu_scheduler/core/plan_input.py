@@ -115,7 +115,7 @@ class Thinner:
     """Leaves nodes out of a cluster.
 
     The lists that say what nodes there are stay the same objects while nothing about these
-    changes, as a ``Session`` asks.
+    changes, as a ``PlannerCache`` asks.
     """
 
     _source: object = None

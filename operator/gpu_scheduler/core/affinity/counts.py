@@ -3,7 +3,7 @@
 Pods for which room is only held are among them where others must keep away from them, and not where
 others want to be near them: they may yet not come, or come later.
 Made when first asked for; what the plan does is noted and can be rolled back. Invariant: a tally is
-what counting all pods anew would give. Used by ``peer_masks``.
+what counting all pods anew would give. Used by ``masks``.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Which of many selectors select a pod, and which of many pods, without asking each of them.
 
 Both are found by namespace and a label; only selectors that name no label by its value, or very
-many, are compared with all. Used by ``peer_counts`` and ``state.affinity.placed_pods``.
+many, are compared with all. Used by ``counts`` and ``state.affinity.placed_pods``.
 """
 
 from collections.abc import Iterator

@@ -3,7 +3,7 @@
 The rules are Kubernetes' own, the required ones only. Pods alike to all such rules are one
 ``AffinityInfo``, whatever their number: labels that differ from pod to pod of the same owner are
 left out, and no rule here may name them. Made by ``state.affinity.pod_affinity``; judged by
-``peer_masks``.
+``affinity.masks``.
 """
 
 from collections.abc import Iterable, Mapping

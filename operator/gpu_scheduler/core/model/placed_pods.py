@@ -1,7 +1,7 @@
 """The pods that are on nodes, ours and others', as far as rules about other pods ask.
 
 A protocol: the state keeps the counts up to date (``state.affinity.placed_pods``), tests count by
-hand. Read by ``peer_masks``; stands on the ``Cluster``.
+hand. Read by ``affinity.masks``; stands on the ``Cluster``.
 """
 
 from collections.abc import Iterable, Mapping

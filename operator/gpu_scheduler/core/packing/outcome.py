@@ -37,7 +37,7 @@ class Outcomes:
 
 @dataclass(slots=True)
 class Described:
-    """The states of a batch, and after them the outcomes, as ``KindLoad`` describes nodes."""
+    """The states of a batch, and after them the outcomes, as ``ShapeLoad`` describes nodes."""
 
     nodes: Small
     allowed: Allowed

@@ -106,7 +106,8 @@ class HeldGpus:
             for name in part:
                 was = self._known.get(name) if name not in others else None
                 known[name] = self._node(name, pods.get(name, []), was, now)
-        self._known, self._holds = known, holds
+        self._known = known
+        self._holds = holds
         return {name: node for name, (_, node) in known.items()}
 
     def _read_holds(self) -> dict[PodUID, _Holds]:

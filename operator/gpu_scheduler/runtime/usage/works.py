@@ -153,7 +153,9 @@ class LiveWorks:
                     found[key] = _live_work(job, pods)
                 else:
                     found[key] = known
-        self._known, self._lost, self._nodes = found, lost, now
+        self._known = found
+        self._lost = lost
+        self._nodes = now
         return found
 
 
