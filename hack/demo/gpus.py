@@ -30,7 +30,9 @@ def holds(pod: Object) -> bool:
 
 def milli(pod: Object) -> int:
     """What a placed pod holds in all, in milli-GPU."""
-    return sum(grant.milli for grant in parse(pod["metadata"]["annotations"][ALLOCATION]).grants)
+    return sum(
+        allocated.milli for allocated in parse(pod["metadata"]["annotations"][ALLOCATION]).devices
+    )
 
 
 def job_of(pod: Object) -> str:
@@ -45,9 +47,9 @@ def gpus(nodes: Iterable[Object], gpu_nodes: Iterable[Object], pods: Iterable[Ob
     count: dict[tuple[str, str], Counter[str]] = {}
     for pod in sorted(filter(holds, pods), key=milli, reverse=True):
         allocation = parse(pod["metadata"]["annotations"][ALLOCATION])
-        for grant in allocation.grants:
-            key = (allocation.node, grant.device)
-            held.setdefault(key, Counter())[job_of(pod)] += grant.milli
+        for allocated in allocation.devices:
+            key = (allocation.node, allocated.device)
+            held.setdefault(key, Counter())[job_of(pod)] += allocated.milli
             count.setdefault(key, Counter())[job_of(pod)] += 1
     found = []
     for node in sorted(nodes, key=lambda node: (is_fake(node), node["metadata"]["name"])):

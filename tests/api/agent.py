@@ -98,7 +98,7 @@ def here(**container: Any) -> Json:
 
 def on_uuid(tenant: Tenant, job: str) -> bool:
     """Whether the job's pods were placed on devices that the agent named."""
-    return all(g.device.startswith("GPU-r0-") for a in tenant.allocations(job) for g in a.grants)
+    return all(g.device.startswith("GPU-r0-") for a in tenant.allocations(job) for g in a.devices)
 
 
 def condition(tenant: Tenant, job: str, kind: str) -> Json:

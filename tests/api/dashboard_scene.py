@@ -122,13 +122,13 @@ def agent_says(agent: UsageAgent, tenant: Tenant, job: str, *, busy: float, seco
     """The one pod of a job has done so on its device for so long."""
     (pod,) = tenant.pods(job)
     (allocation,) = tenant.allocations(job)
-    (grant,) = allocation.grants
+    (allocated,) = allocation.devices
     agent.runs(pod, tenant.job(job)["metadata"]["uid"], busy=busy, seconds=seconds)
     uid = pod["metadata"]["uid"]
-    agent.shares[uid] = replace(agent.shares[uid], device=grant.device, cap_mib=grant.mib)
-    mine = [share for share in agent.shares.values() if share.device == grant.device]
-    agent.devices[grant.device] = DeviceNow(
-        uuid=grant.device,
+    agent.shares[uid] = replace(agent.shares[uid], device=allocated.device, cap_mib=allocated.mib)
+    mine = [share for share in agent.shares.values() if share.device == allocated.device]
+    agent.devices[allocated.device] = DeviceNow(
+        uuid=allocated.device,
         busy=sum(share.busy or 0.0 for share in mine),
         memory_mib=500.0 + sum(share.memory_mib or 0.0 for share in mine),
         allocated=sum(share.share for share in mine),

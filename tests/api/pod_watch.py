@@ -77,9 +77,9 @@ class PodWatch(Watch):
                 continue
             count += 1
             allocation = parse(pod["metadata"]["annotations"][ALLOCATION])
-            for grant in allocation.grants:
-                milli[allocation.node, grant.device] += grant.fraction_milli
-                mib[allocation.node, grant.device] += grant.mib
+            for allocated in allocation.devices:
+                milli[allocation.node, allocated.device] += allocated.fraction_milli
+                mib[allocation.node, allocated.device] += allocated.mib
         self.peak.milli |= milli
         self.peak.mib |= mib
         self.peak.pods = max(self.peak.pods, count)

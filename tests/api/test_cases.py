@@ -19,8 +19,8 @@ def tenant(tenant: Tenant) -> Iterator[Tenant]:
 
 
 def device(allocation: Allocation) -> tuple[str, str]:
-    (grant,) = allocation.grants
-    return allocation.node, grant.device
+    (allocated,) = allocation.devices
+    return allocation.node, allocated.device
 
 
 def place(tenant: Tenant, name: str, gpu: float) -> Allocation:
@@ -34,8 +34,8 @@ def test_half_and_three_tenths_share_a_device_and_the_next_ones_fill_the_gaps(
 ) -> None:
     half, third = place(tenant, "frac05", 0.5), place(tenant, "frac03", 0.3)
     assert device(half) == device(third)
-    assert half.grants[0].milli + third.grants[0].milli == 800
-    assert half.grants[0].mib == 20480 and third.grants[0].mib == 12288
+    assert half.devices[0].milli + third.devices[0].milli == 800
+    assert half.devices[0].mib == 20480 and third.devices[0].mib == 12288
     elsewhere = place(tenant, "more03", 0.3)
     assert device(elsewhere) != device(half)
     beside = place(tenant, "frac02", 0.2)
@@ -45,7 +45,7 @@ def test_half_and_three_tenths_share_a_device_and_the_next_ones_fill_the_gaps(
 def test_eight_eighths_fill_one_device_and_the_ninth_goes_elsewhere(tenant: Tenant) -> None:
     eighths = [place(tenant, f"eighth-{i}", 0.125) for i in range(8)]
     assert len({device(a) for a in eighths}) == 1
-    assert sum(a.grants[0].milli for a in eighths) == 1000
+    assert sum(a.devices[0].milli for a in eighths) == 1000
     assert device(place(tenant, "ninth", 0.125)) != device(eighths[0])
 
 
@@ -53,7 +53,7 @@ def test_a_whole_gpu_is_a_device_of_its_own(tenant: Tenant) -> None:
     half = place(tenant, "frac05", 0.5)
     whole = place(tenant, "qf-a2", 1)
     assert device(whole) != device(half)
-    assert (whole.grants[0].milli, whole.grants[0].mib) == (1000, 40960)
+    assert (whole.devices[0].milli, whole.devices[0].mib) == (1000, 40960)
 
 
 def test_hpo1_runs_four_trials_two_at_a_time(tenant: Tenant, scheduled: Running) -> None:

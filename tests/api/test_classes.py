@@ -121,7 +121,7 @@ def test_a_shape_gets_its_gpus_of_its_class(admin: Caller, tenant: Tenant) -> No
     create(admin, "a100", match="A100", shapes={"pair": 2})
     tenant.submit("job", shape="pair")
     (allocation,) = tenant.wait_placed("job")
-    assert len(allocation.grants) == 2
+    assert len(allocation.devices) == 2
     until(lambda: tenant.status("job").get("gpu") == "2/2", "the status counts two GPUs")
 
 
@@ -201,7 +201,7 @@ def test_memory_goes_to_the_cheapest_device_by_price(admin: Caller, tenant: Tena
     """20 GiB fit both: without prices on the A30, which has less memory, else where it is cheap."""
     tenant.submit("small", gpuMemory="20Gi")
     (first,) = tenant.wait_placed("small")
-    assert first.grants[0].mib == 20480 and first.grants[0].milli == 834
+    assert first.devices[0].mib == 20480 and first.devices[0].milli == 834
     tenant.remove("small")
     until(lambda: not tenant.pods("small"), "the pod is gone")
     create(admin, "a100", match="A100", costPerHour="0.9")
@@ -209,14 +209,14 @@ def test_memory_goes_to_the_cheapest_device_by_price(admin: Caller, tenant: Tena
     until(lambda: condition(admin, "a30", "Matches"), "the classes are known")
     tenant.submit("cheap", gpuMemory="20Gi")
     (second,) = tenant.wait_placed("cheap")
-    assert second.grants[0].milli == 500
+    assert second.devices[0].milli == 500
 
 
 def test_models_may_be_named_by_class(admin: Caller, tenant: Tenant) -> None:
     create(admin, "inference", match="A30")
     tenant.submit("job", gpu=0.5, gpuModels=["inference"])
     (allocation,) = tenant.wait_placed("job")
-    assert allocation.grants[0].mib == 12288
+    assert allocation.devices[0].mib == 12288
 
 
 def test_a_quota_of_a_model_binds_by_the_name_of_its_class(admin: Caller, tenant: Tenant) -> None:
@@ -233,4 +233,4 @@ def test_a_quota_of_a_model_binds_by_the_name_of_its_class(admin: Caller, tenant
     )
     tenant.submit("any", gpu=1, parallelism=2)  # the A30 is left, and one more A100 is not
     tenant.wait_placed("any", 1)
-    assert tenant.allocations("any")[0].grants[0].mib == 24576
+    assert tenant.allocations("any")[0].devices[0].mib == 24576

@@ -50,7 +50,7 @@ def test_forty_gpus_start_with_forty_and_not_with_thirty_nine(site: Site, team: 
             lambda: (s := tenant.status("train"))["podSummary"] == "13/0/13" and s, "all run"
         )
         assert (status["gpu"], status["reason"]) == ("40/40", "")
-        held = [(a.node, g.device) for a in tenant.allocations("train") for g in a.grants]
+        held = [(a.node, g.device) for a in tenant.allocations("train") for g in a.devices]
         assert len(held) == len(set(held)) == 40
         service = site.admin.get(f"/api/v1/namespaces/{tenant.name}/services/train").body
         assert service["spec"]["clusterIP"] == "None"

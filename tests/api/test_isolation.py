@@ -44,16 +44,16 @@ def test_an_unhealthy_device_takes_no_pods_and_its_holders_are_told(
     tenant: Tenant, agent: Agent
 ) -> None:
     tenant.submit("holder", gpu=0.5, template=here())
-    ((grant,),) = (a.grants for a in tenant.wait_placed("holder"))
+    ((allocated,),) = (a.devices for a in tenant.wait_placed("holder"))
     tenant.wait_phase("holder", "Running")
-    sick = int(grant.device.removeprefix("GPU-r0-"))
+    sick = int(allocated.device.removeprefix("GPU-r0-"))
     agent.troubles = {sick: {"healthy": False, "message": "XID 79: fallen off the bus"}}
     agent.report()
     told = wait_condition(tenant, "holder", "DevicesHealthy", "False")
-    assert f"{grant.device} of {NODE} is unhealthy: XID 79" in told["message"]
+    assert f"{allocated.device} of {NODE} is unhealthy: XID 79" in told["message"]
     assert "XID 79" in wait_event(tenant, "holder", "DeviceUnhealthy")
     tenant.submit("next", gpu=0.5, template=here())
-    ((other,),) = (a.grants for a in tenant.wait_placed("next"))
+    ((other,),) = (a.devices for a in tenant.wait_placed("next"))
     assert other.device == f"GPU-r0-{1 - sick}"
     tenant.submit("two", gpu=2, template=here())
     assert "XID 79" in tenant.wait_reason("two", "WaitingForGPU")

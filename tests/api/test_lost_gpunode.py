@@ -47,9 +47,9 @@ def held_milli(tenant: Tenant) -> dict[int, int]:
     held: dict[int, int] = {}
     for allocation in tenant.allocations(""):
         if allocation.node == NODE:
-            for grant in allocation.grants:
-                number = int(grant.device.rpartition("-")[2])
-                held[number] = held.get(number, 0) + grant.milli
+            for allocated in allocation.devices:
+                number = int(allocated.device.rpartition("-")[2])
+                held[number] = held.get(number, 0) + allocated.milli
     return held
 
 
@@ -108,8 +108,8 @@ def test_without_a_gpunode_the_labels_count_again_once_nobody_holds_what_it_name
     tenant.submit("next", gpu=1, template=here())
     waits_for_unlisted(tenant, "next")
     tenant.remove("holder")
-    ((grant,),) = (a.grants for a in tenant.wait_placed("next"))
-    assert grant.device in ("0", "1")
+    ((allocated,),) = (a.devices for a in tenant.wait_placed("next"))
+    assert allocated.device in ("0", "1")
     agent.start()  # and what was placed by index keeps its device
     tenant.submit("last", gpu=1, template=here())
     tenant.wait_placed("last")

@@ -21,7 +21,7 @@ from tests.unit.jobs.golden_jobs import CASES, make_input
 
 from cluster import Running
 from gpu_scheduler.api import allocation
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.jobs.drift import changes, steps
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit
 from gpu_scheduler.jobs.place import Pin, place
@@ -33,7 +33,7 @@ from gpu_scheduler.kube.objects import Job, Pod
 T = TypeVar("T")
 
 NODE = "r7525-2"
-GRANTS = (Grant(0, "GPU-a", 500, 20224),)
+GRANTS = (DeviceAllocation(0, "GPU-a", 500, 20224),)
 STRATEGIC = "application/strategic-merge-patch+json"
 SHORT: dict[str, Any] = {"image": "registry.example/quickstart:1", "gpu": 0.5}
 VOID = {"gpu-scheduler.io/c0-devices": "void"}
@@ -171,7 +171,7 @@ def test_binding_sets_node_and_allocation_at_once(api: Caller, namespace: str) -
     assert bound.metadata.annotations["gpu-scheduler.io/c0-devices"] == "GPU-a"
     assert bound.metadata.annotations["gpu-scheduler.io/c0-memory-mib"] == "20224"
     ledger = allocation.parse(bound.metadata.annotations["gpu-scheduler.io/allocation"])
-    assert (ledger.node, ledger.grants) == (NODE, GRANTS)
+    assert (ledger.node, ledger.devices) == (NODE, GRANTS)
     index = "batch.kubernetes.io/job-completion-index"
     assert bound.metadata.annotations[index] == "0"  # what GPUJOB_INDEX reads
 

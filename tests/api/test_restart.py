@@ -78,7 +78,7 @@ def test_the_first_placement_after_a_restart_is_that_of_the_first_in_the_queue(
             second = start(running, "second")
             (given,) = tenant.wait_placed(f"wait-{FIRST:03}")
             assert given.node == freed.node
-            assert [g.device for g in given.grants] == [g.device for g in freed.grants]
+            assert [g.device for g in given.devices] == [g.device for g in freed.devices]
             still = {f"run-{number}" for number in range(GPUS)} - {"run-3"}
             assert placed_jobs(tenant) == still | {f"wait-{FIRST:03}"}
             tenant.submit("late", gpu=1, priority=100)

@@ -45,13 +45,13 @@ def test_a_bound_pod_has_an_event_that_says_where_it_went_and_what_it_got(team: 
     for pod in pods:
         name, got = pod["metadata"]["name"], allocation(pod)
         assert got is not None
-        (grant,) = got.grants
+        (allocated,) = got.devices
         event = tenant.wait_event(name, "Scheduled")
         assert (event["type"], event["count"]) == ("Normal", 1)
         assert event["involvedObject"]["uid"] == pod["metadata"]["uid"]
         assert event["message"] == (
             f"Successfully assigned {tenant.name}/{name} to {got.node}: "
-            f"0.5 of device {grant.device} ({grant.mib} MiB)"
+            f"0.5 of device {allocated.device} ({allocated.mib} MiB)"
         )
     (job,) = tenant.pods("job")
     tenant.wait_phase("job", "Running")
@@ -123,7 +123,7 @@ def test_a_pod_whose_library_is_not_in_force_or_whose_device_falls_ill_says_so(
     assert got is not None
     agent.sees(pod, "unprotected", message="container main runs without the library")
     until(lambda: warning(tenant, pod, PROTECTED).get("reason") == "Unprotected", "it says so")
-    device = int(got.grants[0].device.removeprefix("GPU-r0-"))
+    device = int(got.devices[0].device.removeprefix("GPU-r0-"))
     agent.troubles = {device: {"healthy": False, "message": "XID 79"}}
     agent.report()
     told = until(lambda: warning(tenant, pod, HEALTHY), "it says that, too")

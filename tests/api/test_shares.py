@@ -127,7 +127,7 @@ def test_a_deployment_shares_one_device_and_each_container_has_its_cap(team: Tea
     tenant = team(quota=4)
     web = Web(tenant).create(4, "0.25")
     pods = wait_running(web, 4)
-    placed = {(a.node, g.device) for p in pods if (a := allocation(p)) for g in a.grants}
+    placed = {(a.node, g.device) for p in pods if (a := allocation(p)) for g in a.devices}
     assert len(placed) == 1, "four quarters are one device"
     for pod in pods:
         notes = pod["metadata"]["annotations"]
@@ -237,11 +237,11 @@ def test_gpujobs_and_a_restarted_operator_know_what_they_hold(site: Site, team: 
     site.restart()
     tenant.submit("whole", gpu=1, parallelism=4, completions=4)
     tenant.wait_placed("whole", 4)
-    held = [g for p in tenant.pods() if (a := allocation(p)) for g in ((a.node, a.grants),)]
+    held = [g for p in tenant.pods() if (a := allocation(p)) for g in ((a.node, a.devices),)]
     milli: dict[tuple[str, str], int] = {}
-    for node, grants in held:
-        for grant in grants:
-            milli[node, grant.device] = milli.get((node, grant.device), 0) + grant.milli
+    for node, devices in held:
+        for allocated in devices:
+            milli[node, allocated.device] = milli.get((node, allocated.device), 0) + allocated.milli
     assert max(milli.values()) <= 1000
     assert {p["metadata"]["uid"] for p in running(web.pods())} == before
 
@@ -378,8 +378,8 @@ def test_what_another_scheduler_was_asked_is_given_here(team: Team) -> None:
     notes = {p["metadata"]["name"]: p["metadata"]["annotations"] for p in pods}
     assert notes["hami"][memory_mib_annotation(0)] == "3000"
     assert len(notes["hami"][devices_annotation(0)].split(",")) == 2
-    (grant,) = parse(notes["kai"][ALLOCATION]).grants
-    assert grant.milli == 500
+    (allocated,) = parse(notes["kai"][ALLOCATION]).devices
+    assert allocated.milli == 500
 
 
 def test_a_group_of_a_leader_and_workers_starts_together(team: Team) -> None:

@@ -16,11 +16,11 @@ ASKED = [{"name": "main", "gpu": 0.5}, {"name": "cache", "gpu": 0.25}]
 def test_a_sidecar_gets_its_share_beside_the_container(tenant: Tenant) -> None:
     tenant.submit("pair", template=template(initContainers=[FETCH, CACHE]), containers=ASKED)
     (held,) = tenant.wait_placed("pair")
-    assert {grant.container: grant.milli for grant in held.grants} == {0: 500, 65: 250}
+    assert {allocated.container: allocated.milli for allocated in held.devices} == {0: 500, 65: 250}
     (pod,) = tenant.pods("pair")
     notes = pod["metadata"]["annotations"]
-    assert notes[devices_annotation(65)] == next(g.device for g in held.grants if g.container)
-    assert int(notes[memory_mib_annotation(65)]) == next(g.mib for g in held.grants if g.container)
+    assert notes[devices_annotation(65)] == next(g.device for g in held.devices if g.container)
+    assert int(notes[memory_mib_annotation(65)]) == next(g.mib for g in held.devices if g.container)
     assert notes[DEFAULT_CONTAINER] == "main"
     sidecar = next(c for c in pod["spec"]["initContainers"] if c["name"] == "cache")
     assert {"gpu-scheduler-c65"} <= {mount["name"] for mount in sidecar["volumeMounts"]}

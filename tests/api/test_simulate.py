@@ -88,7 +88,7 @@ def test_what_would_start_is_what_then_starts(tenant: Tenant, simulate: Simulato
     assert tenant.job("next")["kind"] == "Status", "it was not created"
     tenant.submit("next", **wanted)
     tenant.wait_placed("next", 3)
-    happened = {(a.node, *sorted(g.device for g in a.grants)) for a in tenant.allocations("next")}
+    happened = {(a.node, *sorted(g.device for g in a.devices)) for a in tenant.allocations("next")}
     assert happened == where(said["starts"])
 
 

@@ -71,7 +71,7 @@ class Operated:
         made.state.nodes.changed(make_node(NODE, 1))
         made.state.nodes.reported(NODE, (NodeDevice(gpu(0), 0, MODEL, 40960),))
         made.state.job_changed(make_job(parallelism=2))
-        made.state.pod_changed(make_pod(node=NODE, grants=half(gpu(0), 750), phase="Running"))
+        made.state.pod_changed(make_pod(node=NODE, devices=half(gpu(0), 750), phase="Running"))
         made.state.pod_changed(make_pod("job-1", index=1))
         for path in PATHS.values():
             client.watches.followed(path)

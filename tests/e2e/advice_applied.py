@@ -118,7 +118,7 @@ def test_a_job_changed_as_advised_makes_room_and_is_not_advised_again(
     assert advised + NEIGHBOUR <= 1, "the neighbour fits beside it"
     tenant.remove("wasteful")
     new, neighbour = wait_running(tenant, "trimmed"), wait_running(tenant, "neighbour")
-    one, other = (tenant.allocations(name)[0].grants[0] for name in ("trimmed", "neighbour"))
+    one, other = (tenant.allocations(name)[0].devices[0] for name in ("trimmed", "neighbour"))
     assert one.device == other.device
     say(f"trimmed has {advised} of {one.device}, the neighbour {NEIGHBOUR}")
     tenant.remove("elsewhere")

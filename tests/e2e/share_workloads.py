@@ -14,7 +14,7 @@ from tests.e2e.waits import NodeTenant, until
 from cluster import Running
 from gpu_scheduler.api.allocation import parse
 from gpu_scheduler.api.names import ALLOCATION, ASK_GPU
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 
 STEP_MIB = 256  # of the greedy program
 DEPLOYMENTS, STATEFUL_SETS = "apps/v1/deployments", "apps/v1/statefulsets"
@@ -153,9 +153,9 @@ def remove_pod(owner: Tenant, name: str) -> None:
     until(lambda: not pod_named(owner, name), f"{name} is gone")
 
 
-def grants(pod: Json) -> tuple[Grant, ...]:
+def devices(pod: Json) -> tuple[DeviceAllocation, ...]:
     """What a pod holds."""
-    return parse(pod["metadata"]["annotations"][ALLOCATION]).grants
+    return parse(pod["metadata"]["annotations"][ALLOCATION]).devices
 
 
 def described(cluster: Running, pod: Json) -> str:

@@ -80,7 +80,7 @@ def test_a_broken_device_is_unhealthy_in_ten_seconds_and_takes_no_new_pods(
     admin: Caller, tenant: Tenant, broken: Callable[..., None], trouble: tuple[str, int]
 ) -> None:
     held = start(tenant, "holder", gpu=0.5)
-    (device,) = [g.device for g in tenant.allocations("holder")[0].grants]
+    (device,) = [g.device for g in tenant.allocations("holder")[0].devices]
     if trouble[0] == "xid":
         broken("xid", device, trouble[1])
     else:
@@ -92,7 +92,7 @@ def test_a_broken_device_is_unhealthy_in_ten_seconds_and_takes_no_new_pods(
     )
     assert device in condition(tenant, "holder", "DevicesHealthy")["message"]
     start(tenant, "later", gpu=0.3)
-    assert [g.device for g in tenant.allocations("later")[0].grants] != [device]
+    assert [g.device for g in tenant.allocations("later")[0].devices] != [device]
     (same,) = tenant.pods("holder")
     assert same["metadata"]["uid"] == held["metadata"]["uid"]
 
@@ -131,7 +131,7 @@ def test_the_node_keeps_who_used_its_gpus_over_a_restart_of_the_agent(
     first = until(lambda: ring(operated, name, "busy"), "its GPU is seen")
     assert (first["namespace"], first["job"], first["device"]) == (
         *(tenant.name, "holder"),
-        tenant.allocations("holder")[0].grants[0].device,
+        tenant.allocations("holder")[0].devices[0].device,
     )
     assert ring(operated, name, "memoryMiB")["memoryMiB"] > 0
     restart(operated)

@@ -36,7 +36,7 @@ def test_a_greedy_job_runs_out_of_its_share_and_its_neighbour_does_not_notice(
     greedy = ended(owner, "greedy")
     let_end(operated, beside)
     neighbour = ended(owner, "neighbour")
-    devices = {g.device for j in ("greedy", "neighbour") for g in owner.allocations(j)[0].grants}
+    devices = {g.device for j in ("greedy", "neighbour") for g in owner.allocations(j)[0].devices}
     assert len(devices) == 1
     before, after = printed(operated, greedy)
     assert before["totalMiB"] == HALF

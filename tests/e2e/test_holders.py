@@ -58,7 +58,7 @@ def test_a_holder_sleeps_beside_what_it_holds_and_goes_with_it(
     )
     assert pod["spec"]["nodeName"] == "real-0"
     assert pod["metadata"]["labels"]["gpu-scheduler.io/holds"] in {
-        grant.device for each in tenant.allocations("half") for grant in each.grants
+        allocated.device for each in tenant.allocations("half") for allocated in each.devices
     }
     (owner,) = pod["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"]) == ("Deployment", install.RELEASE)

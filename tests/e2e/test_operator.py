@@ -65,7 +65,9 @@ def test_when_the_leader_is_gone_the_other_one_goes_on(operated: Running, tenant
     (after,) = tenant.pods("through-it-all")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["status"]["phase"] == "Running"
-    shared = {tenant.allocations(job)[0].grants[0].device for job in ("through-it-all", "newcomer")}
+    shared = {
+        tenant.allocations(job)[0].devices[0].device for job in ("through-it-all", "newcomer")
+    }
     assert len(shared) == 1, "the new leader knew what was taken"
     assert len(ready(operated)) == 2
 

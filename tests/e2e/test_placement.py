@@ -32,17 +32,19 @@ def pair(owner: Tenant) -> dict[str, Json]:
 def test_both_are_on_one_device_of_which_four_fifths_are_taken(
     owner: Tenant, pair: dict[str, Json]
 ) -> None:
-    grants = [grant for name in pair for (a,) in [owner.allocations(name)] for grant in a.grants]
-    assert len({grant.device for grant in grants}) == 1
-    assert sum(grant.milli for grant in grants) == 800
-    assert sum(grant.mib for grant in grants) <= USABLE_MIB
+    devices = [
+        allocated for name in pair for (a,) in [owner.allocations(name)] for allocated in a.devices
+    ]
+    assert len({allocated.device for allocated in devices}) == 1
+    assert sum(allocated.milli for allocated in devices) == 800
+    assert sum(allocated.mib for allocated in devices) <= USABLE_MIB
 
 
 @pytest.mark.parametrize("name", SHARES)
 def test_a_container_sees_its_device_and_no_other(
     operated: Running, owner: Tenant, pair: dict[str, Json], name: str
 ) -> None:
-    device = owner.allocations(name)[0].grants[0].device
+    device = owner.allocations(name)[0].devices[0].device
     assert environment(operated, pair[name])["NVIDIA_VISIBLE_DEVICES"] == device
     assert devices_there(operated, pair[name]) == ({device}, {device})
 
@@ -69,16 +71,16 @@ def test_a_shell_without_the_environment_still_finds_cap_and_devices(
 def test_status_says_where_it_runs(owner: Tenant, pair: dict[str, Json]) -> None:
     (placement,) = owner.wait_phase("frac05", "Running")["placements"]
     assert placement["node"] == "real-0"
-    assert placement["devices"] == [owner.allocations("frac05")[0].grants[0].device]
+    assert placement["devices"] == [owner.allocations("frac05")[0].devices[0].device]
     assert placement["memoryMiB"] == 20224
 
 
 def test_the_next_ones_fill_the_gaps(owner: Tenant, pair: dict[str, Json]) -> None:
-    taken = owner.allocations("frac05")[0].grants[0].device
+    taken = owner.allocations("frac05")[0].devices[0].device
     start(owner, "more03", gpu=0.3)
     start(owner, "frac02", gpu=0.2)
-    assert owner.allocations("more03")[0].grants[0].device == ({FIRST, SECOND} - {taken}).pop()
-    assert owner.allocations("frac02")[0].grants[0].device == taken
+    assert owner.allocations("more03")[0].devices[0].device == ({FIRST, SECOND} - {taken}).pop()
+    assert owner.allocations("frac02")[0].devices[0].device == taken
     for name in ("more03", "frac02"):
         owner.remove(name)
 

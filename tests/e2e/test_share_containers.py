@@ -8,7 +8,7 @@ import pytest
 from tests.api.tenant import Json, Tenant
 from tests.e2e.cuda_jobs import WATCHER, python
 from tests.e2e.gpu_jobs import container, devices_there, environment
-from tests.e2e.share_workloads import Workload, assert_capped, cap_mib, grants, team
+from tests.e2e.share_workloads import Workload, assert_capped, cap_mib, devices, team
 from tests.e2e.test_agent import GPUNODE
 from tests.e2e.waits import until
 
@@ -101,7 +101,7 @@ def test_each_container_has_its_own_device_and_cap_and_sidecars_have_none(
     names = [each["name"] for each in pod["spec"]["containers"]]
     assert names == ["proxy", *ASKED, "logs"]
     numbers = {name: number(pod, name) for name in ASKED}
-    device = {grant.container: grant.device for grant in grants(pod)}
+    device = {allocated.container: allocated.device for allocated in devices(pod)}
     assert device.keys() == set(numbers.values())
     assert device[numbers["train"]] != device[numbers["encode"]]
     for name, (_, mib) in ASKED.items():

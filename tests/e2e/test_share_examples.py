@@ -9,7 +9,7 @@ import pytest
 import yaml
 from tests.api.tenant import Json, Tenant, held
 from tests.e2e.cuda_jobs import PYTHON
-from tests.e2e.share_workloads import cap_mib, grants, team
+from tests.e2e.share_workloads import cap_mib, devices, team
 from tests.e2e.waits import TIMEOUT, until
 
 from cluster import Running
@@ -70,8 +70,8 @@ def test_an_example_runs_with_what_it_asks_for(operated: Running, owner: Tenant,
 
     pods = until(all_run, lambda: json.dumps([p["status"] for p in owner.pods()]))
     for pod in pods:
-        assert {grant.mib for grant in grants(pod)} == {mib}
-    total = sum(grant.milli for pod in pods for grant in grants(pod)) / 1000
+        assert {allocated.mib for allocated in devices(pod)} == {mib}
+    total = sum(allocated.milli for pod in pods for allocated in devices(pod)) / 1000
     until(lambda: held(owner) == total, lambda: f"{total} is charged, not {held(owner)}")
     if name == "server":
         answers(operated, owner, pods[0])

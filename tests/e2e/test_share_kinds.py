@@ -17,7 +17,7 @@ from tests.e2e.share_workloads import (
     assert_capped,
     cap_mib,
     described,
-    grants,
+    devices,
     make_pod,
     pod_named,
     remove_pod,
@@ -73,14 +73,14 @@ def test_a_bare_pod_goes_through_the_gate_and_kube_scheduler(
     )
     resources = notebook["spec"]["containers"][0]["resources"]
     assert resources["limits"] == {"cpu": "100m"}, "what no node has is taken out"
-    (grant,) = grants(notebook)
-    assert_capped(operated, notebook, grant.device, 4096)
+    (allocated,) = devices(notebook)
+    assert_capped(operated, notebook, allocated.device, 4096)
 
 
 def test_a_stateful_set_starts_in_order_and_its_second_pod_waits_for_room(
     operated: Running, owner: Tenant, notebook: Json
 ) -> None:
-    (taken,) = grants(notebook)
+    (taken,) = devices(notebook)
     shards = Workload(owner, "shard", STATEFUL_SETS)
     shards.create(asking("1"), replicas=2, serviceName="shard")
     (second,) = until(
@@ -95,9 +95,9 @@ def test_a_stateful_set_starts_in_order_and_its_second_pod_waits_for_room(
     assert told["reason"] == "Unschedulable", "another node would help"
     remove_pod(owner, "notebook")
     first, second = sorted(shards.wait_running(2), key=lambda p: str(p["metadata"]["name"]))
-    (device,) = grants(second)
+    (device,) = devices(second)
     assert device.device == taken.device
-    assert grants(first)[0].device != taken.device
+    assert devices(first)[0].device != taken.device
     assert_capped(operated, second, device.device, cap_mib(1000))
     shards.delete()
 
@@ -113,8 +113,8 @@ def test_a_daemon_set_gets_its_device_on_the_node_that_it_is_tied_to(
     assert (field["key"], field["values"]) == ("metadata.name", [REAL_NODE_NAME])
     assert pod["spec"]["nodeName"] == REAL_NODE_NAME
     assert pod["spec"]["schedulerName"] == "gpu-scheduler"
-    (grant,) = grants(pod)
-    assert_capped(operated, pod, grant.device, cap_mib(250))
+    (allocated,) = devices(pod)
+    assert_capped(operated, pod, allocated.device, cap_mib(250))
     watchers.delete()
 
 
@@ -124,8 +124,8 @@ def test_a_cron_jobs_pod_has_its_share_until_it_ends_and_gives_way_as_training_d
     nightly.change(suspend=False)
     (pod,) = nightly.wait_running(1)
     nightly.change(suspend=True)
-    (grant,) = grants(pod)
-    assert devices_there(operated, pod) == ({grant.device}, {grant.device})
+    (allocated,) = devices(pod)
+    assert devices_there(operated, pod) == ({allocated.device}, {allocated.device})
     assert environment(operated, pod)["GPU_MEMORY_LIMIT_MIB"] == str(cap_mib(500))
     until(lambda: held(owner) == 0.5, "the project pays for it")
 

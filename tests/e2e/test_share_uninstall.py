@@ -17,7 +17,7 @@ from tests.e2e.share_workloads import (
     cap_mib,
     delete_pod,
     described,
-    grants,
+    devices,
     make_pod,
     pod_named,
     serve,
@@ -122,12 +122,12 @@ def test_pods_that_run_are_not_touched_and_keep_their_caps(operated: Running, le
     running = left.in_phase("Running")
     assert len(running) == 3
     for pod in running:
-        (grant,) = grants(pod)
+        (allocated,) = devices(pod)
         assert _containers(left.same(pod)) == _containers(pod)
-        assert devices_there(operated, pod) == ({grant.device}, {grant.device})
+        assert devices_there(operated, pod) == ({allocated.device}, {allocated.device})
     for pod in running:
         if pod["metadata"]["labels"]["app"] == "web":
-            assert_capped(operated, pod, grants(pod)[0].device, cap_mib(500))
+            assert_capped(operated, pod, devices(pod)[0].device, cap_mib(500))
     for pod in running:
         assert _containers(left.same(pod)) == _containers(pod), "nor by what was tried in it"
 
@@ -194,7 +194,7 @@ def test_the_next_release_takes_over_who_runs_and_places_who_waits(
                 assert _containers(now) == _containers(pod)
     plain = pod_named(left.owner, "meanwhile")
     assert ALLOCATION not in plain["metadata"].get("annotations", {}), "it stays what it is"
-    on = [grant.device for pod in (*pods, notebook) for grant in grants(pod)]
+    on = [allocated.device for pod in (*pods, notebook) for allocated in devices(pod)]
     assert sorted(map(on.count, set(on))) == [2, 2], "two halves on each device"
     for pod in (*pods, notebook):
-        assert_capped(operated, pod, grants(pod)[0].device, cap_mib(500))
+        assert_capped(operated, pod, devices(pod)[0].device, cap_mib(500))

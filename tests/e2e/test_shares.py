@@ -11,7 +11,7 @@ from tests.e2e.share_workloads import (
     assert_capped,
     cap_mib,
     described,
-    grants,
+    devices,
     serve,
     team,
 )
@@ -33,7 +33,7 @@ def test_four_quarters_on_one_device_each_with_its_own_cap(
 ) -> None:
     server = serve(owner, "web", 4, asking("0.25"))
     pods = server.wait_running(4)
-    (device,) = {grant.device for pod in pods for grant in grants(pod)}
+    (device,) = {allocated.device for pod in pods for allocated in devices(pod)}
     for pod in pods:
         assert_capped(operated, pod, device, QUARTER)
     told = until(lambda: printed(operated, pods[0]), "it has looked at its GPU")

@@ -29,7 +29,7 @@ def test_a_sidecar_sees_its_gpu_and_keeps_its_cap(operated: Running, owner: Tena
     pod = wait_running(owner, "pair")
     (held,) = owner.allocations("pair")
     inside = environment(operated, pod, container="cache")
-    device = next(grant.device for grant in held.grants if grant.container)
+    device = next(allocated.device for allocated in held.devices if allocated.container)
     assert inside["NVIDIA_VISIBLE_DEVICES"] == device
     assert inside["GPU_MEMORY_LIMIT_MIB"] == str(QUARTER)
     meta = pod["metadata"]

@@ -15,7 +15,7 @@ from tests.api.tenant import Json, Tenant, held
 from tests.e2e import before
 from tests.e2e.conftest import SETTINGS, install_chart
 from tests.e2e.gpu_jobs import container, devices_there, environment, start, template
-from tests.e2e.share_workloads import Workload, asking, cap_mib, described, grants, serve, team
+from tests.e2e.share_workloads import Workload, asking, cap_mib, described, devices, serve, team
 from tests.e2e.waits import TIMEOUT, until
 
 from cluster import Running
@@ -54,10 +54,10 @@ class Work:
             assert "deletionTimestamp" not in found["metadata"]
             assert _containers(found) == _containers(pod)
             assert _allocation(found) == _allocation(pod)
-            (grant,) = grants(found)
-            assert devices_there(cluster, found) == ({grant.device}, {grant.device})
+            (allocated,) = devices(found)
+            assert devices_there(cluster, found) == ({allocated.device}, {allocated.device})
             limit = environment(cluster, found)["GPU_MEMORY_LIMIT_MIB"]
-            assert limit == str(cap_mib(grant.milli))
+            assert limit == str(cap_mib(allocated.milli))
 
     def assert_counted(self) -> None:
         """Who leads now knows what is held, and by whom, and says so of one that comes."""

@@ -35,7 +35,7 @@ def test_who_works_who_idles_and_who_stopped_on_one_device_are_told_apart(
     tenant.submit("stopped", gpu=0.2, template=python(USED_ONCE))
     pods = {name: wait_running(tenant, name) for name in BUSY}
     for name in BUSY:
-        assert tenant.allocations(name)[0].grants[0].device == FIRST
+        assert tenant.allocations(name)[0].devices[0].device == FIRST
 
     agree(tenant, BUSY)
     as_the_driver_says(operated, pods, BUSY)

@@ -98,7 +98,7 @@ def test_a_job_with_an_unbound_claim_goes_through_the_gate_and_runs(
     assert template["schedulingGates"] == [{"name": GATE}]
     assert template["schedulerName"] == "default-scheduler"
     assert claim_phase(tenant) == "Bound"
-    device = tenant.allocations("first-user")[0].grants[0].device
+    device = tenant.allocations("first-user")[0].devices[0].device
     assert (folder / "0").read_text() == f"{device}\n"
 
 

@@ -19,7 +19,7 @@ from tests.unit.builders import ClusterBuilder, job, pod_shape, project, project
 from tests.unit.core.affinity.builders import affinity, apart
 
 from gpu_scheduler.core.fit.session import PlannerCache
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.plan_input import PlanInput
@@ -41,10 +41,12 @@ def made(nodes: int, pods_each: int) -> PlanInput:
         builder.node(f"n{n}", 8, labels=LABELS)
         for g in range(pods_each):
             name, device = f"p{n}-{g}", f"n{n}/{g % 8}"
-            grants = (Grant(0, device, 500, 20_224),)
+            devices = (DeviceAllocation(0, device, 500, 20_224),)
             key = JobKey(f"ns/j{n}")
             shape = pod_shape(500)
-            pods.put(RunningPod(PodUID(name), name, key, PROJECT, f"n{n}", grants, pod_shape=shape))
+            pods.put(
+                RunningPod(PodUID(name), name, key, PROJECT, f"n{n}", devices, pod_shape=shape)
+            )
             rules = apart(app=f"a{n}") if g == 0 else None
             store.put(PodUID(name), affinity(rules, app=f"a{n}"), f"n{n}", ending=False)
     cluster = builder.obj()

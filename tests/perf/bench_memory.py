@@ -23,7 +23,7 @@ from tests.unit.runtime.virtual_loop import virtual
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.kube.paths import NODES
 from gpu_scheduler.runtime.informers import spec_room
 
@@ -59,12 +59,12 @@ def pods(count: int, namespaces: int) -> Iterator[tuple[str, Obj]]:
     for number in range(count):
         namespace, name = f"team-{number % namespaces}", f"web-{number}-abcde"
         gpu = number // PER_GPU
-        device = Grant(0, str(gpu % GPUS), 1000 // PER_GPU, USABLE_MIB // PER_GPU)
+        device = DeviceAllocation(0, str(gpu % GPUS), 1000 // PER_GPU, USABLE_MIB // PER_GPU)
         on = f"node-{gpu // GPUS}"
         yield f"/api/v1/namespaces/{namespace}/pods/{name}", _pod(name, namespace, on, device)
 
 
-def _pod(name: str, namespace: str, on: str, device: Grant) -> Obj:
+def _pod(name: str, namespace: str, on: str, device: DeviceAllocation) -> Obj:
     asked = {names.ASKED: f"0:{names.ASK_GPU}=0.25"}
     owner = {"kind": "ReplicaSet", "name": "web-1", "uid": f"rs-{namespace}", "controller": True}
     return {

@@ -79,7 +79,7 @@ class Cluster:
             namespace=namespace,
             job=f"job-{number}",
             node=node,
-            grants=half(device, 250),
+            devices=half(device, 250),
             phase="Running",
         )
         self.common.state.pod_changed(pod)

@@ -21,7 +21,7 @@ from tests.unit.runtime.virtual_loop import VirtualLoop
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.core.fit.session import PlannerCache
-from gpu_scheduler.core.model.decision import Grant, Plan
+from gpu_scheduler.core.model.decision import DeviceAllocation, Plan
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.plan_input import PlanInput
 
@@ -39,9 +39,9 @@ async def measure(objects: int) -> None:
         stage.server.put(f"/api/v1/nodes/n-{n}", node(f"n-{n}", 8))
     half = USABLE_MIB // 2
     for n in range(PODS):
-        grants = [Grant(0, str(n // 2 % 8), 500, half)]
+        devices = [DeviceAllocation(0, str(n // 2 % 8), 500, half)]
         at = f"n-{n // 16}"
-        running = pod(f"r-{n}", "team-a", node=at, annotated=annotations(at, grants))
+        running = pod(f"r-{n}", "team-a", node=at, annotated=annotations(at, devices))
         running["status"]["phase"] = "Running"
         stage.server.put(f"/api/v1/namespaces/team-a/pods/r-{n}", running)
     stage.server.put(f"{ROOT}/gpuprojects/team-a", gpuproject("team-a", ["team-a"], quota=1000))

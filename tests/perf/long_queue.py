@@ -13,7 +13,7 @@ from tests.unit.builders import ClusterBuilder, job, pod_shape, project, project
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Grant, Plan, Waits
+from gpu_scheduler.core.model.decision import DeviceAllocation, Plan, Waits
 from gpu_scheduler.core.model.preemption_policy import FAIR
 from gpu_scheduler.core.model.request import PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPod
@@ -134,7 +134,7 @@ class LongQueue:
                     one.key,
                     one.project,
                     place.node,
-                    place.grants,
+                    place.devices,
                     pod.pod_shape.cpu_milli,
                     since=self.now,
                     ends=None if limit is None else self.now + limit,
@@ -167,12 +167,14 @@ class LongQueue:
         """Pods that share a GPU and run already."""
         for part, milli in enumerate(self._random.choice(PARTS)):
             name, d = f"old-{device}-{part}", self._devices[device]
-            grant = Grant(0, device, milli, milli * self.cluster.dev_usable_mib[d] // 1000)
+            allocated = DeviceAllocation(
+                0, device, milli, milli * self.cluster.dev_usable_mib[d] // 1000
+            )
             node, team = device.split("/")[0], ProjectName(f"team-{d % self.teams}")
             ends = self.now + self._random.choice((600, 3600))
             key = job(name, pod_shape(milli)).key
             self._start(
-                RunningPod(PodUID(name), name, key, team, node, (grant,), since=0.0, ends=ends)
+                RunningPod(PodUID(name), name, key, team, node, (allocated,), since=0.0, ends=ends)
             )
 
     def _start(self, pod: RunningPod) -> None:
@@ -188,10 +190,10 @@ class LongQueue:
         c, node = self.cluster, int(pod.node.split("-")[1])
         c.free_pods[node] += sign
         c.free_cpu_milli[node] += sign * pod.cpu_milli
-        for grant in pod.grants:
-            d = self._devices[grant.device]
-            c.free_device(d, sign * grant.fraction_milli, sign * grant.mib)
+        for allocated in pod.devices:
+            d = self._devices[allocated.device]
+            c.free_device(d, sign * allocated.fraction_milli, sign * allocated.mib)
             key = pod.project, c.dev_model[d]
-            c.held_by_model[key] = c.held_by_model.get(key, 0) - sign * grant.milli
+            c.held_by_model[key] = c.held_by_model.get(key, 0) - sign * allocated.milli
         held = c.allocated_milli.get(pod.project, 0)
         c.allocated_milli[pod.project] = held - sign * pod.milli

@@ -19,7 +19,7 @@ from gpu_scheduler.api.names import (
     memory_mib_annotation,
 )
 from gpu_scheduler.api.unstructured import Body, part
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB
 
 
@@ -32,14 +32,14 @@ class Allocation:
     """What a pod holds, and on which node."""
 
     node: str
-    grants: tuple[Grant, ...]
+    devices: tuple[DeviceAllocation, ...]
 
 
-def annotations(node: str, grants: Iterable[Grant]) -> dict[str, str]:
+def annotations(node: str, devices: Iterable[DeviceAllocation]) -> dict[str, str]:
     """All annotations that place a pod: the ledger, and devices and caps per container."""
-    per_container: dict[int, list[Grant]] = {}
-    for grant in grants:
-        per_container.setdefault(grant.container, []).append(grant)
+    per_container: dict[int, list[DeviceAllocation]] = {}
+    for allocated in devices:
+        per_container.setdefault(allocated.container, []).append(allocated)
     ledger = {str(c): {g.device: _share(g) for g in held} for c, held in per_container.items()}
     result = {ALLOCATION: json.dumps({"v": 1, "n": node, "c": ledger}, separators=(",", ":"))}
     for container, held in per_container.items():
@@ -50,23 +50,25 @@ def annotations(node: str, grants: Iterable[Grant]) -> dict[str, str]:
     return result
 
 
-def contexts(grants: Iterable[Grant], contexts_mib: Mapping[str, int]) -> dict[str, str]:
+def contexts(
+    devices: Iterable[DeviceAllocation], contexts_mib: Mapping[str, int]
+) -> dict[str, str]:
     """What tells each container what a CUDA context takes on its devices, for libgpucap.
 
     Args:
-        grants: what the pod gets.
+        devices: what the pod gets.
         contexts_mib: by device; a container with a device that is not in it is told nothing.
     """
     most: dict[int, int] = {}
-    for grant in grants:
-        mib = contexts_mib.get(grant.device, 0)
-        known = most.get(grant.container, mib)
-        most[grant.container] = max(mib, known) if mib and known else 0
+    for allocated in devices:
+        mib = contexts_mib.get(allocated.device, 0)
+        known = most.get(allocated.container, mib)
+        most[allocated.container] = max(mib, known) if mib and known else 0
     return {context_mib_annotation(c): str(mib) for c, mib in most.items() if mib}
 
 
 def parse(text: str) -> Allocation:
-    """The node and grants in an ``allocation`` annotation.
+    """The node and devices in an ``allocation`` annotation.
 
     Raises:
         BadAllocationError: not JSON, another version, or a share outside 1 to 1,000 milli.
@@ -76,8 +78,10 @@ def parse(text: str) -> Allocation:
         if ledger["v"] != 1:
             raise BadAllocationError(f"allocation of version {ledger['v']}, expected 1")
         node = str(ledger["n"])
-        grants = tuple(
-            Grant(int(container), str(device), int(share[0]), int(share[1]), _by_memory(share))
+        devices = tuple(
+            DeviceAllocation(
+                int(container), str(device), int(share[0]), int(share[1]), _by_memory(share)
+            )
             for container, shares in ledger["c"].items()
             for device, share in shares.items()
         )
@@ -86,13 +90,13 @@ def parse(text: str) -> Allocation:
         *(OverflowError, RecursionError),
     ) as error:
         raise BadAllocationError(f"allocation annotation cannot be read: {error}") from error
-    if any(not 0 < g.milli <= DEVICE_MILLI or g.mib < g.by_memory for g in grants):
+    if any(not 0 < g.milli <= DEVICE_MILLI or g.mib < g.by_memory for g in devices):
         raise BadAllocationError("allocation has a share outside 1 to 1000 milli-GPU")
-    return Allocation(node, grants)
+    return Allocation(node, devices)
 
 
-def _share(grant: Grant) -> list[int]:
-    return [grant.milli, grant.mib, *([1] if grant.by_memory else ())]
+def _share(allocated: DeviceAllocation) -> list[int]:
+    return [allocated.milli, allocated.mib, *([1] if allocated.by_memory else ())]
 
 
 def _by_memory(share: list[object]) -> bool:

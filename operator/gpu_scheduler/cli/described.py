@@ -204,9 +204,9 @@ def _pods(pods: Sequence[Body], now: datetime) -> Iterator[str]:
         said.append(f"{age(str(pod['metadata'].get('creationTimestamp') or ''), now)} old")
         yield f"    {', '.join(filter(None, said))}"
         has = held(pod)
-        for grant in has.grants if has else ():
-            cap = memory(grant.mib * 2**20)
-            yield f"    {grant.device}: {gpu_from_milli(grant.milli)} of it, at most {cap}"
+        for allocated in has.devices if has else ():
+            cap = memory(allocated.mib * 2**20)
+            yield f"    {allocated.device}: {gpu_from_milli(allocated.milli)} of it, at most {cap}"
     if len(pods) > _MOST_PODS:
         yield f"  and {len(pods) - _MOST_PODS} more"
 

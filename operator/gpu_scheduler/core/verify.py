@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 
@@ -22,7 +22,7 @@ class PodDevices:
     pod: PodUID
     node: str
     since: float  # epoch seconds, e.g. when it was created or bound
-    grants: tuple[Grant, ...]
+    devices: tuple[DeviceAllocation, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,9 @@ def overbooked(cluster: Cluster, holders: Iterable[PodDevices]) -> tuple[Overboo
     """
     shares: dict[Device, list[tuple[PodDevices, int, int]]] = {}
     for holder in holders:
-        for grant in holder.grants:
-            key = (holder.node, grant.device)
-            shares.setdefault(key, []).append((holder, grant.fraction_milli, grant.mib))
+        for allocated in holder.devices:
+            key = (holder.node, allocated.device)
+            shares.setdefault(key, []).append((holder, allocated.fraction_milli, allocated.mib))
     usable_mib: Mapping[Device, int] | None = None
     gone: set[PodUID] = set()
     found = []

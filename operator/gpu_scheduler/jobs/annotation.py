@@ -12,7 +12,7 @@ from types import MappingProxyType
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import LABEL_FIRST_RANK, RANK
 from gpu_scheduler.api.numbers import number
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.jobs.env import INDEX_ANNOTATION
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.kube.objects import Pod
@@ -28,14 +28,17 @@ _PREFIX = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 
 def placement(
-    pod: Pod, node: str, grants: Iterable[Grant], more: Mapping[str, str] = MappingProxyType({})
+    pod: Pod,
+    node: str,
+    devices: Iterable[DeviceAllocation],
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """What the one write that places ``pod`` sets; ``more``: beside the allocation.
 
     Raises:
         NotPlaceableError: a key is malformed, or the pod's annotations would exceed 256 KiB.
     """
-    added = {**allocation.annotations(node, grants), **_rank(pod), **more}
+    added = {**allocation.annotations(node, devices), **_rank(pod), **more}
     check({**pod.metadata.annotations, **added}, added)
     return added
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from gpu_scheduler.api.names import LABEL_PATH
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.jobs.annotation import placement
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.jobs.write_path import WritePath
@@ -19,7 +19,10 @@ from gpu_scheduler.kube.objects import Pod
 
 
 def bind(
-    pod: Pod, node: str, grants: Iterable[Grant], more: Mapping[str, str] = MappingProxyType({})
+    pod: Pod,
+    node: str,
+    devices: Iterable[DeviceAllocation],
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> Write:
     """Start ``pod`` on ``node`` with these devices; ``more``: annotations beside the allocation.
 
@@ -38,7 +41,7 @@ def bind(
             "uid": meta.uid,
             "resourceVersion": meta.resource_version,
             "labels": {LABEL_PATH: WritePath.BIND},
-            "annotations": placement(pod, node, grants, more),
+            "annotations": placement(pod, node, devices, more),
         },
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }

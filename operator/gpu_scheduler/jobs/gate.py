@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gpu_scheduler.api.names import GATE, LABEL_PATH
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.jobs.annotation import placement
 from gpu_scheduler.jobs.write import NotPlaceableError, Write
@@ -41,7 +41,7 @@ def foreign_gates(pod: Pod) -> tuple[str, ...]:
 def ungate(
     pod: Pod,
     node: str,
-    grants: Iterable[Grant],
+    devices: Iterable[DeviceAllocation],
     *,
     hostname: str = "",
     more: Mapping[str, str] = MappingProxyType({}),
@@ -51,7 +51,7 @@ def ungate(
     Args:
         pod: as the API server last returned it; its uid and resourceVersion are preconditions.
         node: the node's name.
-        grants: what the pod gets there.
+        devices: what the pod gets there.
         hostname: value of the node's label ``kubernetes.io/hostname``. When given, the pin is a
             node selector instead of ``matchFields``, which Karpenter rejects.
         more: annotations that the same write sets beside the allocation.
@@ -68,7 +68,7 @@ def ungate(
             "uid": meta.uid,
             "resourceVersion": meta.resource_version,
             "labels": {LABEL_PATH: WritePath.GATE},
-            "annotations": placement(pod, node, grants, more),
+            "annotations": placement(pod, node, devices, more),
             "managedFields": _UNTRACKED,
         },
         "spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}], **pin},

@@ -9,7 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from gpu_scheduler.api.names import SCHEDULER_NAME
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.jobs.binding import bind
 from gpu_scheduler.jobs.gate import foreign_gates, gated, ungate
 from gpu_scheduler.jobs.write import NotPlaceableError, Write
@@ -43,7 +43,7 @@ def obstacle(pod: Pod) -> str:
 def place(
     pod: Pod,
     node: str,
-    grants: Iterable[Grant],
+    devices: Iterable[DeviceAllocation],
     *,
     pin: Pin = Pin.AFFINITY,
     hostname: str = "",
@@ -54,7 +54,7 @@ def place(
     Args:
         pod: as the API server last returned it.
         node: the node's name.
-        grants: what the pod gets there.
+        devices: what the pod gets there.
         pin: how a gated pod is tied to the node.
         hostname: value of the node's label ``kubernetes.io/hostname``, for ``Pin.HOSTNAME``.
         more: annotations that the same write sets beside the allocation.
@@ -65,8 +65,8 @@ def place(
     if reason := obstacle(pod):
         raise NotPlaceableError(f"{pod.metadata.namespace}/{pod.metadata.name}: {reason}")
     if not gated(pod):
-        return bind(pod, node, grants, more)
+        return bind(pod, node, devices, more)
     if pin is Pin.HOSTNAME and not hostname:
         raise NotPlaceableError(f"node {node} has no label kubernetes.io/hostname to pin a pod by")
     pinned_by = hostname if pin is Pin.HOSTNAME else ""
-    return ungate(pod, node, grants, hostname=pinned_by, more=more)
+    return ungate(pod, node, devices, hostname=pinned_by, more=more)

@@ -60,7 +60,7 @@ def write(
         return f"project {name} held {held}: quota {quota}, limit {limit}, fair share {share}"
 
     def start(each: Assignment) -> str:
-        held = ", ".join(f"{g.milli} milli, {g.mib} MiB of {g.device}" for g in each.grants)
+        held = ", ".join(f"{g.milli} milli, {g.mib} MiB of {g.device}" for g in each.devices)
         job = jobs[each.job]
         waited = given.now - next(pod.since for pod in job.pods if pod.uid == each.pod)
         what = f"start {called(each.job)} pod {each.pod} on {each.node} ({held})"
@@ -70,7 +70,7 @@ def write(
         return f"evict pod {each.pod} ({each.reason}): {each.message}"
 
     def reserve(each: Reservation) -> str:
-        held = ", ".join(grant.device for grant in each.grants)
+        held = ", ".join(allocated.device for allocated in each.devices)
         by = f", from {each.start:.3f} on" if each.start is not None else ""
         return f"keep {each.node} ({held}) for {called(each.job)} pod {each.pod}: {each.reason}{by}"
 

@@ -139,14 +139,14 @@ def start_row(
         "node": place.node,
         "devices": [
             {
-                "device": grant.device,
-                "number": numbers[place.node, grant.device][0],
-                "model": numbers[place.node, grant.device][1],
-                "container": grant.container,
-                "gpu": gpu_from_milli(grant.milli),
-                "memoryMiB": grant.mib,
+                "device": allocated.device,
+                "number": numbers[place.node, allocated.device][0],
+                "model": numbers[place.node, allocated.device][1],
+                "container": allocated.container,
+                "gpu": gpu_from_milli(allocated.milli),
+                "memoryMiB": allocated.mib,
             }
-            for grant in place.grants
+            for allocated in place.devices
         ],
         "afterEvictions": False,
         "afterSeconds": 0,

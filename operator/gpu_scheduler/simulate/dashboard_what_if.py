@@ -60,7 +60,7 @@ class _Outcome:
     def of(cls, planned: Plan) -> "_Outcome":
         waits = {each.job: (str(each.reason), each.message) for each in planned.waits}
         starts = Counter(place.job for place in planned.assignments)
-        milli = sum(grant.milli for place in planned.assignments for grant in place.grants)
+        milli = sum(allocated.milli for place in planned.assignments for allocated in place.devices)
         return cls(starts, waits, len(planned.evicts), milli)
 
 

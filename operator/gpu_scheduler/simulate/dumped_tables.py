@@ -47,14 +47,14 @@ def _held(given: PlanInput) -> dict[_Device, list[str]]:
     """Who holds what of each device, and for whom it is kept."""
     called, held = given.cluster.name_of, dict[_Device, list[str]]()
     for pod in given.running_pods.all():
-        for grant in pod.grants:
+        for allocated in pod.devices:
             ends = ", ending" if pod.leaving else ""
-            said = f"{called(pod.job)} ({gpu_from_milli(grant.milli)}{ends})"
-            held.setdefault((pod.node, grant.device), []).append(said)
+            said = f"{called(pod.job)} ({gpu_from_milli(allocated.milli)}{ends})"
+            held.setdefault((pod.node, allocated.device), []).append(said)
     for each in given.reservations:
-        for grant in each.grants:
+        for allocated in each.devices:
             said = f"kept for {called(each.job)}: {each.reason}"
-            held.setdefault((each.node, grant.device), []).append(said)
+            held.setdefault((each.node, allocated.device), []).append(said)
     return held
 
 

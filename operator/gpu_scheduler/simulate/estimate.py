@@ -159,10 +159,10 @@ def _by_time_limits(waiting: Waiting, pods: Sequence[RunningPod]) -> Json | None
     return _estimate("time limits", text, at=at, node=node or None)
 
 
-Found = tuple[float, str, list[str]]  # when, on which node, and whose pods end
+ExpectedStart = tuple[float, str, list[str]]  # when, on which node, and whose pods end
 
 
-def _of_project(waiting: Waiting, ending: Sequence[RunningPod]) -> Found | None:
+def _of_project(waiting: Waiting, ending: Sequence[RunningPod]) -> ExpectedStart | None:
     group = waiting.group
     held = waiting.room.session.snapshot.allocated_milli(group.project.name)
     gap, jobs = group.needs.least_milli - (quota.ceiling_milli(group.project) - held), list[str]()
@@ -174,7 +174,7 @@ def _of_project(waiting: Waiting, ending: Sequence[RunningPod]) -> Found | None:
     return None
 
 
-def _of_node(waiting: Waiting, ending: Sequence[RunningPod]) -> Found | None:
+def _of_node(waiting: Waiting, ending: Sequence[RunningPod]) -> ExpectedStart | None:
     """The planner's own question, node by node, as one pod after the other ends."""
     placer, member = Placer(waiting.room.session), waiting.group.members[0]
     snapshot, best = waiting.room.session.snapshot, None

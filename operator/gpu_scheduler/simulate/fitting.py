@@ -169,7 +169,7 @@ def _borrows(planned: Planned, name: ProjectName | None, places: Sequence[Assign
     project = planned.projects.get(name) if name is not None else None
     if project is None:
         return 0
-    taken = sum(grant.milli for place in places for grant in place.grants)
+    taken = sum(allocated.milli for place in places for allocated in place.devices)
     held = planned.session.snapshot.allocated_milli(project.name)
     return min(taken, max(0, held - project.quota_milli))
 
@@ -179,8 +179,8 @@ def _nodes(planned: Planned, places: Sequence[Assignment]) -> list[Json]:
     numbers, pods = device_numbers(planned.before), Counter(place.node for place in places)
     by_device: dict[str, dict[str, list[int]]] = {node: {} for node in pods}
     for place in places:
-        for grant in place.grants:
-            by_device[place.node].setdefault(grant.device, []).append(grant.milli)
+        for allocated in place.devices:
+            by_device[place.node].setdefault(allocated.device, []).append(allocated.milli)
     found = []
     for node, count in sorted(pods.items(), key=lambda item: (-item[1], item[0])):
         shares = sorted(

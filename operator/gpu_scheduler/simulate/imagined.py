@@ -144,7 +144,7 @@ def _unpinned(affinity: Affinity | None) -> Affinity | None:
 
 def placed(pod: Pod, place: Assignment, now: str) -> Pod:
     """The pod once it runs where the plan put it."""
-    added = annotations(place.node, place.grants)
+    added = annotations(place.node, place.devices)
     return Pod(
         msgspec.structs.replace(pod.metadata, annotations={**pod.metadata.annotations, **added}),
         msgspec.structs.replace(pod.spec, node_name=place.node, scheduling_gates=()),

@@ -45,7 +45,7 @@ def _report(file: str, given: PlanInput, result: Plan) -> ClusterReport:
     projects = {job.key: job.project for job in given.jobs}
     before, held = allocated(cluster), Counter(cluster.allocated_milli)
     for place in result.assignments:
-        held[projects[place.job]] += sum(grant.milli for grant in place.grants)
+        held[projects[place.job]] += sum(allocated.milli for allocated in place.devices)
     taken = sum(held.values()) - sum(cluster.allocated_milli.values())
     after = replace(before, allocated_milli=before.allocated_milli + taken, by_project=held)
     return ClusterReport(

@@ -309,14 +309,14 @@ def _places(pods: Iterable[Body]) -> list[Json]:
     found = []
     for pod in pods:
         held = allocation.of_pod(pod)
-        grants = held.grants if held else ()
+        devices = held.devices if held else ()
         found.append(
             {
                 "pod": name_of(pod),
                 "node": node_of(pod),
-                "gpu": gpu_from_milli(sum(grant.milli for grant in grants)),
-                "memoryMiB": sum(grant.mib for grant in grants),
-                "devices": list(dict.fromkeys(grant.device for grant in grants)),
+                "gpu": gpu_from_milli(sum(allocated.milli for allocated in devices)),
+                "memoryMiB": sum(allocated.mib for allocated in devices),
+                "devices": list(dict.fromkeys(allocated.device for allocated in devices)),
             }
         )
     return found

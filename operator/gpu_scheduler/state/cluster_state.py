@@ -463,7 +463,7 @@ class ClusterState:
         """Tell the planner what a pod holds, or that it holds nothing."""
         held = self.ledger.held(pod.uid)
         job, project = self.workloads.of(pod), self.projects.owner(pod.namespace)
-        holds = held is not None and bool(held.grants) and pod.uid not in self.decisions.assumed
+        holds = held is not None and bool(held.devices) and pod.uid not in self.decisions.assumed
         self.bereft.see(pod, holds=holds, owned=job is not None)
         if held is None or not holds:
             self.running_pods.drop(pod.uid)

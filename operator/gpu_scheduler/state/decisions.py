@@ -122,7 +122,7 @@ class Decisions:
             )
         need = self._waiting.resources(place.pod)
         self.assumed[place.pod] = place
-        held = Charge(place.node, entry.namespace, need, place.grants, entry.name)
+        held = Charge(place.node, entry.namespace, need, place.devices, entry.name)
         self._ledger.charge_pod(place.pod, held)
         asked = self._placed_pods.put(place.pod, entry.affinity, place.node, ending=False)
         self._waiting.drop(place.pod)
@@ -136,7 +136,7 @@ class Decisions:
         need = self._waiting.resources(pod)
         if known is None or known[0].closed_to(shape) or not matches(shape.where, known[0]):
             return None
-        if not self._ledger.has_room(place.node, need, place.grants):
+        if not self._ledger.has_room(place.node, need, place.devices):
             return None
         self._charge(place)
         return place

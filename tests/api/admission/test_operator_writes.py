@@ -11,7 +11,7 @@ from tests.api.caller import Answer, Caller
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import TERM
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.jobs.place import Pin, place
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.write_path import WritePath
@@ -56,7 +56,7 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
     write = place(
         convert(waiting, Pod),
         "node-0",
-        [Grant(0, "GPU-0", 500, 20224)],
+        [DeviceAllocation(0, "GPU-0", 500, 20224)],
         pin=Pin.AFFINITY,
         more={TERM: term},
     )

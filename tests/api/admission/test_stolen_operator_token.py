@@ -27,7 +27,7 @@ from tests.api.caller import Answer, Caller
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import RESULTS_KEY, TERM, results_name
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_moved, mark_time_limit
 from gpu_scheduler.jobs.owner import owner_reference
@@ -45,7 +45,7 @@ GPUJOBS = f"/apis/gpu-scheduler.io/v1alpha1/namespaces/{PROJECT}/gpujobs"
 JOBS = f"/apis/batch/v1/namespaces/{PROJECT}/jobs"
 CONFIGMAPS = f"/api/v1/namespaces/{PROJECT}/configmaps"
 SERVICES = f"/api/v1/namespaces/{PROJECT}/services"
-DEVICES = [Grant(0, "GPU-0", 500, 20224)]
+DEVICES = [DeviceAllocation(0, "GPU-0", 500, 20224)]
 
 
 def gpujob(editor: Caller, name: str, **spec: Any) -> Json:

@@ -30,14 +30,14 @@ from tests.api.admission.objects import (
 from tests.api.caller import Answer, Caller
 
 from cluster import Running
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.jobs.gate import ungate
 from gpu_scheduler.kube.objects import Pod
 
 BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 JOB = "of-terms"
 JOBS = f"/apis/batch/v1/namespaces/{PROJECT}/jobs"
-GRANTS = [Grant(0, "GPU-0", 500, 20224)]
+GRANTS = [DeviceAllocation(0, "GPU-0", 500, 20224)]
 
 
 @pytest.fixture(scope="module", autouse=True)

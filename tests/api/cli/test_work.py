@@ -233,7 +233,7 @@ def test_describe_shows_pods_devices_and_events(call: Any, tenant: Tenant) -> No
     pod = tenant.pods("d")[0]["metadata"]["name"]
     text = fine(call("describe", "d"))
     assert f"on {placed.node}" in text and f"  {pod}\n" in text
-    assert f"    {placed.grants[0].device}: 0.5 of it, at most " in text
+    assert f"    {placed.devices[0].device}: 0.5 of it, at most " in text
     assert "Made by:       gpujob/d" in fine(call("describe", f"pod/{pod}"))
     assert json.loads(fine(call("describe", "d", "-o", "json")))["kind"] == "GPUJob"
     tenant.submit("never", gpu=9)

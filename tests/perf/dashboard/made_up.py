@@ -80,8 +80,8 @@ class MadeUpCluster:
         self._status(_key(old, self._namespaces), {"phase": "Succeeded", "pods": {"succeeded": 1}})
         self._gpujob(new)
         self._status(_key(new, self._namespaces), _running(new))
-        (grant,) = charge.grants
-        self._pod(new, charge.node, grant.device)
+        (allocated,) = charge.devices
+        self._pod(new, charge.node, allocated.device)
 
     def _pod(self, number: int, node: str, device: str) -> None:
         namespace = f"team-{number % self._namespaces}"
@@ -98,7 +98,7 @@ class MadeUpCluster:
             namespace=namespace,
             job=own.metadata.uid,
             node=node,
-            grants=half(device, 250),
+            devices=half(device, 250),
             phase="Running",
         )
         self.state.pod_changed(made)

@@ -16,7 +16,7 @@ from tests.perf.replay.trace import TraceNode
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.request import PodShape, ProjectName
-from gpu_scheduler.core.model.snapshot import Picks
+from gpu_scheduler.core.model.snapshot import IndexedAllocations
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.target_workload import target_workload_of
@@ -75,7 +75,7 @@ class FillPlayer:
     def churn(self, events: Iterable[LifetimeEvent], tell: Callable[[], None]) -> list[Step]:
         """Pods come and go; who does not fit is lost."""
         steps = []
-        there: dict[int, tuple[int, PodShape, Picks]] = {}
+        there: dict[int, tuple[int, PodShape, IndexedAllocations]] = {}
         asked: dict[int, int] = {}
         for event in events:
             if event.pod_shape is None:
@@ -91,7 +91,9 @@ class FillPlayer:
             tell()
         return steps
 
-    def _arrive(self, time: float, pod_shape: PodShape) -> tuple[Step, tuple[int, Picks] | None]:
+    def _arrive(
+        self, time: float, pod_shape: PodShape
+    ) -> tuple[Step, tuple[int, IndexedAllocations] | None]:
         session = self.session
         started = thread_time_ns()
         demand = session.pod_requests.of(pod_shape)
@@ -112,6 +114,6 @@ class FillPlayer:
         placed = where is not None
         return Step(time, milli, gpus, placed, self.allocated_milli, took, cause), where
 
-    def _leave(self, node: int, pod_shape: PodShape, picks: Picks) -> None:
+    def _leave(self, node: int, pod_shape: PodShape, picks: IndexedAllocations) -> None:
         self.session.snapshot.release(node, pod_shape, picks, EVERYBODY)
         self.allocated_milli -= pod_shape.nominal_milli

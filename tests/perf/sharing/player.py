@@ -175,7 +175,7 @@ class SharingPlayer:
             assignment.job,
             job.project,
             assignment.node,
-            assignment.grants,
+            assignment.devices,
             kind.cpu_milli,
             kind.memory_bytes,
             kind.ephemeral_bytes,
@@ -244,10 +244,10 @@ class SharingPlayer:
     def _take(self, run: RunningPod, sign: int) -> None:
         """Devices and resources of a node are held by a pod, or (-1) free again."""
         c, node = self.cluster, self._node[run.node]
-        for grant in run.grants:
-            device = self._device[grant.device]
-            c.free_milli[device] -= sign * grant.milli
-            c.free_mib[device] -= sign * grant.mib
+        for allocated in run.devices:
+            device = self._device[allocated.device]
+            c.free_milli[device] -= sign * allocated.milli
+            c.free_mib[device] -= sign * allocated.mib
         c.free_pods[node] -= sign
         c.free_cpu_milli[node] -= sign * run.cpu_milli
         c.free_memory_bytes[node] -= sign * run.memory_bytes

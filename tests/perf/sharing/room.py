@@ -52,6 +52,6 @@ def without_borrowers(
         milli = gangs[pod.job] if pod.gang else pod.milli
         above = held[pod.project] - projects[pod.project].quota_milli
         if pod.leaving or (pod.project != name and milli <= above):
-            for grant in pod.grants:
-                free[number[grant.device]] += grant.milli
+            for allocated in pod.devices:
+                free[number[allocated.device]] += allocated.milli
     return free

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gpu_scheduler.api.allocation import BadAllocationError, annotations, contexts, parse
 from gpu_scheduler.api.names import ALLOCATION
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 
 shares = st.tuples(st.integers(1, 1000), st.integers(0, 200_000))
 held = st.dictionaries(
@@ -16,14 +16,18 @@ held = st.dictionaries(
 
 @given(held)
 def test_what_is_written_is_what_is_read(shares_by_place):
-    grants = {Grant(c, device, *share) for (c, device), share in shares_by_place.items()}
-    read = parse(annotations("node-1", grants)[ALLOCATION])
+    devices = {
+        DeviceAllocation(c, device, *share) for (c, device), share in shares_by_place.items()
+    }
+    read = parse(annotations("node-1", devices)[ALLOCATION])
     assert read.node == "node-1"
-    assert set(read.grants) == grants
+    assert set(read.devices) == devices
 
 
 def test_a_container_gets_its_devices_and_the_smallest_cap():
-    written = annotations("n", [Grant(1, "GPU-a", 500, 20224), Grant(1, "GPU-b", 500, 12000)])
+    written = annotations(
+        "n", [DeviceAllocation(1, "GPU-a", 500, 20224), DeviceAllocation(1, "GPU-b", 500, 12000)]
+    )
     assert written == {
         "gpu-scheduler.io/allocation": (
             '{"v":1,"n":"n","c":{"1":{"GPU-a":[500,20224],"GPU-b":[500,12000]}}}'
@@ -35,16 +39,24 @@ def test_a_container_gets_its_devices_and_the_smallest_cap():
 
 
 def test_a_container_is_told_the_most_that_a_context_takes_on_its_devices():
-    grants = [Grant(0, "GPU-a", 500, 1), Grant(1, "GPU-a", 500, 1), Grant(1, "GPU-b", 500, 1)]
-    assert contexts(grants, {"GPU-a": 304, "GPU-b": 400}) == {
+    devices = [
+        DeviceAllocation(0, "GPU-a", 500, 1),
+        DeviceAllocation(1, "GPU-a", 500, 1),
+        DeviceAllocation(1, "GPU-b", 500, 1),
+    ]
+    assert contexts(devices, {"GPU-a": 304, "GPU-b": 400}) == {
         "gpu-scheduler.io/c0-context-mib": "304",
         "gpu-scheduler.io/c1-context-mib": "400",
     }
 
 
 def test_where_one_of_its_devices_was_not_measured_a_container_is_told_nothing():
-    grants = [Grant(0, "GPU-b", 500, 1), Grant(0, "GPU-a", 500, 1), Grant(0, "GPU-c", 500, 1)]
-    assert contexts(grants, {"GPU-a": 304, "GPU-b": 400}) == {}
+    devices = [
+        DeviceAllocation(0, "GPU-b", 500, 1),
+        DeviceAllocation(0, "GPU-a", 500, 1),
+        DeviceAllocation(0, "GPU-c", 500, 1),
+    ]
+    assert contexts(devices, {"GPU-a": 304, "GPU-b": 400}) == {}
 
 
 @pytest.mark.parametrize(

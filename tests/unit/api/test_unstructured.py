@@ -5,7 +5,7 @@ import pytest
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import ALLOCATION
 from gpu_scheduler.api.unstructured import labels_of, listed, name_of, part, text
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 
 ODD = [None, 5, "text", [], ["a"], {"a": None}, {"a": 5}, {"a": []}, {"a": {"b": None}}]
 
@@ -30,6 +30,6 @@ def test_an_allocation_that_cannot_be_read_is_none(odd: object) -> None:
 
 
 def test_the_allocation_of_a_pod() -> None:
-    grants = (Grant(0, "GPU-1", 500, 20224),)
-    pod = {"metadata": {"annotations": allocation.annotations("node-0", grants)}}
-    assert allocation.of_pod(pod) == allocation.Allocation("node-0", grants)
+    devices = (DeviceAllocation(0, "GPU-1", 500, 20224),)
+    pod = {"metadata": {"annotations": allocation.annotations("node-0", devices)}}
+    assert allocation.of_pod(pod) == allocation.Allocation("node-0", devices)

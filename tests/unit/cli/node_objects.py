@@ -4,7 +4,7 @@ from typing import Any
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.names import LABEL_JOB, LABEL_PATH, LABEL_PROJECT
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 
 Body = dict[str, Any]
 NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
@@ -69,14 +69,14 @@ def pod(
     phase: str = "Running",
     **meta: Any,
 ) -> Body:
-    grants = [Grant(0, device, milli, 40 * milli) for device, milli in shares]
+    devices = [DeviceAllocation(0, device, milli, 40 * milli) for device, milli in shares]
     labels = {LABEL_PATH: "bind", LABEL_PROJECT: namespace} | ({LABEL_JOB: job} if job else {})
     return {
         "metadata": {
             "name": name,
             "namespace": namespace,
             "uid": f"uid-{namespace}-{name}",
-            "annotations": annotations(node, grants),
+            "annotations": annotations(node, devices),
             "labels": labels | meta.pop("labels", {}),
             **meta,
         },

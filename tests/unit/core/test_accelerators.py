@@ -132,7 +132,7 @@ def verdict(cell: Cell, count: int, cluster: Cluster) -> tuple[Reason | None, st
     )
     result = plan(PlanInput(cluster, projects(), [job("j", what)]))
     if result.assignments:
-        assert len(result.assignments[0].grants) == count
+        assert len(result.assignments[0].devices) == count
         return None, ""
     return result.waits[0].reason, result.waits[0].message
 

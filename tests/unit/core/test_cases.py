@@ -17,14 +17,14 @@ def on_saas(*jobs: WaitingJob) -> Plan:
 
 
 def devices(place: Assignment) -> list[str]:
-    return [grant.device for grant in place.grants]
+    return [allocated.device for allocated in place.devices]
 
 
 def by_device(result: Plan) -> Counter[str]:
     held: Counter[str] = Counter()
     for place in result.assignments:
-        for grant in place.grants:
-            held[grant.device] += grant.milli
+        for allocated in place.devices:
+            held[allocated.device] += allocated.milli
     return held
 
 
@@ -33,7 +33,7 @@ def test_a_half_and_three_tenths_share_one_gpu():
         job("frac05", pod_shape(500), interactive=True), job("frac03", pod_shape(300), created=1)
     )
     assert by_device(result) == {"dell-0/0": 800}
-    assert [g.mib for p in result.assignments for g in p.grants] == [20224, 12134]
+    assert [g.mib for p in result.assignments for g in p.devices] == [20224, 12134]
 
 
 @pytest.mark.parametrize("cpu_milli", [0, 2000, 64_000])
@@ -71,7 +71,7 @@ def test_hpo1_gets_two_fully_free_gpus_of_one_node_per_pod():
     )
     trials = [p for p in result.assignments if p.job == "ns/hpo1"]
     assert [devices(p) for p in trials] == [["dell-1/0", "dell-1/1"], ["dell-2/0", "dell-2/1"]]
-    assert all(g.milli == 1000 and g.mib == 40448 for p in trials for g in p.grants)
+    assert all(g.milli == 1000 and g.mib == 40448 for p in trials for g in p.devices)
 
 
 def test_a_whole_gpu_takes_a_fully_free_device_beside_a_shared_one():

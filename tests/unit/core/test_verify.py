@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import A100, USABLE_MIB, ClusterBuilder
 
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.verify import PodDevices, overbooked
 
@@ -11,7 +11,7 @@ USABLE = USABLE_MIB[A100]
 
 
 def holder(pod: str, since: float, milli: int, mib: int = 0, device: str = "a/0") -> PodDevices:
-    return PodDevices(PodUID(pod), "a", since, (Grant(0, device, milli, mib),))
+    return PodDevices(PodUID(pod), "a", since, (DeviceAllocation(0, device, milli, mib),))
 
 
 def test_a_full_device_is_fine():
@@ -40,12 +40,17 @@ def test_a_pod_alone_on_a_device_stays_whatever_its_memory():
 
 
 def test_a_pod_alone_with_more_than_a_device_leaves():
-    grants = (Grant(0, "a/0", 700, 0), Grant(1, "a/0", 700, 0))
-    assert overbooked(CLUSTER, [PodDevices(PodUID("a"), "a", 1, grants)])[0].evict == ("a",)
+    devices = (DeviceAllocation(0, "a/0", 700, 0), DeviceAllocation(1, "a/0", 700, 0))
+    assert overbooked(CLUSTER, [PodDevices(PodUID("a"), "a", 1, devices)])[0].evict == ("a",)
 
 
 def test_a_pod_that_leaves_one_device_no_longer_counts_on_the_next():
-    both = PodDevices(PodUID("wide"), "a", 9, (Grant(0, "a/0", 1000, 0), Grant(0, "a/1", 1000, 0)))
+    both = PodDevices(
+        PodUID("wide"),
+        "a",
+        9,
+        (DeviceAllocation(0, "a/0", 1000, 0), DeviceAllocation(0, "a/1", 1000, 0)),
+    )
     held = [both, holder("x", 1, 10), holder("y", 2, 10, device="a/1")]
     assert [(o.device, o.evict) for o in overbooked(CLUSTER, held)] == [("a/0", ("wide",))]
 
@@ -57,8 +62,8 @@ def test_a_device_that_is_not_known_is_held_to_its_milli():
 
 
 def test_devices_of_the_same_id_on_two_nodes_are_two():
-    grants = (Grant(0, "0", 800, 0),)
-    held = [PodDevices(PodUID(n), n, 1, grants) for n in ("a", "b")]
+    devices = (DeviceAllocation(0, "0", 800, 0),)
+    held = [PodDevices(PodUID(n), n, 1, devices) for n in ("a", "b")]
     assert overbooked(CLUSTER, held) == ()
 
 
@@ -79,9 +84,11 @@ def test_without_the_evicted_every_device_is_within_its_line(
             PodUID(f"p{i}"),
             "a",
             since,
-            tuple(Grant(c, d, m, m * USABLE // 1000) for c, (d, m) in enumerate(grants)),
+            tuple(
+                DeviceAllocation(c, d, m, m * USABLE // 1000) for c, (d, m) in enumerate(devices)
+            ),
         )
-        for i, (since, grants) in enumerate(pods)
+        for i, (since, devices) in enumerate(pods)
     ]
     found = overbooked(CLUSTER, held)
     evicted = [pod for o in found for pod in o.evict]
@@ -89,7 +96,7 @@ def test_without_the_evicted_every_device_is_within_its_line(
     rest = [h for h in held if h.pod not in evicted]
     assert overbooked(CLUSTER, rest) == ()
     for device in CLUSTER.dev_id:
-        shares = [g for h in rest for g in h.grants if g.device == device]
+        shares = [g for h in rest for g in h.devices if g.device == device]
         assert sum(g.milli for g in shares) <= 1000
         assert sum(g.mib for g in shares) <= USABLE
     assert overbooked(CLUSTER, reversed(held)) == found

@@ -150,7 +150,7 @@ class RandomNews:
                 version=self._version,
                 job=f"{namespace}/{name}/job" if kind == "job" else None,
                 node=node,
-                grants=half(self._random.choice("0017"), milli) if node and kind != "cpu" else (),
+                devices=half(self._random.choice("0017"), milli) if node and kind != "cpu" else (),
                 phase=phase if node else "Pending",
                 annotations_=asked,
                 created=self._random.choice(_STAMPS),
@@ -217,7 +217,7 @@ class RandomNews:
             if pod.node != node or pod.allocation is None or self._random.random() < 0.2:
                 continue
             share = ShareUse(
-                device=self._state.ledger.resolved(node, pod.allocation.grants)[0].device,
+                device=self._state.ledger.resolved(node, pod.allocation.devices)[0].device,
                 pod_uid=pod.uid,
                 container="main",
                 work="w",

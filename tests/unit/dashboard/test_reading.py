@@ -142,7 +142,7 @@ async def test_pods_that_ask_by_themselves_are_rows_of_their_owner() -> None:
     stage = Stage()
     asked = {names.ASKED: f"0:{names.ASK_GPU}=0.5"}
     made = make_pod(
-        "api-1", node=NODE, grants=half("1"), phase="Running", annotations_=asked, job=None
+        "api-1", node=NODE, devices=half("1"), phase="Running", annotations_=asked, job=None
     )
     stage.state.pod_changed(made)
     found = await stage.picture()

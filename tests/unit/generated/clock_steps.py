@@ -144,8 +144,8 @@ class ClockSteps(Sharing):
             return round(clock(), 3)
 
         def got(pod: Obj) -> None:
-            name, grants = server.held_by(pod)
-            note((now(), "gets", pod["metadata"]["name"], name, tuple(g.device for g in grants)))
+            name, devices = server.held_by(pod)
+            note((now(), "gets", pod["metadata"]["name"], name, tuple(g.device for g in devices)))
             gets(pod)
 
         def asked(pod: Obj) -> bool:

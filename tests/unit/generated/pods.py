@@ -7,7 +7,7 @@ from tests.unit.generated.values import LONG, Obj, integers, quantities, texts
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 
 _RULE: dict[str, Any] = {
     "topologyKey": "kubernetes.io/hostname",
@@ -116,9 +116,9 @@ def pod(
 forged_allocations = st.one_of(
     texts,
     st.builds(
-        lambda node, device, milli, mib: annotations(node, [Grant(0, device, milli, mib)])[
-            names.ALLOCATION
-        ],
+        lambda node, device, milli, mib: annotations(
+            node, [DeviceAllocation(0, device, milli, mib)]
+        )[names.ALLOCATION],
         st.sampled_from(["bad-0", "nowhere", ""]),
         st.sampled_from(["0", "GPU-x", "", "999", LONG]),
         st.sampled_from([0, 1, 500, 1000, 10**6, -1, -(10**9), 2**63]),

@@ -19,7 +19,7 @@ from tests.unit.generated.values import Obj
 
 from gpu_scheduler.api.allocation import of_pod, parse
 from gpu_scheduler.api.names import ALLOCATION, JOB_TRACKING, TERM
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.clock import Heard
@@ -74,7 +74,7 @@ class Server(Client):
     def __init__(self, fault: Callable[[str, int], str] = lambda path, tries: "") -> None:
         super().__init__(Connection(server="http://nowhere"))
         self.objects: dict[tuple[str, str, str], Obj] = {}
-        self.granted: dict[str, tuple[str, tuple[Grant, ...]]] = {}
+        self.granted: dict[str, tuple[str, tuple[DeviceAllocation, ...]]] = {}
         self.logs: bytes = b""
         self.told: Callable[[str, str, Obj], None] = lambda kind, collection, obj: None
         self.gets: Callable[[Obj], None] = lambda pod: None  # devices, by a write that was taken
@@ -351,7 +351,7 @@ class Server(Client):
             raise _refusal(409, "Conflict")
         node = binding["target"]["name"]
         annotations = binding["metadata"].get("annotations") or {}
-        self._grant(pod, annotations)
+        self._allocated(pod, annotations)
         bound = _merged(pod, {"metadata": {"annotations": annotations}})
         self.put(path, _bound(bound, node, self.now()))
 
@@ -367,13 +367,13 @@ class Server(Client):
             return
         allocation = of_pod(pod)
         if allocation is not None:
-            self._grant(pod, pod["metadata"]["annotations"])
+            self._allocated(pod, pod["metadata"]["annotations"])
             self.put(path, _bound(pod, allocation.node, self.now()))
 
-    def _grant(self, pod: Obj, annotations: dict[str, str]) -> None:
+    def _allocated(self, pod: Obj, annotations: dict[str, str]) -> None:
         if ALLOCATION in annotations:
             found = parse(annotations[ALLOCATION])
-            self.granted[pod["metadata"]["uid"]] = found.node, tuple(found.grants)
+            self.granted[pod["metadata"]["uid"]] = found.node, tuple(found.devices)
             self.gets(pod)
 
     # --- truth ---
@@ -382,16 +382,16 @@ class Server(Client):
         """By node and device: what pods that are there and have not ended were granted."""
         held: Counter[tuple[str, str]] = Counter()
         for pod in self.of("/api/v1/pods"):
-            node, grants = self.held_by(pod)
-            for grant in grants:
-                held[node, grant.device] += grant.fraction_milli
+            node, devices = self.held_by(pod)
+            for allocated in devices:
+                held[node, allocated.device] += allocated.fraction_milli
         return held
 
-    def held_by(self, pod: Obj) -> tuple[str, tuple[Grant, ...]]:
+    def held_by(self, pod: Obj) -> tuple[str, tuple[DeviceAllocation, ...]]:
         """Node and devices that a pod was granted; none once it has ended."""
         status = pod.get("status")
         phase = status.get("phase") if isinstance(status, dict) else ""
-        none: tuple[str, tuple[Grant, ...]] = ("", ())
+        none: tuple[str, tuple[DeviceAllocation, ...]] = ("", ())
         return self.granted.get(pod["metadata"]["uid"], none) if phase not in ENDED else none
 
 

@@ -104,7 +104,7 @@ class Judge:
 
     def milli(self, pod: Obj) -> int:
         """What a pod holds."""
-        return sum(grant.milli for grant in self.server.held_by(pod)[1])
+        return sum(allocated.milli for allocated in self.server.held_by(pod)[1])
 
     def pods(self, project: str) -> list[Obj]:
         """The pods of a project."""
@@ -180,7 +180,7 @@ class Judge:
     def _under_way(self, project: str) -> int:
         """What the operator has given to a project by writes that are not answered yet."""
         return sum(
-            sum(grant.milli for grant in place.grants)
+            sum(allocated.milli for allocated in place.devices)
             for uid, place in self.stage.operator.state.decisions.assumed.items()
             if uid not in self.server.granted and place.job.startswith(f"{project}/")
         )
@@ -188,7 +188,7 @@ class Judge:
     def _promised(self, project: str) -> int:
         """What a project gets once those have gone who were asked for it."""
         return sum(
-            sum(grant.milli for grant in hold.grants)
+            sum(allocated.milli for allocated in hold.devices)
             for hold in self.stage.operator.common.plan.reservations.values()
             if hold.reason is ReservationReason.FREED and hold.job.startswith(f"{project}/")
         )

@@ -222,7 +222,7 @@ class Stage:
         """What is charged to whom, in comparable form."""
         ledger = self.operator.state.ledger
         return {
-            uid: (charge.node, msgspec.to_builtins(charge.grants))
+            uid: (charge.node, msgspec.to_builtins(charge.devices))
             for uid, charge in ledger.charges.items()
         }
 
@@ -248,11 +248,11 @@ class Stage:
         cluster = ledger.cluster
         mib: Counter[tuple[str, str]] = Counter()
         for each in self.server.of("/api/v1/pods"):
-            node, grants = self.server.held_by(each)
-            for grant in ledger.resolved(node, grants):
-                mib[node, grant.device] += grant.mib
-        node, grants = self.server.held_by(pod)
-        own = {grant.device for grant in ledger.resolved(node, grants)}
+            node, devices = self.server.held_by(each)
+            for allocated in ledger.resolved(node, devices):
+                mib[node, allocated.device] += allocated.mib
+        node, devices = self.server.held_by(pod)
+        own = {allocated.device for allocated in ledger.resolved(node, devices)}
         return any(
             cluster.dev_id[d] in own and mib[node, cluster.dev_id[d]] > cluster.dev_usable_mib[d]
             for n, each in enumerate(cluster.nodes)

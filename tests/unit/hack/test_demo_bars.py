@@ -8,7 +8,7 @@ from demo import bars, gpus
 from demo.bars import Gpu
 from demo.observer import Peaks
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 
 HALF, THIRD = {"frac05": 500}, {"frac03": 300}
 
@@ -19,7 +19,7 @@ def make_pod(job: str, device: str, milli: int, *, phase: str = "Running") -> di
             "name": f"{job}-0",
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "labels": {"gpu-scheduler.io/job": job},
-            "annotations": annotations("node-0", [Grant(0, device, milli, 100)]),
+            "annotations": annotations("node-0", [DeviceAllocation(0, device, milli, 100)]),
         },
         "status": {"phase": phase},
     }

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.kube.objects import Pod
 
-HALF = (Grant(0, "GPU-a", 500, 20224),)
+HALF = (DeviceAllocation(0, "GPU-a", 500, 20224),)
 
 
 def make_pod(

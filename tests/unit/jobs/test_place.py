@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.jobs.pods import HALF, make_pod, required
 
 from gpu_scheduler.api import allocation
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.jobs.binding import bind
 from gpu_scheduler.jobs.gate import ungate
 from gpu_scheduler.jobs.place import Pin, obstacle, place
@@ -35,7 +35,7 @@ def test_bind_commits_node_and_allocation_for_exactly_this_pod() -> None:
     assert written["gpu-scheduler.io/c0-devices"] == "GPU-a"
     assert written["gpu-scheduler.io/c0-memory-mib"] == "20224"
     parsed = allocation.parse(written["gpu-scheduler.io/allocation"])
-    assert (parsed.node, parsed.grants) == ("dell-0", HALF)
+    assert (parsed.node, parsed.devices) == ("dell-0", HALF)
 
 
 def test_ungate_is_one_patch_with_both_preconditions() -> None:
@@ -153,7 +153,11 @@ def test_annotations_past_the_servers_limit_are_refused(write: Any) -> None:
 
 
 def test_every_gpu_container_gets_its_own_annotations() -> None:
-    grants = (*HALF, Grant(2, "GPU-a", 200, 8089), Grant(2, "GPU-b", 200, 8000))
-    written = place(make_pod(), "dell-0", grants).body["metadata"]["annotations"]
+    devices = (
+        *HALF,
+        DeviceAllocation(2, "GPU-a", 200, 8089),
+        DeviceAllocation(2, "GPU-b", 200, 8000),
+    )
+    written = place(make_pod(), "dell-0", devices).body["metadata"]["annotations"]
     assert written["gpu-scheduler.io/c2-devices"] == "GPU-a,GPU-b"
     assert written["gpu-scheduler.io/c2-memory-mib"] == "8000"

@@ -101,5 +101,5 @@ class Case:
     def pod(self, version: int, index: int = 0) -> None:
         self.state.job_changed(make_job())
         self.state.pod_changed(
-            make_pod(f"job-{index}", version=version, node="a", grants=half(), phase="Running")
+            make_pod(f"job-{index}", version=version, node="a", devices=half(), phase="Running")
         )

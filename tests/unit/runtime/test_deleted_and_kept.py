@@ -35,7 +35,7 @@ FOREIGN = ("example.com/wait",)
 
 
 def runs(version: int = 1, **settings: Any) -> Pod:
-    return make_pod(version=version, node="a", grants=half(), phase="Running", **settings)
+    return make_pod(version=version, node="a", devices=half(), phase="Running", **settings)
 
 
 class Going(Case):
@@ -109,7 +109,7 @@ def test_pods_of_a_job_that_is_deleted_and_kept_are_deleted_once(deleting: bool)
         await case.handle()
         assert case.client.of("DELETE") == []
         assert case.state.ledger.charges, "the kubelet may still run it"
-        case.state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Failed"))
+        case.state.pod_changed(make_pod(version=3, node="a", devices=half(), phase="Failed"))
         assert not case.state.ledger.charges
 
     ended()
@@ -120,14 +120,14 @@ async def test_pods_without_a_place_are_left_for_they_are_not_ours_to_delete() -
     case = Going(deleting=False)
     case.state.pod_gone(PodUID("uid-job-0"))
     for number in range(3):
-        placed = {"node": "a", "grants": half(), "phase": "Running"} if number == 1 else {}
+        placed = {"node": "a", "devices": half(), "phase": "Running"} if number == 1 else {}
         case.state.pod_changed(make_pod(f"job-{number}", index=number, **placed))
     case.state.decisions.assume(make_assignment("job-2", half("1")))
     case.state.job_changed(make_job(version=2, deleting=True))
     case.keep_job(*FOREIGN)
     await case.handle()
     assert [path for method, path in case.sent if method == "DELETE"] == [POD[:-1] + "1"]
-    case.state.pod_changed(make_pod("job-2", version=2, node="a", grants=half(), index=2))
+    case.state.pod_changed(make_pod("job-2", version=2, node="a", devices=half(), index=2))
     assert await case.keys_within(5) != [], "one whose placement was under way is looked for"
     await case.handle()
     assert ("DELETE", POD[:-1] + "2") in case.sent

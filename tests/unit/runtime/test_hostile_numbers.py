@@ -64,12 +64,12 @@ def check_capacity(state: ClusterState, result: Plan) -> None:
         for d in range(cluster.first[n], cluster.first[n + 1])
     }
     for place in result.assignments:
-        for grant in place.grants:
-            assert grant.mib > 0
-            milli, mib = free[place.node, grant.device]
-            assert grant.milli <= milli
-            assert grant.mib <= mib
-            free[place.node, grant.device] = milli - grant.milli, mib - grant.mib
+        for allocated in place.devices:
+            assert allocated.mib > 0
+            milli, mib = free[place.node, allocated.device]
+            assert allocated.milli <= milli
+            assert allocated.mib <= mib
+            free[place.node, allocated.device] = milli - allocated.milli, mib - allocated.mib
 
 
 def by_hand(node: str, cpu: str = "1", memory: str = "1Gi", name: str = "hand") -> Pod:
@@ -93,7 +93,7 @@ def test_a_pod_bound_by_hand_that_asks_for_more_cpu_than_its_node_has(packing: P
 @POLICIES
 def test_allocatable_that_was_lowered_under_running_pods(packing: Packing) -> None:
     session = PlannerCache()
-    state = healthy(make_pod("runs", node="a", grants=half(), phase="Running", cpu="32"))
+    state = healthy(make_pod("runs", node="a", devices=half(), phase="Running", cpu="32"))
     planned(state, packing, session)
     for change in ({"cpu": "16"}, {"memory": "1Mi"}, {"pods": "0"}):
         state.nodes.changed(make_node("a", **change))
@@ -177,8 +177,8 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
     requests = {name: draw(amounts) for name in ("cpu", "memory", "ephemeral-storage")}
     containers = [{"resources": {"requests": requests}}] * draw(st.integers(1, 3))
     job = draw(st.sampled_from(("bad-job", None)))
-    grants = half("0", draw(st.sampled_from((1, 500, 1000)))) if at and draw(st.booleans()) else ()
-    return make_pod(name, job=job, node=at, containers=containers, grants=grants)
+    devices = half("0", draw(st.sampled_from((1, 500, 1000)))) if at and draw(st.booleans()) else ()
+    return make_pod(name, job=job, node=at, containers=containers, devices=devices)
 
 
 @POLICIES

@@ -65,7 +65,7 @@ def two_stuck() -> ClusterState:
     """Pods bad-0 and good-0 are placed on a node that does not exist."""
     state = make_cluster_state()
     for name in ("bad", "good"):
-        state.pod_changed(make_pod(f"{name}-0", node="nowhere", grants=half()))
+        state.pod_changed(make_pod(f"{name}-0", node="nowhere", devices=half()))
     return state
 
 
@@ -186,7 +186,7 @@ async def test_a_device_that_cannot_be_told_of_does_not_hide_the_next() -> None:
 async def test_a_pruned_trial_with_an_odd_time_does_not_keep_a_new_leader_from_starting() -> None:
     condition = {"type": "gpu-scheduler.io/Pruned", "status": "True", "lastTransitionTime": "never"}
     state = make_cluster_state(
-        make_pod(node="a", grants=half(), phase="Running", conditions=(condition,))
+        make_pod(node="a", devices=half(), phase="Running", conditions=(condition,))
     )
     state.job_changed(make_job())
     pruning = Pruning(

@@ -49,8 +49,8 @@ def waiting_pod(name: str = "other", job: str = "b", version: int = 1) -> Pod:
 def two_teams() -> ClusterState:
     """Two GPUs, both held by team-a; a pod of team-b waits. Nobody has a quota."""
     state = make_cluster_state(
-        make_pod("job-0", node="a", grants=half("0", 1000), phase="Running"),
-        make_pod("job-1", node="a", grants=half("1", 1000), phase="Running"),
+        make_pod("job-0", node="a", devices=half("0", 1000), phase="Running"),
+        make_pod("job-1", node="a", devices=half("1", 1000), phase="Running"),
     )
     for name in ("team-a", "team-b"):
         state.project_changed(make_project(name, quota_milli=0, generation=2))
@@ -176,7 +176,7 @@ async def test_those_for_whom_one_plan_evicts_nobody_have_their_turn_in_the_next
 ):
     """A plan helps so many at most, and it may be long until a pod that has to go is gone."""
     names = ("job-0", "job-1", "job-2")
-    pods = (make_pod(name, node="a", grants=half(), phase="Running") for name in names)
+    pods = (make_pod(name, node="a", devices=half(), phase="Running") for name in names)
     state = make_cluster_state(*pods)
 
     def one_at_most(given: PlanInput, session: PlannerCache) -> Plan:
@@ -295,13 +295,13 @@ async def test_nothing_is_planned_with_what_cannot_be_seen_and_all_of_it_afterwa
 @virtual
 async def test_a_device_above_its_capacity_does_not_spoil_its_neighbours() -> None:
     held = [
-        make_pod(f"held-{i}", node="a", grants=half("0", 900), phase="Running") for i in range(2)
+        make_pod(f"held-{i}", node="a", devices=half("0", 900), phase="Running") for i in range(2)
     ]
     case = Case(make_cluster_state(*held, make_pod()))
     assert free(case.state) == [-800, 1000]
     case.planning.cycle()
     ((decision, _),) = case.binder.given
-    assert [grant.device for grant in decision.grants] == ["1"]
+    assert [allocated.device for allocated in decision.devices] == ["1"]
 
 
 @virtual
@@ -335,7 +335,7 @@ async def test_time_alone_makes_it_plan_when_a_reservation_comes_due() -> None:
     case.state.nodes.changed(make_node("a", gpus=1))
     case.state.pod_changed(
         make_pod(
-            "busy", uid="busy", namespace="elsewhere", job=None, node="a", grants=half(milli=1000)
+            "busy", uid="busy", namespace="elsewhere", job=None, node="a", devices=half(milli=1000)
         )
     )
     case.epoch = epoch_seconds("2026-01-01T00:00:00Z") - clock()

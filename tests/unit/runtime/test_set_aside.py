@@ -126,7 +126,7 @@ async def test_a_node_that_cannot_be_planned_takes_no_pods_and_what_it_holds_sta
     None
 ):
     state = make_cluster_state()
-    add_job(state, "team-a", "runs", node="n1", grants=half(), phase="Running")
+    add_job(state, "team-a", "runs", node="n1", devices=half(), phase="Running")
     case = Case(state, "n1")
     await case.settle()
     assert case.placed == ALL
@@ -150,7 +150,7 @@ async def test_a_project_that_cannot_be_planned_waits_with_all_its_jobs() -> Non
 @virtual
 async def test_a_pod_that_holds_devices_and_cannot_be_planned_concerns_its_job() -> None:
     state = make_cluster_state()
-    add_job(state, "team-a", "runs", node="n1", grants=half(), phase="Running")
+    add_job(state, "team-a", "runs", node="n1", devices=half(), phase="Running")
     case = Case(state, "team-a/runs")
     await case.settle()
     assert case.placed == ALL
@@ -160,7 +160,7 @@ async def test_a_pod_that_holds_devices_and_cannot_be_planned_concerns_its_job()
 @virtual
 async def test_a_pod_that_asks_by_itself_and_cannot_be_planned_with_is_told_so_itself() -> None:
     state = make_cluster_state()
-    state.pod_changed(asking(node="n1", grants=half(), phase="Running"))
+    state.pod_changed(asking(node="n1", devices=half(), phase="Running"))
     state.pod_changed(asking("web-2", cpu="999"))  # somebody has to look at who runs
     case = Case(state, "uid-web-1")
     await case.settle()

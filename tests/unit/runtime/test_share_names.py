@@ -77,9 +77,9 @@ def test_several_of_one_deployment_are_said_once_in_a_list_of_who_holds() -> Non
     known = state()
     known.nodes.changed(make_node("a", 4))
     for number in range(3):
-        at = {"node": "a", "grants": half(str(number), 1000), "phase": "Running", "labels": HASH}
+        at = {"node": "a", "devices": half(str(number), 1000), "phase": "Running", "labels": HASH}
         known.pod_changed(owned("ReplicaSet", "web-5d4f8", f"web-{number}", **at))
-    alone = {"node": "a", "grants": half("3", 1000), "phase": "Running"}
+    alone = {"node": "a", "devices": half("3", 1000), "phase": "Running"}
     known.pod_changed(owned("", "", "notebook", **alone))
     known.pod_changed(owned("StatefulSet", "db", "db-0"))
     said = plan(

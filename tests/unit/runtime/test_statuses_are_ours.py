@@ -64,7 +64,7 @@ def test_it_is_written_back_and_no_event_tells_of_it(forged: Json) -> None:
 async def test_what_passes_is_no_reason_to_let_it_stand() -> None:
     case = StatusCase()
     case.state.job_changed(make_job())
-    case.state.pod_changed(make_pod(node="a", grants=half()))
+    case.state.pod_changed(make_pod(node="a", devices=half()))
     async with case.running():
         await asyncio.sleep(30)
         assert case.state.gpujobs[KEY].shown["reason"] == "Starting"
@@ -151,7 +151,7 @@ def test_who_never_stops_gets_one_answer_a_second_and_the_last_word_is_ours(forg
                 if placed:
                     case.planning.waits.clear()
                     case.state.job_changed(make_job())
-                    case.state.pod_changed(make_pod(node="a", grants=half()))
+                    case.state.pod_changed(make_pod(node="a", devices=half()))
                 before = len(case.written(JOB_PATH))
                 for number in range(200):
                     told = {**case.state.gpujobs[KEY].shown, **forged, "evictions": number + 1}

@@ -29,7 +29,7 @@ async def test_what_was_set_aside_says_so_in_a_condition() -> None:
 async def test_a_project_counts_a_job_that_began_to_run_although_no_share_changed() -> None:
     case = Case()
     case.pod(version=1)
-    case.state.pod_changed(make_pod("job-0", version=2, node="a", grants=half(), phase="Pending"))
+    case.state.pod_changed(make_pod("job-0", version=2, node="a", devices=half(), phase="Pending"))
     async with case.running():
         await asyncio.sleep(2 * INTERVAL)
         version = case.state.changes.version
@@ -107,7 +107,7 @@ async def test_who_had_to_give_way_is_said_once_and_forgotten_when_its_pods_are_
         assert case.events.said == []  # that was told when it was decided
         case.state.pod_gone(PodUID("uid-job-0"))
         case.state.pod_changed(
-            make_pod("job-0", uid="again", version=9, node="a", grants=half(), phase="Running")
+            make_pod("job-0", uid="again", version=9, node="a", devices=half(), phase="Running")
         )
         await asyncio.sleep(2 * INTERVAL)
         assert case.written()[-1].body["status"]["preemptedBy"] is None

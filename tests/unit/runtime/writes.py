@@ -202,7 +202,7 @@ def deleting_a_finished_gpujob(answer: Any) -> Scene:
 def ending_a_pod_of_a_kept_job(answer: Any) -> Scene:
     case = Reconciling()
     case.state.job_changed(make_job(version=2, deleting=True))
-    runs = make_pod(node="a", grants=half(), phase="Running", version=2)
+    runs = make_pod(node="a", devices=half(), phase="Running", version=2)
     case.state.pod_changed(runs)
     is_it, kept = to("DELETE", "/pods/job-0"), FoundJob(FoundMeta(name="job", uid="job-uid"))
     return _reconciling(case, is_it, lambda sent: answer if is_it(sent) else kept)
@@ -332,7 +332,7 @@ def trying_the_term(answer: Any) -> Scene:
 
 
 def creating_a_holder(answer: Any) -> Scene:
-    stage = test_placeholder_pods.Stage(make_pod(node="a", grants=half("0")))
+    stage = test_placeholder_pods.Stage(make_pod(node="a", devices=half("0")))
     stage.answers["POST"] = answer
     return _holding(stage, to("POST", "/pods"))
 

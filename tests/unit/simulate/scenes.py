@@ -7,7 +7,7 @@ from tests.unit.state.builders import make_node, make_pod
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.simulate.cluster_objects import Objects, Ref
 from gpu_scheduler.simulate.explanation import Subject, explain
 from gpu_scheduler.state.pods.slim import INDEX
@@ -48,7 +48,7 @@ def holds(name: str, *places: tuple[str, str, int], **spec: Any) -> list[Json]:
             job=f"uid-job-{name}",
             index=index,
             node=on,
-            grants=(Grant(0, device, milli, milli * 40),),
+            devices=(DeviceAllocation(0, device, milli, milli * 40),),
             phase="Running",
             limit_seconds=limit,
             cpu="1",
@@ -112,7 +112,9 @@ def share_pods(
         meta["labels"] = {names.LABEL_SHARE: names.SHARE_MADE, "pod-template-hash": "5d4f"}
         meta["annotations"] = {names.ASKED: f"0:{names.ASK_GPU}={gpu}"}
         if on:
-            meta["annotations"] |= annotations(on, (Grant(0, str(index % 2), 500, 20480),))
+            meta["annotations"] |= annotations(
+                on, (DeviceAllocation(0, str(index % 2), 500, 20480),)
+            )
         meta["ownerReferences"] = [
             {"kind": "ReplicaSet", "name": f"{name}-5d4f", "uid": f"uid-{name}", "controller": True}
         ]

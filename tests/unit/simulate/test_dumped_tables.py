@@ -36,9 +36,9 @@ def site() -> PlanInput:
     pod = job.pods[0].uid
     kept = Reservation(pod, job.key, "n0", ReservationReason.FREED)
     running = given.running_pods.all()
-    grants = next(each.grants for each in running if each.name == "big")
+    devices = next(each.devices for each in running if each.name == "big")
     return replace(
-        given, jobs=[replace(job, gang=gang)], reservations=[replace(kept, grants=grants)]
+        given, jobs=[replace(job, gang=gang)], reservations=[replace(kept, devices=devices)]
     )
 
 

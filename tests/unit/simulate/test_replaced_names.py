@@ -22,7 +22,7 @@ from gpu_scheduler.simulate.replaced_names import replaced
 def decisions(result: Plan) -> list[object]:
     """All that a plan says, without names."""
     return [
-        [[(g.container, g.milli, g.mib) for g in place.grants] for place in result.assignments],
+        [[(g.container, g.milli, g.mib) for g in place.devices] for place in result.assignments],
         [(wait.reason, wait.position) for wait in result.waits],
         [(evict.reason, evict.whole_job) for evict in result.evicts],
         [(hold.reason, hold.start) for hold in result.reservations],

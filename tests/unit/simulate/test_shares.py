@@ -29,8 +29,8 @@ def share(name: str = "web-1", *notes: dict[str, str], **pod: Any) -> dict[str, 
 
 def held(name: str, node: str, device: str, *notes: dict[str, str], **pod: Any) -> dict[str, Any]:
     """One that runs, on a whole device."""
-    grants = half(device, 1000)
-    return share(name, WHOLE, *notes, node=node, grants=grants, phase="Running", **pod)
+    devices = half(device, 1000)
+    return share(name, WHOLE, *notes, node=node, devices=devices, phase="Running", **pod)
 
 
 def four(*notes: dict[str, str], **pod: Any) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ def running(job: str = "low", pods: int = 4, **spec: Any) -> list[dict[str, Any]
             job=job_uid,
             index=i,
             node=name,
-            grants=half(device, 1000),
+            devices=half(device, 1000),
             phase="Running",
             cpu="0",
             memory="0",

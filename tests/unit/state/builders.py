@@ -7,7 +7,7 @@ import msgspec
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, NARROWED, SCHEDULER_NAME
-from gpu_scheduler.core.model.decision import Assignment, Grant
+from gpu_scheduler.core.model.decision import Assignment, DeviceAllocation
 from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.runtime.informers.custom_resources import gpujob_record
@@ -19,9 +19,9 @@ USABLE_MIB = 40960
 CREATED = "2026-01-01T00:00:00Z"
 
 
-def half(device: str = "0", milli: int = 500) -> tuple[Grant, ...]:
+def half(device: str = "0", milli: int = 500) -> tuple[DeviceAllocation, ...]:
     """A share of one device for container 0."""
-    return (Grant(0, device, milli, milli * USABLE_MIB // 1000),)
+    return (DeviceAllocation(0, device, milli, milli * USABLE_MIB // 1000),)
 
 
 def _requests(cpu: str, memory: str) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def make_pod(
     path: str = "bind",
     gates: tuple[str, ...] | None = None,
     node: str = "",
-    grants: tuple[Grant, ...] = (),
+    devices: tuple[DeviceAllocation, ...] = (),
     allocated_node: str = "",
     phase: str = "Pending",
     deleting: bool = False,
@@ -57,7 +57,7 @@ def make_pod(
 ) -> Pod:
     """A pod of Job ``job`` (None: of nobody); ``path``: bind, gate, or other (default scheduler).
 
-    ``grants`` become the allocation, on ``allocated_node`` or else on ``node``.
+    ``devices`` become the allocation, on ``allocated_node`` or else on ``node``.
     """
     meta: dict[str, Any] = {
         "name": name,
@@ -69,8 +69,8 @@ def make_pod(
     }
     if job is not None:
         meta["ownerReferences"] = [{"kind": "Job", "name": "job", "uid": job, "controller": True}]
-    if grants:
-        meta["annotations"] |= annotations(allocated_node or node, grants)
+    if devices:
+        meta["annotations"] |= annotations(allocated_node or node, devices)
     meta["annotations"] |= annotations_ or {}
     if deleting:
         meta["deletionTimestamp"] = CREATED
@@ -266,8 +266,10 @@ def make_project(
 def make_assignment(
     pod: str = "job-0",
     node: str = "a",
-    grants: tuple[Grant, ...] | None = None,
+    devices: tuple[DeviceAllocation, ...] | None = None,
     job: str = "team-a/job",
 ) -> Assignment:
     """A decision about pod ``pod``."""
-    return Assignment(JobKey(job), PodUID(f"uid-{pod}"), node, half() if grants is None else grants)
+    return Assignment(
+        JobKey(job), PodUID(f"uid-{pod}"), node, half() if devices is None else devices
+    )

@@ -148,7 +148,7 @@ class MixedPlay(Play):
             namespace=pod.project,
             job=None if pod.by_itself else f"job-{pod.name}",
             node=placed[1].node if placed is not None else "",
-            grants=placed[1].grants if placed is not None else (),
+            devices=placed[1].devices if placed is not None else (),
             phase="Running" if placed is not None else "Pending",
             cpu=f"{pod.pod_shape.cpu_milli}m",
             memory="0",

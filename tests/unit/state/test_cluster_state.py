@@ -30,9 +30,9 @@ SERVED = make_node("a", allocatable={"nvidia.com/gpu": "2"})
 
 
 def test_a_pod_holds_its_devices_whatever_of_its_marks_somebody_takes_away() -> None:
-    state = make_cluster_state(make_pod(node="a", grants=half(milli=1000), phase="Running"))
+    state = make_cluster_state(make_pod(node="a", devices=half(milli=1000), phase="Running"))
     assert free(state) == [0, 1000]
-    bare = make_pod(version=2, node="a", grants=half(milli=1000), phase="Running", job=None)
+    bare = make_pod(version=2, node="a", devices=half(milli=1000), phase="Running", job=None)
     assert not bare.metadata.labels
     state.pod_changed(bare)
     state.job_gone("job-uid")
@@ -63,7 +63,7 @@ def test_a_pod_is_not_of_a_job_in_another_namespace_whichever_is_seen_first() ->
 
 def everything() -> list[Callable[[ClusterState], object]]:
     pods = [make_pod("job-0"), make_pod("job-1", index=1)]
-    placed = make_pod("job-2", index=2, node="a", grants=half())
+    placed = make_pod("job-2", index=2, node="a", devices=half())
     stranger = make_pod("x", path="other", job=None, node="b", containers=NVIDIA)
     agent = (NodeDevice("GPU-b", 0, "A100", 40000),)
     return [
@@ -92,26 +92,26 @@ def test_the_order_of_events_does_not_matter(order: Sequence[int], looks: set[in
 
 
 def test_old_news_of_a_pod_are_ignored() -> None:
-    state = make_cluster_state(make_pod(version=5, node="a", grants=half()))
+    state = make_cluster_state(make_pod(version=5, node="a", devices=half()))
     assert state.pod_changed(make_pod(version=4)) is None
     assert (free(state), waiting(state)) == ([500, 1000], {})
 
 
 def test_a_pod_that_is_gone_stays_gone_whatever_is_read_of_it_later() -> None:
     """Nobody tells of its end again: it would hold its GPUs until the leader changes."""
-    state = make_cluster_state(make_pod(version=1, node="a", grants=half()))
+    state = make_cluster_state(make_pod(version=1, node="a", devices=half()))
     before = facts(make_cluster_state())
     state.pod_gone(POD)
     version = state.changes.version
     for late in (1, 2, 9):  # the watch may have missed what the read shows
-        assert state.pod_changed(make_pod(version=late, node="a", grants=half())) is None
+        assert state.pod_changed(make_pod(version=late, node="a", devices=half())) is None
     assert (facts(state), state.pods.known, state.changes.version) == (before, {}, version)
 
 
 def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
     state = make_cluster_state()
     state.pod_gone(POD)
-    assert state.pod_changed(make_pod(node="a", grants=half())) is None
+    assert state.pod_changed(make_pod(node="a", devices=half())) is None
     assert free(state) == [1000, 1000]
 
 
@@ -120,12 +120,12 @@ def test_a_decision_about_a_pod_that_comes_late_is_not_revived_by_it() -> None:
     state.decisions.assume(make_assignment())
     state.pod_gone(POD)
     state.forget(POD, make_pod(version=2))
-    state.pod_changed(make_pod(version=3, node="a", grants=half()))
+    state.pod_changed(make_pod(version=3, node="a", devices=half()))
     assert (free(state), waiting(state)) == ([1000, 1000], {})
 
 
 def test_an_ended_pod_of_which_nothing_is_kept_can_be_looked_at_again() -> None:
-    ended = make_pod(version=2, node="a", grants=half(), phase="Succeeded")
+    ended = make_pod(version=2, node="a", devices=half(), phase="Succeeded")
     state = make_cluster_state(ended)
     state.pod_gone(POD, for_good=False)
     assert state.pods.known == {}
@@ -159,19 +159,19 @@ def test_every_change_that_could_alter_a_plan_is_a_new_version() -> None:
 
 
 def test_a_placed_pod_holds_until_it_has_ended() -> None:
-    state = make_cluster_state(make_pod(version=1, node="a", grants=half()))
+    state = make_cluster_state(make_pod(version=1, node="a", devices=half()))
     assert free(state) == [500, 1000]
-    state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running"))
-    state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Running", deleting=True))
+    state.pod_changed(make_pod(version=2, node="a", devices=half(), phase="Running"))
+    state.pod_changed(make_pod(version=3, node="a", devices=half(), phase="Running", deleting=True))
     assert free(state) == [500, 1000]
-    state.pod_changed(make_pod(version=4, node="a", grants=half(), phase="Failed", deleting=True))
+    state.pod_changed(make_pod(version=4, node="a", devices=half(), phase="Failed", deleting=True))
     assert free(state) == [1000, 1000]
 
 
 def test_a_deleted_pod_gives_back_everything() -> None:
     state = make_cluster_state()
     before = facts(state)
-    state.pod_changed(make_pod(node="a", grants=half()))
+    state.pod_changed(make_pod(node="a", devices=half()))
     assert facts(state) != before
     state.pod_gone(POD)
     assert facts(state) == before
@@ -233,14 +233,14 @@ def test_gpus_held_count_for_the_project_of_the_namespace() -> None:
     state.project_changed(make_project("team-b", "lab", "lab-2"))
     for number, namespace in enumerate(["team-a", "lab", "lab-2", "nowhere"]):
         share = half(str(number % 2), 100 + number)
-        state.pod_changed(make_pod(f"p{number}", namespace=namespace, node="a", grants=share))
+        state.pod_changed(make_pod(f"p{number}", namespace=namespace, node="a", devices=share))
     assert state.snapshot().allocated_milli == {"team-a": 100, "team-b": 101 + 102}
     state.project_gone(ProjectName("team-b"))
     assert state.snapshot().allocated_milli == {"team-a": 100}
 
 
 def test_a_charge_finds_its_device_when_the_agent_names_it_by_uuid() -> None:
-    state = make_cluster_state(make_pod(node="a", grants=half("1")))
+    state = make_cluster_state(make_pod(node="a", devices=half("1")))
     state.nodes.reported(
         "a", (NodeDevice("GPU-0", 0, "A", 40960), NodeDevice("GPU-1", 1, "A", 40960))
     )
@@ -250,7 +250,7 @@ def test_a_charge_finds_its_device_when_the_agent_names_it_by_uuid() -> None:
 
 
 def test_a_node_that_comes_back_has_its_pods_charged() -> None:
-    state = make_cluster_state(make_pod(node="a", grants=half()))
+    state = make_cluster_state(make_pod(node="a", devices=half()))
     state.nodes.gone("a")
     assert free(state) == []
     state.nodes.changed(make_node("a"))
@@ -287,7 +287,7 @@ def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> 
         uid = PodUID(f"uid-{name}")
         known = objects.get(number)
         place = make_assignment(name, "a", half(str(number % 2), 300))
-        held = {"node": "a", "grants": place.grants}
+        held = {"node": "a", "devices": place.devices}
         if verb == "create" and known is None and number not in gone:
             objects[number] = make_pod(name, index=index, version=version)
         elif known is None:

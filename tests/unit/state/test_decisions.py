@@ -33,7 +33,7 @@ def test_the_echo_of_a_decision_is_charged_once_and_is_no_news_to_the_planner() 
         version = state.changes.version
         after = "bind" if path == "bind" else "other"
         node = "a" if path == "bind" else ""
-        echo = make_pod(version=2, path=after, node=node, allocated_node="a", grants=half())
+        echo = make_pod(version=2, path=after, node=node, allocated_node="a", devices=half())
         state.pod_changed(echo)
         assert (free(state), waiting(state), state.decisions.assumed) == ([500, 1000], {}, {})
         assert state.changes.version == version
@@ -95,7 +95,7 @@ def test_an_assumed_pod_that_has_ended_gives_back() -> None:
 def test_a_confirmed_decision_cannot_be_taken_back() -> None:
     state = make_cluster_state(make_pod())
     state.decisions.assume(make_assignment())
-    state.pod_changed(make_pod(version=2, node="a", grants=half()))
+    state.pod_changed(make_pod(version=2, node="a", devices=half()))
     state.forget(POD, make_pod())
     assert free(state) == [500, 1000]
 
@@ -125,7 +125,7 @@ def test_a_changed_request_changes_what_waits() -> None:
 
 def test_pods_of_an_earlier_gpujob_of_the_same_name_are_not_the_new_ones() -> None:
     """kubectl replace --force: the old Job and its pods go a little later."""
-    state = make_cluster_state(make_pod("old-0"), make_pod("old-1", node="a", grants=half()))
+    state = make_cluster_state(make_pod("old-0"), make_pod("old-1", node="a", devices=half()))
     state.gpujob_gone(make_gpujob().key)
     new = make_gpujob(uid="new-uid", gpu=0.1)
     state.gpujob_changed(new)
@@ -162,7 +162,7 @@ def test_whose_status_may_have_changed() -> None:
     key = make_gpujob().key
     state = make_cluster_state(make_pod())
     for change in (
-        lambda: state.pod_changed(make_pod(version=2, node="a", grants=half())),
+        lambda: state.pod_changed(make_pod(version=2, node="a", devices=half())),
         lambda: state.job_changed(make_job(version=2, succeeded=1)),
         lambda: state.pod_gone(POD),
         lambda: state.job_gone("job-uid"),

@@ -1,7 +1,7 @@
 """No GPU is given out twice, whatever becomes of nodes and of what is said of their devices.
 
 Random histories through the real state and the real planner. The truth is the history's own: which
-card is in which slot of which node, and which card the name in a grant meant when it was granted.
+card is in which slot of which node, and which card the name in an allocation meant when made.
 """
 
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod, make_project
 
-from gpu_scheduler.core.model.decision import Assignment, Grant
+from gpu_scheduler.core.model.decision import Assignment, DeviceAllocation
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.plan_input import PlanInput
@@ -47,7 +47,7 @@ class Held:
 
     pod: Pod
     place: Assignment
-    cards: list[tuple[str, Grant]]
+    cards: list[tuple[str, DeviceAllocation]]
     job: str
     echoed: bool = False
 
@@ -165,7 +165,7 @@ class History(RuleBasedStateMachine):
         for place in result.assignments:
             self.state.decisions.assume(place)
             pod, job = self.waiting.pop(place.pod)
-            cards = [(self.card(place.node, g.device), g) for g in place.grants]
+            cards = [(self.card(place.node, g.device), g) for g in place.devices]
             self.held[place.pod] = Held(pod, place, cards, job)
 
     def card(self, node: str, device: str) -> str:
@@ -177,9 +177,9 @@ class History(RuleBasedStateMachine):
     def echo(self, held: Held, **more: Any) -> None:
         held.echoed = True
         name = held.pod.metadata.name
-        grants, node = held.place.grants, held.place.node
+        devices, node = held.place.devices, held.place.node
         job, version = f"job-{held.job}", self.next()
-        held.pod = make_pod(name, version=version, job=job, node=node, grants=grants, **more)
+        held.pod = make_pod(name, version=version, job=job, node=node, devices=devices, **more)
         self.state.pod_changed(held.pod)
 
     @precondition(lambda self: self.held)
@@ -272,9 +272,9 @@ class History(RuleBasedStateMachine):
         milli: dict[str, int] = {}
         mib: dict[str, int] = {}
         for held in self.held.values():
-            for card, grant in held.cards:
-                milli[card] = milli.get(card, 0) + grant.milli
-                mib[card] = mib.get(card, 0) + grant.mib
+            for card, allocated in held.cards:
+                milli[card] = milli.get(card, 0) + allocated.milli
+                mib[card] = mib.get(card, 0) + allocated.mib
         assert max(milli.values(), default=0) <= 1000, milli
         assert max(mib.values(), default=0) <= CARD_MIB, mib
 
@@ -285,10 +285,10 @@ class History(RuleBasedStateMachine):
             listed = set(cluster.dev_id[cluster.first[n] : cluster.first[n + 1]])
             here = [h.place for h in self.held.values() if h.place.node == node.name]
             lost = [
-                grant.milli
+                allocated.milli
                 for place in here
-                for grant in self.state.ledger.resolved(node.name, place.grants)
-                if grant.device not in listed
+                for allocated in self.state.ledger.resolved(node.name, place.devices)
+                if allocated.device not in listed
             ]
             assert sum(unlisted.get(node.name, {}).values()) == sum(lost)
             if lost:

@@ -80,9 +80,9 @@ _GROUP = re.compile(r"/(?:pod (?=\w+-0)|replicaset )(\w+)(?:-0)?")
 def in_words(result: Plan) -> list[Any]:
     """A plan with the names that jobs of the same pods would have."""
     found = [
-        *((a.pod, a.node, a.grants) for a in result.assignments),
+        *((a.pod, a.node, a.devices) for a in result.assignments),
         *((e.pod, e.job, e.beneficiary, e.reason, e.message) for e in result.evicts),
-        *((h.pod, h.job, h.node, h.reason, h.start, h.grants) for h in result.reservations),
+        *((h.pod, h.job, h.node, h.reason, h.start, h.devices) for h in result.reservations),
         # Who holds as much, or has room kept, is told in the order of names, which are others.
         *((w.job, w.reason, w.position, _NAMES.split(w.message)[0]) for w in result.waits),
         *sorted(result.shares_milli.items()),

@@ -83,10 +83,10 @@ def test_what_was_made_in_the_future_waits_since_a_new_leader_saw_it() -> None:
 @pytest.mark.parametrize("off", OFF)
 def test_a_pod_has_worked_since_it_was_seen_to_start_whatever_its_node_says(off: float) -> None:
     cluster = Cluster(live=True)
-    cluster.see(node="a", grants=half(), created=text(NOON - 600))
+    cluster.see(node="a", devices=half(), created=text(NOON - 600))
     cluster.now += 30
     for version in (2, 3):
-        cluster.see(version, node="a", grants=half(), phase="Running", startTime=text(NOON + off))
+        cluster.see(version, node="a", devices=half(), phase="Running", startTime=text(NOON + off))
         assert cluster.since == NOON + 30
         cluster.now += 30
 
@@ -110,7 +110,7 @@ BOUND = {"type": "PodScheduled", "status": "True", "lastTransitionTime": text(NO
 def bound(off: float) -> Pod:
     """Ten minutes ago; its kubelet's clock is ``off``."""
     status = {"startTime": text(NOON - 600 + off), "conditions": (BOUND,)}
-    return make_pod(node="a", grants=half(), phase="Running", **status)
+    return make_pod(node="a", devices=half(), phase="Running", **status)
 
 
 @pytest.mark.parametrize("off", OFF)
@@ -121,7 +121,7 @@ def test_a_new_leader_counts_from_the_binding_which_the_api_server_has_dated(off
 
 
 def test_what_no_kubelet_has_taken_has_not_started() -> None:
-    assert record(make_pod(node="a", grants=half(), conditions=(BOUND,))).started == ""
+    assert record(make_pod(node="a", devices=half(), conditions=(BOUND,))).started == ""
     assert record(make_pod(node="a", phase="Running", startTime=text(NOON))).started == text(NOON)
 
 

@@ -79,7 +79,7 @@ def make(leader: bool = True, holders: Literal["off", "devices"] = "off") -> Ope
         operator.informers.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}))
         operator.state.nodes.changed(make_node("a"))
         operator.state.job_changed(make_job(parallelism=2))
-        operator.state.pod_changed(make_pod(node="a", grants=half("1"), phase="Running"))
+        operator.state.pod_changed(make_pod(node="a", devices=half("1"), phase="Running"))
         operator.state.pod_changed(make_pod("job-1", index=1, cpu="999"))
         operator.planning.cycle()
         operator.binding.binder.results["placed"] += 2
@@ -181,11 +181,11 @@ async def test_pods_that_ask_by_themselves_count_like_those_of_gpujobs() -> None
     assert metrics.operator is not None
     state = metrics.operator.state
     state.lacks = lambda pod, asked: ""
-    state.pod_changed(asking("runs", node="a", grants=half("0"), phase="Running"))
-    state.pod_changed(asking("placed", node="a", grants=half("0", 250)))
+    state.pod_changed(asking("runs", node="a", devices=half("0"), phase="Running"))
+    state.pod_changed(asking("placed", node="a", devices=half("0", 250)))
     state.pod_changed(asking("waits", cpu="999"))
     state.pod_changed(asking("held", gates=("example.com/license",)))
-    state.pod_changed(asking("over", node="a", grants=half("0"), phase="Succeeded"))
+    state.pod_changed(asking("over", node="a", devices=half("0"), phase="Succeeded"))
     metrics.operator.planning.cycle()
     seen = await scrape(metrics)
     found = {key[0][1]: n for (name, key), n in seen.items() if name == "gpusched_share_pods"}
@@ -202,8 +202,8 @@ async def test_what_is_held_on_devices_that_nobody_lists_is_a_number_by_node() -
     assert not any(name == "gpusched_unlisted_device_milli" for name, _ in await scrape(metrics))
     assert metrics.operator is not None
     state = metrics.operator.state
-    state.pod_changed(make_pod("job-2", index=2, node="a", grants=half("GPU-gone")))
-    state.pod_changed(make_pod("job-3", index=3, node="b", grants=half("0", 250)))
+    state.pod_changed(make_pod("job-2", index=2, node="a", devices=half("GPU-gone")))
+    state.pod_changed(make_pod("job-3", index=3, node="b", devices=half("0", 250)))
     seen = await scrape(metrics)
     assert seen["gpusched_unlisted_device_milli", (("node", "a"),)] == 500
     assert seen["gpusched_unlisted_device_milli", (("node", "b"),)] == 250

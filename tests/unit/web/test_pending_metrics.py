@@ -28,7 +28,7 @@ def operator(quota: float, held: int = 500, **spec: Any) -> Operator:
     made.informers.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}, **spec))
     made.state.nodes.changed(make_node("a", 1))
     made.state.job_changed(make_job(parallelism=2))
-    made.state.pod_changed(make_pod(node="a", grants=half("0", held), phase="Running"))
+    made.state.pod_changed(make_pod(node="a", devices=half("0", held), phase="Running"))
     made.state.pod_changed(make_pod("job-1", index=1))
     return made
 

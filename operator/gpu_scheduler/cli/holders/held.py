@@ -178,8 +178,8 @@ def held(
             continue
         said = reports.get(allocation.node, {}).get(text(pod, "metadata", "uid"), ())  # type: ignore[call-overload]
         percents = {report.container: report.compute_percent for report in said}
-        for grant in allocation.grants:
-            device = ids.get(allocation.node, {}).get(grant.device, grant.device)
+        for allocated in allocation.devices:
+            device = ids.get(allocation.node, {}).get(allocated.device, allocated.device)
             there = devices.get((allocation.node, device))
             if there is None:
                 there = devices[allocation.node, device] = HeldDevice(
@@ -191,9 +191,9 @@ def held(
                     holder_of(pod),
                     name_of(pod),
                     labels_of(pod).get(LABEL_PROJECT, ""),
-                    grant.milli,
-                    grant.mib,
-                    percents.get(grant.container),
+                    allocated.milli,
+                    allocated.mib,
+                    percents.get(allocated.container),
                     kind_of_holder(pod),
                 )
             )

@@ -91,7 +91,7 @@ def left_behind(client: CommandClient, pods: Iterable[Body]) -> list[OutlivingPo
         has = of_pod(pod) if job and (ends or orphaned) else None
         if has is None or not job or text(pod, "status", "phase") in ("Succeeded", "Failed"):
             continue
-        milli = sum(grant.milli for grant in has.grants)
+        milli = sum(allocated.milli for allocated in has.devices)
         if not ends:
             found.append(OutlivingPod(pod, job, has.node, milli, "", orphaned))
             continue

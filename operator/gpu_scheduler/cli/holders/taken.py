@@ -151,7 +151,7 @@ def _held_hours(pod: Body, now: datetime) -> float | None:
     since, holds = _placed(pod), of_pod(pod)
     if holds is None or since is None:
         return None
-    milli = sum(grant.milli for grant in holds.grants)
+    milli = sum(allocated.milli for allocated in holds.devices)
     span = _ran(pod, now)
     ended = part(pod, "status").get("phase") in ("Succeeded", "Failed")
     if ended and span is None:

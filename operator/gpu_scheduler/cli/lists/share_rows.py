@@ -140,7 +140,7 @@ def held(pod: Body) -> allocation.Allocation | None:
 
 def _gpu(pods: list[Body]) -> str:
     """GPUs held and asked for by those that have not ended; device memory where that is asked."""
-    grants = [grant for pod in pods if (has := held(pod)) for grant in has.grants]
+    devices = [allocated for pod in pods if (has := held(pod)) for allocated in has.devices]
     asked_milli = asked_mib = 0
     for pod in pods:
         if phase_of(pod) in _ENDED:
@@ -148,10 +148,10 @@ def _gpu(pods: list[Body]) -> str:
         for milli, mib in _asked(pod):
             asked_milli, asked_mib = asked_milli + milli, asked_mib + mib
     if asked_mib and not asked_milli:
-        has_mib = sum(grant.mib for grant in grants)
+        has_mib = sum(allocated.mib for allocated in devices)
         return f"{memory(has_mib * MIB)}/{memory(asked_mib * MIB)}"
     more = f"+{memory(asked_mib * MIB)}" if asked_mib else ""
-    return f"{gpu_from_milli(sum(g.milli for g in grants))}/{gpu_from_milli(asked_milli)}{more}"
+    return f"{gpu_from_milli(sum(g.milli for g in devices))}/{gpu_from_milli(asked_milli)}{more}"
 
 
 def _asked(pod: Body) -> Iterable[tuple[int, int]]:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from gpu_scheduler.core.actions.new_reservations import NewReservations
 from gpu_scheduler.core.eviction.solver import Solver
 from gpu_scheduler.core.fairness.budget import Budget
-from gpu_scheduler.core.fit.placement import Placement
+from gpu_scheduler.core.fit.placement import PodGroupAssignment
 from gpu_scheduler.core.model.decision import Reservation, ReservationReason
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.core.queue.queues import Queues
@@ -72,17 +72,21 @@ class CarriedReservations:
 
     def _as_before(self, carried: _CarriedGroup) -> None:
         """Keep the same devices, if they are there or come."""
-        placement: Placement = []
+        placement: PodGroupAssignment = []
         members = {member[0].uid: member for member in carried.group.members}
         for reservation in carried.reservations:
             member, node = members[reservation.pod], self._snapshot.number_of(reservation.node)
             if node is None or not self._placer.may_go(member, node):
                 return
-            picks = self._snapshot.picks_of(node, reservation.grants)
+            picks = self._snapshot.picks_of(node, reservation.devices)
             if len(picks) < sum(request.count for request in member[0].pod_shape.devices):
                 return
             placement.append(
-                (member, node, Choice(picks, 0, 0, sum(map(self._snapshot.charge_milli, picks))))
+                (
+                    member,
+                    node,
+                    NodeAllocation(picks, 0, 0, sum(map(self._snapshot.charge_milli, picks))),
+                )
             )
         self._keep(carried, placement)
 
@@ -125,14 +129,14 @@ class CarriedReservations:
         else:
             self._active.restore(active)
 
-    def _keep(self, carried: _CarriedGroup, placement: Placement) -> None:
+    def _keep(self, carried: _CarriedGroup, placement: PodGroupAssignment) -> None:
         """Keep room, if all of it is there or comes."""
         self._active.keep(carried.group, placement, ReservationReason.FREED)
         active = self._active.of_group(carried.group)
         if not all(reserved.whole for reserved in active):
             self._let_go(active)
 
-    def _once_they_left(self, carried: _CarriedGroup, room_milli: int) -> Placement | None:
+    def _once_they_left(self, carried: _CarriedGroup, room_milli: int) -> PodGroupAssignment | None:
         mark = self._snapshot.mark()
         nodes = self._nodes(carried)
         for node in sorted(set(nodes.values())):
@@ -156,7 +160,7 @@ class CarriedReservations:
         nominal = not budget.borrowing or held_milli < project.quota_milli
         return start(group) or self._active.backfill(group, start, nominal=nominal)
 
-    def _begin(self, group: PodGroup, placement: Placement) -> bool:
+    def _begin(self, group: PodGroup, placement: PodGroupAssignment) -> bool:
         self._placer.start(group, placement)
         self._reservations.joined.append(group)
         return True

@@ -12,10 +12,10 @@ from itertools import permutations
 
 from gpu_scheduler.core.eviction.solver import Scope, Solver
 from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
-from gpu_scheduler.core.fit.placement import Placement
+from gpu_scheduler.core.fit.placement import PodGroupAssignment
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationReason
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.request import JobKey, Project
 from gpu_scheduler.core.model.running_pods import MOST_SKEW_SECONDS, RunningPod
 from gpu_scheduler.core.model.units import DEVICE_MILLI
@@ -29,7 +29,7 @@ MOST_ASKED = 4  # of one project
 MOST_NODES = 64  # looked at for one of them
 MOST_MOVED = 4  # for one of them: they are tried in all orders
 
-Move = tuple[RunningPod, int, Choice]  # who, and where it would go
+Move = tuple[RunningPod, int, NodeAllocation]  # who, and where it would go
 
 
 class Consolidation:
@@ -116,8 +116,8 @@ class Consolidation:
     def _may_move(self, pod: RunningPod) -> bool:
         project = self._projects.get(pod.project)
         return (
-            bool(pod.grants)
-            and all(grant.milli < DEVICE_MILLI for grant in pod.grants)
+            bool(pod.devices)
+            and all(allocated.milli < DEVICE_MILLI for allocated in pod.devices)
             and not (pod.interactive or pod.gang or pod.leaving or pod.spared)
             and (self._placer.affinity is None or not self._placer.affinity.concerns(pod.uid))
             and pod.pod_shape is not None
@@ -140,7 +140,7 @@ class Consolidation:
         pods: list[RunningPod],
         room_milli: int,
         model_budget: ModelBudget | None,
-    ) -> tuple[Placement, list[Move]] | None:
+    ) -> tuple[PodGroupAssignment, list[Move]] | None:
         """Places for those who wait and for all that would move, with as few moves as needed."""
         candidates = [(pod,) for pod in pods]
         fewest = self._solver.fewest(
@@ -158,10 +158,10 @@ class Consolidation:
         self,
         group: PodGroup,
         pods: list[RunningPod],
-        placement: Placement,
+        placement: PodGroupAssignment,
         room_milli: int,
         model_budget: ModelBudget | None,
-    ) -> tuple[Placement, list[Move]] | None:
+    ) -> tuple[PodGroupAssignment, list[Move]] | None:
         """Who has to go and where to; None when they are many or one has no other place."""
         snapshot = self._snapshot
         mark = snapshot.mark()
@@ -182,7 +182,7 @@ class Consolidation:
         first = moves[0]
         return None if first is None or None in moves else (final, first)
 
-    def _start(self, group: PodGroup, placement: Placement) -> None:
+    def _start(self, group: PodGroup, placement: PodGroupAssignment) -> None:
         for member, node, choice in placement:
             self._snapshot.take(node, member[0].pod_shape, choice.picks, group.job.project)
 
@@ -209,7 +209,7 @@ class Consolidation:
         snapshot.rollback(mark)
         return moves if len(moves) == len(order) else None
 
-    def _decide(self, group: PodGroup, placement: Placement, moves: list[Move]) -> None:
+    def _decide(self, group: PodGroup, placement: PodGroupAssignment, moves: list[Move]) -> None:
         job, nodes = group.job, self._snapshot.cluster.nodes
         name = self._snapshot.cluster.name_of(job.key)
         needs = f"{wording.gpus(group.needs.least_milli)} in {wording.pods(len(group.members))}"

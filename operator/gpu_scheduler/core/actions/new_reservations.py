@@ -13,7 +13,7 @@ import numpy as np
 from gpu_scheduler.core.eviction.solver import Scope, Solver
 from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
 from gpu_scheduler.core.fit.lone_searches import LoneSearches, Soonest, alone, state_of
-from gpu_scheduler.core.fit.placement import Placement, running_pods_of
+from gpu_scheduler.core.fit.placement import PodGroupAssignment, running_pods_of
 from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.decision import ReservationReason
 from gpu_scheduler.core.model.quota import UNBOUNDED
@@ -26,7 +26,9 @@ from gpu_scheduler.core.reservation.reserved_nodes import ReservedNodes
 
 MOST_NODES = 256  # looked at for one reservation, beside four per member
 NEVER = float("inf")
-Found = tuple[float, int, Placement]  # when, what must be freed by then, and where
+FutureAssignment = tuple[
+    float, int, PodGroupAssignment
+]  # when, what must be freed by then, and where
 
 
 class NewReservations:
@@ -98,7 +100,7 @@ class NewReservations:
         mine = sum(reserved.charge_milli for reserved in self._active.of_group(group))
         return self._nominal.covers(project, needs, mine)
 
-    def _anywhere(self, group: PodGroup) -> Found | None:
+    def _anywhere(self, group: PodGroup) -> FutureAssignment | None:
         """Where it fits soonest, on any nodes but those of other reservations."""
         snapshot, taken = (
             self._snapshot,
@@ -117,12 +119,14 @@ class NewReservations:
         barred[list(taken)] = True
         return self._soonest(group, Scope(None, barred), likely)
 
-    def _soonest(self, group: PodGroup, scope: Scope, nodes: Iterable[int]) -> Found | None:
+    def _soonest(
+        self, group: PodGroup, scope: Scope, nodes: Iterable[int]
+    ) -> FutureAssignment | None:
         """When the group fits, if pods of these nodes end one after the other."""
         found = self._ended(group, scope, nodes, self._nominal.model_budget(group.project))
         return found and self._when(*found)
 
-    def _soonest_on(self, group: PodGroup, node: int) -> Found | None:
+    def _soonest_on(self, group: PodGroup, node: int) -> FutureAssignment | None:
         """The same for a lone pod on one node."""
         (member,) = group.members
         scope = Scope({group.first_uid: node}, None)
@@ -148,7 +152,7 @@ class NewReservations:
         scope: Scope,
         nodes: Iterable[int],
         model_budget: ModelBudget | None,
-    ) -> tuple[tuple[RunningPod, ...], Placement] | None:
+    ) -> tuple[tuple[RunningPod, ...], PodGroupAssignment] | None:
         """The pods of these nodes that have ended as soon as the group fits, and where it fits."""
         pods = self._stayers(nodes)
         found = self._solver.fewest(
@@ -170,7 +174,7 @@ class NewReservations:
             and not any(name == place.node for each in self.joined for place in each.assignments)
         )
 
-    def _when(self, ended: Sequence[RunningPod], placement: Placement) -> Found:
+    def _when(self, ended: Sequence[RunningPod], placement: PodGroupAssignment) -> FutureAssignment:
         """When these have ended, at the earliest, what they free, and where the group fits then."""
         when = max([self._now, *map(_end, ended)])
         return when, sum(pod.milli for pod in ended), placement
@@ -185,7 +189,7 @@ class NewReservations:
         joined = (pod for group in self.joined for pod in running_pods_of(group))
         return found + [pod for pod in joined if pod.node in names]
 
-    def _reserve(self, group: PodGroup, found: Found | None) -> None:
+    def _reserve(self, group: PodGroup, found: FutureAssignment | None) -> None:
         if found is not None:
             start = None if found[0] == NEVER else found[0]
             self._active.keep(group, found[2], ReservationReason.RESERVED, start)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from gpu_scheduler.core.eviction.deadlines import Deadline, Deadlines, Owed
+from gpu_scheduler.core.eviction.deadlines import Deadline, Deadlines, Entitlement
 from gpu_scheduler.core.eviction.fair_share_state import FairShareState
 from gpu_scheduler.core.eviction.solver import Constraints, Solution, Solver
 from gpu_scheduler.core.eviction.victims import BudgetKey, Victims, orders
-from gpu_scheduler.core.fit.placement import Placement, milli_of
+from gpu_scheduler.core.fit.placement import PodGroupAssignment, milli_of
 from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationReason
 from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
@@ -40,7 +40,7 @@ class Action(NamedTuple):
     """
 
     reason: EvictReason
-    owed: Owed
+    owed: Entitlement
     groups: Groups
     deadline: Callable[[PodGroup], Deadline | None]
     solve: Callable[[PodGroup], Solution | None]
@@ -79,7 +79,7 @@ class Preemption:
         guaranteed = [
             Action(
                 EvictReason.RECLAIM,
-                Owed.GUARANTEE,
+                Entitlement.GUARANTEE,
                 deadlines.nominal_groups,
                 deadlines.guarantee,
                 lambda group, balance=balance: self._reclaim(  # type: ignore[misc]
@@ -90,7 +90,7 @@ class Preemption:
         ]
         above = Action(
             EvictReason.RECLAIM,
-            Owed.SHARE,
+            Entitlement.SHARE,
             self._behind,
             lambda group: deadlines.share(group, shares.shares_milli[group.project.name]),
             lambda group: self._reclaim(group, shares, borrows=True),
@@ -103,7 +103,11 @@ class Preemption:
             self._pass(waiting, order, above)
         outranked = [queue for queue in waiting if queue.waits and self._outranks(queue)]
         higher = Action(
-            EvictReason.PRIORITY, Owed.PRIORITY, Queue.groups, deadlines.priority, self._preempt
+            EvictReason.PRIORITY,
+            Entitlement.PRIORITY,
+            Queue.groups,
+            deadlines.priority,
+            self._preempt,
         )
         self._pass(outranked, order, higher)
 
@@ -268,20 +272,20 @@ class Preemption:
         for victim in victims:
             self._victims.evict(victim)
 
-    def _why(self, group: PodGroup, victim: EvictionGroup, owed: Owed) -> str:
+    def _why(self, group: PodGroup, victim: EvictionGroup, owed: Entitlement) -> str:
         job: WaitingJob = group.job
         first = victim[0]
-        if owed is Owed.PRIORITY or first.project == job.project:
+        if owed is Entitlement.PRIORITY or first.project == job.project:
             other = self._placer.snapshot.cluster.name_of(first.job)
             return f"its priority is {job.priority}, that of {other} {first.priority}"
         balance = self._balance.of(group.needs)
-        if owed is Owed.SHARE:
+        if owed is Entitlement.SHARE:
             return f"{balance.stand(job.project)}, {balance.stand(first.project)}"
         mine, other = (balance.above_quota(name) for name in (job.project, first.project))
         return f"its quota is a guarantee: {mine}, {other}"
 
     def _promise(
-        self, group: PodGroup, placement: Placement, others: Iterable[ActiveReservation]
+        self, group: PodGroup, placement: PodGroupAssignment, others: Iterable[ActiveReservation]
     ) -> None:
         """Keep the room for those for whom it was made, or start them; ``others`` keep the rest."""
         self._helped += len(placement)

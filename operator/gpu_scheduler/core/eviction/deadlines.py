@@ -26,7 +26,7 @@ WORTH = 0.3  # seconds of work that may be lost for each second of waiting
 NEGLIGIBLE_SECONDS = 45.0  # of work, which may be lost at once for a guarantee
 
 
-class Owed(Enum):
+class Entitlement(Enum):
     """What a group is owed."""
 
     GUARANTEE = "guarantee"
@@ -72,9 +72,9 @@ class Deadlines:
         self._shares: dict[PodUID, float] = {}  # that were asked for, and when they are overdue
         self._priorities: dict[PodUID, float] = {}  # that were asked for, and since when they wait
         self._times: dict[float, str] = {}
-        self._in_vain: set[tuple[Owed, Signature]] = set()
+        self._in_vain: set[tuple[Entitlement, Signature]] = set()
 
-    def note_in_vain(self, owed: Owed, signature: Signature) -> None:
+    def note_in_vain(self, owed: Entitlement, signature: Signature) -> None:
         """Whoever was evicted for what such groups are owed, they would find no place now."""
         self._in_vain.add((owed, signature))
 
@@ -184,7 +184,7 @@ class Deadlines:
     def _of_guarantee(self, group: PodGroup) -> str:
         overdue = self._nominal_since.get(group.first_uid, inf)
         overdue += self.preemption_policy.guarantee_seconds
-        if not self._is_told(overdue, Owed.GUARANTEE, group):
+        if not self._is_told(overdue, Entitlement.GUARANTEE, group):
             return ""
         when = self._at(overdue)
         if overdue > self._now:
@@ -195,7 +195,7 @@ class Deadlines:
         since = self._priorities.get(group.first_uid, inf)
         patience = self.preemption_policy.patience_seconds
         overdue = since + PRIORITY_OVERDUE * patience
-        if not self._is_told(overdue, Owed.PRIORITY, group):
+        if not self._is_told(overdue, Entitlement.PRIORITY, group):
             return ""
         begins, when = self._at(since + patience), self._at(overdue)
         if overdue > self._now:
@@ -207,14 +207,14 @@ class Deadlines:
 
     def _of_share(self, group: PodGroup) -> str:
         overdue = self._shares.get(group.first_uid, inf)
-        if not self._is_told(overdue, Owed.SHARE, group):
+        if not self._is_told(overdue, Entitlement.SHARE, group):
             return ""
         when = self._at(overdue)
         if overdue > self._now:
             return f"; its project is below its fair share: others give way from {when} on"
         return f"; its fair share was due at {when}: too little that may go is where it fits"
 
-    def _is_told(self, overdue: float, owed: Owed, group: PodGroup) -> bool:
+    def _is_told(self, overdue: float, owed: Entitlement, group: PodGroup) -> bool:
         if overdue > self._now and (owed, group.signature) in self._in_vain:
             return False
         return overdue < inf

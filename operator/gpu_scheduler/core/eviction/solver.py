@@ -14,7 +14,7 @@ from typing import NamedTuple
 from gpu_scheduler.core.eviction import victims
 from gpu_scheduler.core.eviction.victims import BudgetKey, Ranked
 from gpu_scheduler.core.fairness.budget import ModelBudget
-from gpu_scheduler.core.fit.placement import Placement, Placer, milli_of
+from gpu_scheduler.core.fit.placement import Placer, PodGroupAssignment, milli_of
 from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import EvictionGroup
@@ -47,7 +47,7 @@ class Solution(NamedTuple):
     """Who goes, and where the group is then."""
 
     victims: tuple[EvictionGroup, ...]
-    placement: Placement
+    placement: PodGroupAssignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Solver:
         room_milli: int,
         barred: Flags | None,
         model_budget: ModelBudget | None,
-    ) -> Placement | None:
+    ) -> PodGroupAssignment | None:
         """Places at nobody's cost: now, or once those are gone that leave anyway."""
         found = self.placer.place(group, room_milli, barred, model_budget)
         if found is None and self.coming:
@@ -122,13 +122,13 @@ class Solver:
         candidates: Sequence[EvictionGroup],
         room_milli: Callable[[int], int],
         model_budget: ModelBudget | None,
-    ) -> tuple[int, Placement] | None:
+    ) -> tuple[int, PodGroupAssignment] | None:
         """How many of these must be gone, in their order, so that the group fits; and where.
 
         ``room_milli``: what it may cost, given the milli-GPU of those that are gone.
         """
 
-        def after(count: int) -> Placement | None:
+        def after(count: int) -> PodGroupAssignment | None:
             mark = self._snapshot.mark()
             given = self._release(candidates[:count])
             found = self.fits(group, scope, room_milli(given), model_budget)
@@ -150,7 +150,7 @@ class Solver:
 
     def fits(
         self, group: PodGroup, scope: Scope, room_milli: int, model_budget: ModelBudget | None
-    ) -> Placement | None:
+    ) -> PodGroupAssignment | None:
         """Places for the group within a scope, on what is free now."""
         if scope.at is not None:
             return self.placer.place_at(group, room_milli, scope.at, model_budget)
@@ -220,7 +220,7 @@ class Solver:
     def _by_node(self, ranked: Ranked) -> dict[int, Ranked]:
         found: dict[int, Ranked] = {}
         for each in ranked:
-            nodes = [self._snapshot.number_of(pod.node) for pod in each[1] if pod.grants]
+            nodes = [self._snapshot.number_of(pod.node) for pod in each[1] if pod.devices]
             for node in dict.fromkeys(nodes):
                 if node is not None:
                     found.setdefault(node, []).append(each)
@@ -288,7 +288,7 @@ class Solver:
         group: PodGroup,
         scope: Scope,
         gone: Sequence[EvictionGroup],
-        placement: Placement,
+        placement: PodGroupAssignment,
         constraints: Constraints,
     ) -> Solution:
         """Of those who went, the ones without whom the group does not fit."""
@@ -320,7 +320,7 @@ class Solver:
         self,
         group: PodGroup,
         gone: Sequence[EvictionGroup],
-        placement: Placement,
+        placement: PodGroupAssignment,
         constraints: Constraints,
     ) -> list[EvictionGroup]:
         """Those who went and in whose places the group is not."""

@@ -51,7 +51,7 @@ class Started:
             victim
             for group, victim in self._of(job.project)
             if job_rank(job) < job_rank(group.job)
-            and any(pod.grants for pod in victim)
+            and any(pod.devices for pod in victim)
             and not self._is_depended_on(victim)
         ]
 

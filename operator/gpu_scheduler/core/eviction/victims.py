@@ -184,12 +184,12 @@ def candidates(pods: Iterable[RunningPod]) -> list[EvictionGroup]:
             continue
         if pod.gang:
             gangs.setdefault(pod.job, []).append(pod)
-        elif pod.grants and not pod.spared:
+        elif pod.devices and not pod.spared:
             found.append((pod,))
     return found + [
-        tuple(sorted(members, key=lambda pod: (not pod.grants, pod.uid)))
+        tuple(sorted(members, key=lambda pod: (not pod.devices, pod.uid)))
         for members in gangs.values()
-        if any(pod.grants for pod in members) and not any(pod.spared for pod in members)
+        if any(pod.devices for pod in members) and not any(pod.spared for pod in members)
     ]
 
 

@@ -31,7 +31,7 @@ def holding(
     ``most_nodes``: of so many nodes; None: of all.
     """
     if reason is Reason.WAITING_FOR_QUOTA:
-        return [pod for pod in running_pods.of(group.project.name) if pod.grants]
+        return [pod for pod in running_pods.of(group.project.name) if pod.devices]
     if reason not in ON_DEVICES:
         return []
     pod, pod_request = group.members[0]
@@ -58,7 +58,7 @@ def _pods_on(
         found += [
             pod
             for pod in running_pods.on(node)
-            if any(grant.device in would_do for grant in pod.grants)
+            if any(allocated.device in would_do for allocated in pod.devices)
         ]
     return found
 
@@ -105,7 +105,7 @@ def others(reservations: Iterable[Reservation], pod_request: PodRequest, snapsho
 
 def is_open(reservation: Reservation, cluster: Cluster, node: int | None) -> bool:
     """Whether some of the room that is kept is free; ``node``: its number."""
-    kept = {grant.device for grant in reservation.grants}
+    kept = {allocated.device for allocated in reservation.devices}
     if node is None or not kept:
         return not kept
     devices = range(cluster.first[node], cluster.first[node + 1])

@@ -17,7 +17,7 @@ from gpu_scheduler.core.explain.unsatisfiable import missing
 from gpu_scheduler.core.fairness.budget import Budget, ModelBudget
 from gpu_scheduler.core.fairness.flavors import Flavor, FlavorUsage
 from gpu_scheduler.core.fit.feasibility import Feasibility
-from gpu_scheduler.core.fit.placement import Placement, Placer, milli_of
+from gpu_scheduler.core.fit.placement import Placer, PodGroupAssignment, milli_of
 from gpu_scheduler.core.model import quota, wording
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationReason, Verdict
@@ -197,7 +197,7 @@ class Explainer:
         its = f"its quota {gpu_from_milli(project.quota_milli)}"
         return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {held} of {its} {_NOT_NOW}"
 
-    def _where(self, group: PodGroup, placement: Placement) -> str:
+    def _where(self, group: PodGroup, placement: PodGroupAssignment) -> str:
         """What a group costs where it would fit."""
         charge = gpu_from_milli(milli_of(placement))
         if group.job.gang is not None:
@@ -205,7 +205,7 @@ class Explainer:
         name = self._snapshot.cluster.nodes[placement[0][1]].name
         return f"{wording.needs(group.members[0][1].pod_shape)}, {charge} on {name}"
 
-    def _waits_for_models(self, group: PodGroup, placement: Placement) -> Verdict | None:
+    def _waits_for_models(self, group: PodGroup, placement: PodGroupAssignment) -> Verdict | None:
         """Where it is inside the quota of GPUs, and would fit if there were none of models."""
         project = group.project
         model_budget = self._nominal.model_budget(project)
@@ -225,7 +225,9 @@ class Explainer:
             f" {self._of_models(project, models)} {why}",
         )
 
-    def _beyond_budget(self, model_budget: ModelBudget, placement: Placement) -> frozenset[Flavor]:
+    def _beyond_budget(
+        self, model_budget: ModelBudget, placement: PodGroupAssignment
+    ) -> frozenset[Flavor]:
         costs: Counter[Flavor] = Counter()
         for _, _, choice in placement:
             costs.update(self._flavors.costs(choice.picks))

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from gpu_scheduler.core.fairness.flavors import Flavor, FlavorUsage
 from gpu_scheduler.core.model import quota
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import Project, ProjectName
@@ -135,7 +135,7 @@ class ModelSpending:
         """The next pod is to be placed: nothing is kept for it any longer."""
         self._kept[self._flavors.only(pod_request)] -= pod_request.least_milli
 
-    def may(self, choice: Choice) -> bool:
+    def may(self, choice: NodeAllocation) -> bool:
         """Whether the pod may have these devices."""
         return all(
             self._spent[flavor] + milli + (self._kept[flavor] if flavor else 0)
@@ -143,6 +143,6 @@ class ModelSpending:
             for flavor, milli in self._flavors.costs(choice.picks).items()
         )
 
-    def spend(self, choice: Choice) -> None:
+    def spend(self, choice: NodeAllocation) -> None:
         """The pod gets these devices."""
         self._spent.update(self._flavors.costs(choice.picks))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import Project, ProjectName
-from gpu_scheduler.core.model.snapshot import Picks, Snapshot
+from gpu_scheduler.core.model.snapshot import IndexedAllocations, Snapshot
 from gpu_scheduler.core.products import means
 
 Flavor = str  # the model, lower case, see ``products``; empty = devices that nobody names
@@ -88,7 +88,9 @@ class FlavorUsage:
                         free += cluster.free_milli[device]
         return free + sum(milli for (_, held), milli in self._held.items() if held == flavor)
 
-    def _count(self, project: ProjectName, picks: Picks, milli: int | None, sign: int) -> None:
+    def _count(
+        self, project: ProjectName, picks: IndexedAllocations, milli: int | None, sign: int
+    ) -> None:
         if milli is not None:  # the devices of one pod are taken to be alike
             if picks:
                 self._held[project, self.of_device(picks[0][1])] += sign * milli
@@ -96,7 +98,7 @@ class FlavorUsage:
         for flavor, part in self.costs(picks).items():
             self._held[project, flavor] += sign * part
 
-    def costs(self, picks: Picks) -> Counter[Flavor]:
+    def costs(self, picks: IndexedAllocations) -> Counter[Flavor]:
         """What a project is charged for devices, by model."""
         costs: Counter[Flavor] = Counter()
         for pick in picks:

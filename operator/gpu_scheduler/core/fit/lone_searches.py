@@ -8,7 +8,7 @@ Compared is all on which such a search depends, so nobody has to say what has be
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -37,7 +37,7 @@ class Soonest(NamedTuple):
     """Who must have ended so that a pod fits, and the devices that it gets then."""
 
     ended: tuple[RunningPod, ...]
-    choice: Choice
+    choice: NodeAllocation
 
 
 def state_of(

@@ -17,15 +17,15 @@ from gpu_scheduler.core.fit.scores import NOBODY, Candidates
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.decision import Assignment
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.quota import UNBOUNDED
 from gpu_scheduler.core.model.request import Gang, PodShape, PodUID, ProjectName, WaitingPod
 from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod
-from gpu_scheduler.core.model.snapshot import Picks
+from gpu_scheduler.core.model.snapshot import IndexedAllocations
 from gpu_scheduler.core.queue.pod_group import Member, Order, PodGroup
 
-Placement = list[tuple[Member, int, Choice]]  # member, node, devices
+PodGroupAssignment = list[tuple[Member, int, NodeAllocation]]  # member, node, devices
 
 _NOBODY = ProjectName("")
 
@@ -49,7 +49,7 @@ class Placer:
         room_milli: int,
         barred: Flags | None = None,
         model_budget: ModelBudget | None = None,
-    ) -> Placement | None:
+    ) -> PodGroupAssignment | None:
         """Places for all members on nodes that are not barred, for at most ``room_milli``.
 
         ``model_budget``: what they may cost by model; None = no matter.
@@ -74,7 +74,7 @@ class Placer:
         room_milli: int,
         barred: Flags | None,
         model_budget: ModelBudget | None,
-    ) -> Placement | None:
+    ) -> PodGroupAssignment | None:
         """The same for one pod: one look at the scores."""
         pod, pod_request = member
         if self.affinity is not None:
@@ -87,14 +87,14 @@ class Placer:
             hit = self._candidates.best(pod_request, barred, pod.avoid, limit, may)
         return None if hit is None else [(member, *hit)]
 
-    def place_but_for_rules(self, group: PodGroup) -> Placement | None:
+    def place_but_for_rules(self, group: PodGroup) -> PodGroupAssignment | None:
         """The same if pods had no rules about each other, whatever it costs."""
         affinity, self.affinity = self.affinity, None
         found = self.place(group, UNBOUNDED)
         self.affinity = affinity
         return found
 
-    def place_sharing(self, group: PodGroup) -> Placement | None:
+    def place_sharing(self, group: PodGroup) -> PodGroupAssignment | None:
         """The same if members of a gang might share a GPU, whatever it costs."""
         self._sharing = True
         found = self.place(group, UNBOUNDED)
@@ -107,14 +107,14 @@ class Placer:
         room_milli: int,
         nodes: Mapping[PodUID, int],
         model_budget: ModelBudget | None = None,
-    ) -> Placement | None:
+    ) -> PodGroupAssignment | None:
         """The same, each member on a node of its own choice."""
         if any(pod.uid not in nodes for pod, _ in group.members):
             return None
         used = {nodes[pod.uid] for pod, _ in group.members}
         if not self.domains.hold_all(group, used):
             return None
-        snapshot, found, cost = self.snapshot, Placement(), 0
+        snapshot, found, cost = self.snapshot, PodGroupAssignment(), 0
         mark, seats = snapshot.mark(), self._seats()
         spending = (
             None
@@ -133,9 +133,9 @@ class Placer:
         self._rollback(mark, seats)
         return found if len(found) == len(group.members) else None
 
-    def most(self, group: PodGroup) -> Placement:
+    def most(self, group: PodGroup) -> PodGroupAssignment:
         """As many members as find a place at once: in the domain where that is most GPU."""
-        best: Placement = []
+        best: PodGroupAssignment = []
         for mask in self.domains.masks(group, None, hopeful=False):
             found = self._run(group, group.members, None, mask, None)
             if (milli_of(found), len(found)) > (milli_of(best), len(best)):
@@ -148,7 +148,7 @@ class Placer:
         others[node] = False
         return len(self._run(group, group.members, None, others, None))
 
-    def fits(self, member: Member, node: int) -> Choice | None:
+    def fits(self, member: Member, node: int) -> NodeAllocation | None:
         """The devices that a pod would get on a node now; None where it may not or cannot go."""
         if not self.may_go(member, node) or not self.snapshot.has_room(node, member[1].pod_shape):
             return None
@@ -163,7 +163,7 @@ class Placer:
             return False
         return self.affinity is None or self.affinity.allows(pod, pod_request, node)
 
-    def may_after(self, placement: Placement, gone: Iterable[RunningPod]) -> bool:
+    def may_after(self, placement: PodGroupAssignment, gone: Iterable[RunningPod]) -> bool:
         """Whether pods may go to their places once these are gone, on whom they may depend."""
         if self.affinity is None:
             return True
@@ -184,7 +184,7 @@ class Placer:
 
     def place_one(
         self, pod_shape: PodShape, most_milli: int, model_budget: ModelBudget | None
-    ) -> tuple[int, Choice] | None:
+    ) -> tuple[int, NodeAllocation] | None:
         """The best place for a pod of a pod shape that no rules about others concern."""
         may = None if model_budget is None else model_budget.spending(()).may
         return self._candidates.best(
@@ -197,7 +197,7 @@ class Placer:
         found[self.snapshot.numbers_of(member[0].avoid)] = False
         return found
 
-    def start(self, group: PodGroup, placement: Placement) -> None:
+    def start(self, group: PodGroup, placement: PodGroupAssignment) -> None:
         """Put all members on the snapshot; ``assignments`` of the group says where."""
         self._session.queues.started.append(group)
         if len(placement) == 1:
@@ -206,13 +206,15 @@ class Placer:
         places = {member[0].uid: self._put(group, member, node, c) for member, node, c in placement}
         group.assignments = tuple(places[uid] for uid in group.uids if uid in places)
 
-    def _put(self, group: PodGroup, member: Member, node: int, choice: Choice) -> Assignment:
+    def _put(
+        self, group: PodGroup, member: Member, node: int, choice: NodeAllocation
+    ) -> Assignment:
         pod, snapshot = member[0], self.snapshot
         snapshot.take(node, pod.pod_shape, choice.picks, group.job.project)
         if self.affinity is not None:
             self.affinity.add(pod, node)
-        grants = snapshot.grants_of(choice.picks)
-        return Assignment(group.job.key, pod.uid, snapshot.cluster.nodes[node].name, grants)
+        devices = snapshot.allocations_of(choice.picks)
+        return Assignment(group.job.key, pod.uid, snapshot.cluster.nodes[node].name, devices)
 
     def nodes_of(self, group: PodGroup) -> Flags:
         """[nodes] Where members that want GPUs could ever be, as rules about others stand now."""
@@ -244,9 +246,9 @@ class Placer:
         room_milli: int | None,
         mask: Flags | None,
         model_budget: ModelBudget | None,
-    ) -> Placement:
+    ) -> PodGroupAssignment:
         """Members one by one, to the first without a place; without a bound all that find one."""
-        snapshot, found = self.snapshot, Placement()
+        snapshot, found = self.snapshot, PodGroupAssignment()
         rest = sum(pod_request.least_milli for _, pod_request in order)
         hopeless: set[tuple[int, int, frozenset[str]]] = set()
         spending = (
@@ -297,7 +299,7 @@ class Placer:
         if self.affinity is not None:
             self.affinity.counts.rollback(seats)
 
-    def _take(self, gang: Gang, member: Member, node: int, choice: Choice) -> None:
+    def _take(self, gang: Gang, member: Member, node: int, choice: NodeAllocation) -> None:
         picks = self._whole(choice.picks) if self._are_apart(gang) else choice.picks
         self.snapshot.take(node, member[1].pod_shape, picks, _NOBODY, 0)
         if self.affinity is not None:
@@ -306,7 +308,7 @@ class Placer:
     def _are_apart(self, gang: Gang) -> bool:
         return gang.distinct and not self._sharing
 
-    def _whole(self, picks: Picks) -> Picks:
+    def _whole(self, picks: IndexedAllocations) -> IndexedAllocations:
         """All that is free on the devices that are picked."""
         return self.snapshot.free_on_devices({pick[1] for pick in picks})
 
@@ -329,7 +331,9 @@ def _either(one: Flags | None, other: Flags | None) -> Flags | None:
     return found
 
 
-def _affords(spending: ModelSpending | None, pod_request: PodRequest, choice: Choice) -> bool:
+def _affords(
+    spending: ModelSpending | None, pod_request: PodRequest, choice: NodeAllocation
+) -> bool:
     """Whether the next member may have these devices, which it then has."""
     if spending is None:
         return True
@@ -339,7 +343,7 @@ def _affords(spending: ModelSpending | None, pod_request: PodRequest, choice: Ch
     return affords
 
 
-def milli_of(placement: Placement) -> int:
+def milli_of(placement: PodGroupAssignment) -> int:
     """What a placement costs."""
     return sum(choice.milli for _, _, choice in placement)
 
@@ -358,7 +362,7 @@ def _running_pod(group: PodGroup, pod: WaitingPod, place: Assignment) -> Running
         job.key,
         group.project.name,
         place.node,
-        place.grants,
+        place.devices,
         pod.pod_shape.cpu_milli,
         pod.pod_shape.memory_bytes,
         pod.pod_shape.ephemeral_bytes,

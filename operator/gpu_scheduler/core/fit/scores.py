@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.table import ScoreTable
@@ -32,8 +32,8 @@ class Candidates:
         barred: Flags | None = None,
         avoid: frozenset[str] = NOBODY,
         most_milli: int | None = None,
-        may: Callable[[Choice], bool] | None = None,
-    ) -> tuple[int, Choice] | None:
+        may: Callable[[NodeAllocation], bool] | None = None,
+    ) -> tuple[int, NodeAllocation] | None:
         """The best node and its devices, or None when no candidate holds the pod now.
 
         Args:
@@ -49,7 +49,7 @@ class Candidates:
         if most_milli is None and may is None:
             return found
 
-        def acceptable(choice: Choice) -> bool:
+        def acceptable(choice: NodeAllocation) -> bool:
             if most_milli is not None and choice.milli > most_milli:
                 return False
             return may is None or may(choice)
@@ -65,7 +65,7 @@ class Candidates:
             found = self._table.best(pod_request, barred)
         return found
 
-    def _of_one_type(self, pod_request: PodRequest, node: int) -> Iterator[Choice]:
+    def _of_one_type(self, pod_request: PodRequest, node: int) -> Iterator[NodeAllocation]:
         """What a pod would get of each type of device alone, on a node with several types."""
         snapshot, cluster = self._snapshot, self._snapshot.cluster
         devices, base = snapshot.node_shapes[snapshot.node_shape[node]], cluster.first[node]

@@ -72,7 +72,7 @@ class ReservationReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class DeviceAllocation:
     """A share of one device for one container.
 
     ``by_memory``: asked for in MiB. It takes these of the device and nothing else; ``milli`` is
@@ -98,7 +98,7 @@ class Assignment:
     job: JobKey
     pod: PodUID
     node: str
-    grants: tuple[Grant, ...]
+    devices: tuple[DeviceAllocation, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ class Evict:
 class Reservation:
     """Keep room on this node for a waiting pod; to be handed to the next plan.
 
-    ``start``: when it could start there, epoch seconds, as far as time limits tell. ``grants``: on
+    ``start``: when it could start there, epoch seconds, as far as time limits tell. ``devices``: on
     which devices; the pod may get others in the end.
     """
 
@@ -215,7 +215,7 @@ class Reservation:
     node: str
     reason: ReservationReason
     start: float | None = None
-    grants: tuple[Grant, ...] = ()
+    devices: tuple[DeviceAllocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

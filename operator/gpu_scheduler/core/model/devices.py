@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gpu_scheduler.core.model.assign import SearchBudget, Slot, assign, charge, share
 from gpu_scheduler.core.model.request import DeviceRequest, PodShape
-from gpu_scheduler.core.model.snapshot import DeviceType, NodeShape, Picks, Snapshot
+from gpu_scheduler.core.model.snapshot import DeviceType, IndexedAllocations, NodeShape, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.products import means
 
@@ -34,10 +34,10 @@ def qualifies(pod_shape: PodShape, device: DeviceType) -> bool:
 Seat = tuple[int, int, int, int, int]
 
 
-class Choice(NamedTuple):
+class NodeAllocation(NamedTuple):
     """Devices for a pod on a node. ``rank`` and ``left_milli`` order it: less is better."""
 
-    picks: Picks
+    picks: IndexedAllocations
     left_milli: int  # free on the touched devices afterwards, if what it costs were taken there
     rank: int  # the sum of those of the touched devices, 0 unless the request is in MiB
     milli: int  # that it costs
@@ -110,14 +110,14 @@ class Chooser:
             )
         return seats
 
-    def choose(self, node: int, left_milli: int | None = None) -> Choice | None:
+    def choose(self, node: int, left_milli: int | None = None) -> NodeAllocation | None:
         """The devices that a pod would get on a node now, or None when they do not fit.
 
         ``left_milli`` asks for a device with exactly that left; only for a lone request of one.
         """
         requests = self.pod_shape.devices
         if not requests:
-            return Choice((), 0, 0, 0)
+            return NodeAllocation((), 0, 0, 0)
         if self._snapshot.node_free_milli[node] < self._nominal_milli:
             return None
         if len(requests) > 1:
@@ -145,7 +145,7 @@ class Chooser:
         largest = max((devices[o].usable_mib for o in self.eligible(shape)), default=0)
         return sum(r.count * charge(r, largest) for r in self.pod_shape.devices)
 
-    def _choose_one(self, node: int, container: int) -> Choice | None:
+    def _choose_one(self, node: int, container: int) -> NodeAllocation | None:
         """One device: the first of those with the least left."""
         cluster = self._snapshot.cluster
         free_milli, free_mib = cluster.free_milli, cluster.free_mib
@@ -157,19 +157,19 @@ class Chooser:
                 best, pick = left, (container, base + offset, milli, mib)
                 if left == 0:
                     break
-        return None if pick is None else Choice((pick,), best, 0, pick[2])
+        return None if pick is None else NodeAllocation((pick,), best, 0, pick[2])
 
-    def _choose_left(self, node: int, container: int, left: int) -> Choice | None:
+    def _choose_left(self, node: int, container: int, left: int) -> NodeAllocation | None:
         """The first device that has exactly so much left afterwards."""
         cluster = self._snapshot.cluster
         base = cluster.first[node]
         for offset, cost, milli, mib, rank in self.seats(self._snapshot.node_shape[node]):
             device = base + offset
             if cluster.free_milli[device] - cost == left and mib <= cluster.free_mib[device]:
-                return Choice(((container, device, milli, mib),), left, rank, cost)
+                return NodeAllocation(((container, device, milli, mib),), left, rank, cost)
         return None
 
-    def _choose_alike(self, node: int, request: DeviceRequest) -> Choice | None:
+    def _choose_alike(self, node: int, request: DeviceRequest) -> NodeAllocation | None:
         """The best ``count`` devices, each with the same request."""
         cluster = self._snapshot.cluster
         free_milli, free_mib = cluster.free_milli, cluster.free_mib
@@ -183,14 +183,14 @@ class Chooser:
             return None
         fitting.sort()
         del fitting[request.count :]
-        return Choice(
+        return NodeAllocation(
             tuple((request.container, fit[2], fit[3], fit[4]) for fit in fitting),
             sum(fit[1] for fit in fitting),
             sum(fit[0] for fit in fitting),
             sum(fit[5] for fit in fitting),
         )
 
-    def _choose_several(self, node: int) -> Choice | None:
+    def _choose_several(self, node: int) -> NodeAllocation | None:
         cluster = self._snapshot.cluster
         shape, base = self._snapshot.node_shape[node], cluster.first[node]
         offsets = self.eligible(shape)
@@ -221,4 +221,4 @@ class Chooser:
             left[position] = max(0, free - cost)
         devices = self._snapshot.node_shapes[shape]
         rank = sum(devices[offsets[p]].rank for p in left) if self.by_size else 0
-        return Choice(tuple(picks), sum(left.values()), rank, costs)
+        return NodeAllocation(tuple(picks), sum(left.values()), rank, costs)

@@ -11,7 +11,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Protocol, TypeVar, runtime_checkable
 
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import JobKey, PodShape, PodUID, ProjectName
 from gpu_scheduler.core.model.resources import Scalars
 
@@ -28,7 +28,7 @@ class RunningPod:
     job: JobKey
     project: ProjectName
     node: str
-    grants: tuple[Grant, ...]
+    devices: tuple[DeviceAllocation, ...]
     cpu_milli: int = 0
     memory_bytes: int = 0
     ephemeral_bytes: int = 0
@@ -48,7 +48,7 @@ class RunningPod:
     @property
     def milli(self) -> int:
         """Milli-GPU held."""
-        return sum(grant.milli for grant in self.grants)
+        return sum(allocated.milli for allocated in self.devices)
 
     def unsaved_milli_seconds(self, now: float) -> float:
         """The work that is lost if it goes now: milli-GPU times seconds since it was last safe.

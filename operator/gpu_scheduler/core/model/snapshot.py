@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.model.resources import NOTHING, Footprint, NodeResources, Scalars
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.units import milli_for_mib
 
 # Container, device (index in the cluster), milli, MiB. Milli of 0: asked for in MiB.
-Pick = tuple[int, int, int, int]
-Picks = tuple[Pick, ...]
+IndexedAllocation = tuple[int, int, int, int]
+IndexedAllocations = tuple[IndexedAllocation, ...]
 # Told of each change: whose, what, how much it is charged (None: what it picks), and +1 or -1.
-Watcher = Callable[[ProjectName, Picks, int | None, int], None]
+Watcher = Callable[[ProjectName, IndexedAllocations, int | None, int], None]
 
 
 class DeviceType(NamedTuple):
@@ -63,7 +63,7 @@ class Snapshot:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster = cluster.copy()
         self._number: dict[str, int] = {}
-        self._held: dict[PodUID, Picks] = {}
+        self._held: dict[PodUID, IndexedAllocations] = {}
         self.watcher: Watcher | None = None
         self.barred: set[int] = set()  # devices that take nothing, whoever leaves them
         for device, healthy in enumerate(cluster.dev_healthy):
@@ -76,7 +76,9 @@ class Snapshot:
         self.node_shapes: list[NodeShape] = []
         self.node_shape = self._intern_shapes()
         self.changed: list[int] = []  # nodes, in the order of the changes; only grows
-        self._log: list[tuple[int, Footprint, Picks, ProjectName, int, int | None]] = []
+        self._log: list[
+            tuple[int, Footprint, IndexedAllocations, ProjectName, int, int | None]
+        ] = []
 
     def same_layout(self, cluster: Cluster) -> bool:
         """Whether a cluster has the same nodes and devices, told by the lists themselves."""
@@ -136,44 +138,46 @@ class Snapshot:
         """The indexes of those nodes that are known."""
         return [node for node in map(self.number_of, names) if node is not None]
 
-    def picks_of(self, node: int, grants: Iterable[Grant]) -> Picks:
+    def picks_of(self, node: int, devices: Iterable[DeviceAllocation]) -> IndexedAllocations:
         """Devices of a node, as far as it has them."""
         first, last = self.cluster.first[node], self.cluster.first[node + 1]
         at = {self.cluster.dev_id[device]: device for device in range(first, last)}
         return tuple(
-            (grant.container, at[grant.device], grant.fraction_milli, grant.mib)
-            for grant in grants
-            if grant.device in at
+            (allocated.container, at[allocated.device], allocated.fraction_milli, allocated.mib)
+            for allocated in devices
+            if allocated.device in at
         )
 
-    def charge_milli(self, pick: Pick) -> int:
+    def charge_milli(self, pick: IndexedAllocation) -> int:
         """What a project is charged for a pick."""
         _, device, milli, mib = pick
         if milli or not mib:
             return milli
         return milli_for_mib(mib, max(1, self.cluster.dev_usable_mib[device]))
 
-    def grants_of(self, picks: Picks) -> tuple[Grant, ...]:
+    def allocations_of(self, picks: IndexedAllocations) -> tuple[DeviceAllocation, ...]:
         """What a pod is given that gets these devices."""
         ids = self.cluster.dev_id
         return tuple(
             [
-                Grant(pick[0], ids[pick[1]], self.charge_milli(pick), pick[3], not pick[2])
+                DeviceAllocation(
+                    pick[0], ids[pick[1]], self.charge_milli(pick), pick[3], not pick[2]
+                )
                 for pick in picks
             ]
         )
 
-    def free_on_devices(self, devices: Iterable[int]) -> Picks:
+    def free_on_devices(self, devices: Iterable[int]) -> IndexedAllocations:
         """All that is free on devices."""
         cluster = self.cluster
         return tuple((0, d, cluster.unheld_milli(d), cluster.free_mib[d]) for d in devices)
 
-    def held_by(self, pod: RunningPod) -> Picks:
+    def held_by(self, pod: RunningPod) -> IndexedAllocations:
         """The devices that a pod on a node holds, as far as they are known."""
         picks = self._held.get(pod.uid)
         if picks is None:
             node = self.number_of(pod.node)
-            picks = self._held[pod.uid] = () if node is None else self.picks_of(node, pod.grants)
+            picks = self._held[pod.uid] = () if node is None else self.picks_of(node, pod.devices)
         return picks
 
     def release_pod(self, pod: RunningPod) -> None:
@@ -195,7 +199,7 @@ class Snapshot:
             return True
         return self.has_room(node, pod) and self.has_free(self._not_barred(self.held_by(pod)))
 
-    def _not_barred(self, picks: Picks) -> Picks:
+    def _not_barred(self, picks: IndexedAllocations) -> IndexedAllocations:
         """Of barred devices nothing is free, whoever leaves or comes back."""
         return tuple(p for p in picks if p[1] not in self.barred) if self.barred else picks
 
@@ -272,7 +276,7 @@ class Snapshot:
             tuple((name, max(0, free[name][node])) for name, _ in scalars if name in free),
         )
 
-    def has_free(self, picks: Picks) -> bool:
+    def has_free(self, picks: IndexedAllocations) -> bool:
         """Whether so much is free on these devices; each is named once."""
         unheld, free_mib = self.cluster.unheld_milli, self.cluster.free_mib
         return all(milli <= unheld(d) and mib <= free_mib[d] for _, d, milli, mib in picks)
@@ -285,7 +289,7 @@ class Snapshot:
         self,
         node: int,
         pod: Footprint,
-        picks: Picks,
+        picks: IndexedAllocations,
         project: ProjectName,
         charge_milli: int | None = None,
     ) -> None:
@@ -297,7 +301,7 @@ class Snapshot:
         self,
         node: int,
         pod: Footprint,
-        picks: Picks,
+        picks: IndexedAllocations,
         project: ProjectName,
         charge_milli: int | None = None,
     ) -> None:
@@ -306,7 +310,7 @@ class Snapshot:
         self._add(node, pod, picks, project, 1, charge_milli)
         self._log.append((node, pod, picks, project, 1, charge_milli))
 
-    def block(self, node: int, picks: Picks) -> None:
+    def block(self, node: int, picks: IndexedAllocations) -> None:
         """Take devices of a node for nobody, without a pod slot; to be rolled back."""
         self.take(node, NOTHING, picks, _NOBODY, 0)
         self.release(node, NOTHING, (), _NOBODY, 0)
@@ -325,7 +329,7 @@ class Snapshot:
         self,
         node: int,
         pod: Footprint,
-        picks: Picks,
+        picks: IndexedAllocations,
         project: ProjectName,
         sign: int,
         charge: int | None = None,

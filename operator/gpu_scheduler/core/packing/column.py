@@ -27,13 +27,13 @@ from gpu_scheduler.core.packing.classes import (
     DevicePlacements,
 )
 from gpu_scheduler.core.packing.load import Allowed
-from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
+from gpu_scheduler.core.packing.outcome import AllocationOutcome, Described, Outcomes
 from gpu_scheduler.core.packing.scoring import for_part, to_pay
 from gpu_scheduler.core.packing.several import Free, Search, picked
 from gpu_scheduler.core.packing.shapes import ShapeScores
 from gpu_scheduler.core.packing.states import States
 
-Pick = tuple[int, int, Picked]  # state, class, devices
+StateOutcome = tuple[int, int, AllocationOutcome]  # state, class, devices
 
 _NO_CHANGE = np.zeros((0, 0), dtype=np.int32)
 _AS_IT_IS = np.zeros(1, dtype=np.int64)  # no CPU is taken
@@ -169,7 +169,9 @@ def _put_together(
     return Placements(state, numbers, change)
 
 
-def _picked(look: Classes, each: Sequence[Free], cpu: Sequence[int], search: Search) -> list[Pick]:
+def _picked(
+    look: Classes, each: Sequence[Free], cpu: Sequence[int], search: Search
+) -> list[StateOutcome]:
     """Devices for the classes that need them picked, in each state where there are any."""
     return [
         (state, at, devices)
@@ -179,7 +181,7 @@ def _picked(look: Classes, each: Sequence[Free], cpu: Sequence[int], search: Sea
 
 
 def _on_picked(
-    shape: ShapeScores, look: Classes, states: tuple[Ints, Small | None], picks: list[Pick]
+    shape: ShapeScores, look: Classes, states: tuple[Ints, Small | None], picks: list[StateOutcome]
 ) -> Placements:
     """On the devices that were picked; ``states``: what is free, and their descriptions."""
     free, base = states

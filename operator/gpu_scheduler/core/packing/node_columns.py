@@ -25,7 +25,7 @@ Exact = tuple[tuple[int, int], ...]  # of each device, milli that no fraction ho
 _NONE: Ints = np.zeros(1, dtype=np.int64)
 
 
-class Looked(NamedTuple):
+class MemoryRequests(NamedTuple):
     """What of memory rows look at, for any of them.
 
     Attributes:
@@ -39,7 +39,7 @@ class Looked(NamedTuple):
     in_mib: bool = False
 
     @staticmethod
-    def of(pod_shapes: Iterable[tuple[DeviceRequest, ...]]) -> "Looked":
+    def of(pod_shapes: Iterable[tuple[DeviceRequest, ...]]) -> "MemoryRequests":
         """What rows with these requests look at."""
         sizes, several, in_mib = set[int](), 0, False
         for requests in pod_shapes:
@@ -48,7 +48,7 @@ class Looked(NamedTuple):
                 in_mib = in_mib or any(r.mib for r in requests)
             else:
                 sizes.update(r.mib for r in requests if r.mib)
-        return Looked(tuple(sorted(sizes)), several, in_mib)
+        return MemoryRequests(tuple(sorted(sizes)), several, in_mib)
 
 
 class FreeColumns:
@@ -65,7 +65,7 @@ class FreeColumns:
             np.flatnonzero(shapes == shape) for shape in range(len(snapshot.node_shapes))
         ]
         self.irregular: set[int] = set()  # for any row
-        self._looked = Looked()
+        self._looked = MemoryRequests()
         self._place = np.zeros(len(nodes), dtype=np.int64)  # of a node among its kind
         for members in self.members:
             self._place[members] = np.arange(len(members))
@@ -106,7 +106,7 @@ class FreeColumns:
             free.sort()
         self._free[node] = tuple(free)
 
-    def look_at(self, looked: Looked) -> None:
+    def look_at(self, looked: MemoryRequests) -> None:
         """Take over what the rows look at by now."""
         if looked != self._looked:
             self._looked = looked
@@ -122,7 +122,7 @@ class FreeColumns:
         if node not in self.irregular:
             return False
         first = self._snapshot.cluster.first
-        return self._is_irregular(first[node], first[node + 1], Looked.of([requests]))
+        return self._is_irregular(first[node], first[node + 1], MemoryRequests.of([requests]))
 
     def exact(self, node: int) -> Exact:
         """What decides the scores of an irregular node beside ``of``; nothing of others."""
@@ -143,7 +143,7 @@ class FreeColumns:
         nodes = np.searchsorted(cluster.first, np.flatnonzero(found), side="right") - 1
         return list(dict.fromkeys(nodes.tolist()))
 
-    def _is_irregular(self, first: int, last: int, looked: Looked | None = None) -> bool:
+    def _is_irregular(self, first: int, last: int, looked: MemoryRequests | None = None) -> bool:
         cluster, (sizes, several, in_mib) = self._snapshot.cluster, looked or self._looked
         if several and not cluster.fractions.keys().isdisjoint(range(first, last)):
             for device in range(first, last):

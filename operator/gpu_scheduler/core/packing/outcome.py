@@ -43,7 +43,7 @@ class Described:
     allowed: Allowed
 
 
-class Picked(NamedTuple):
+class AllocationOutcome(NamedTuple):
     """A placement on devices that were picked.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_scheduler.core.model.arrays import Ints
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.resources import Scalars
@@ -108,7 +108,7 @@ class Rows:
         """Whether a row is a lone request of one device there that nobody need pick."""
         return self._alone[shape][at]
 
-    def rank_of(self, choice: Choice) -> int:
+    def rank_of(self, choice: NodeAllocation) -> int:
         """The mean rank of the devices of a choice; 0 unless the request is in MiB."""
         if not choice.rank:
             return 0

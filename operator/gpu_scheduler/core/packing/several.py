@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final
 
-from gpu_scheduler.core.packing.outcome import Picked
+from gpu_scheduler.core.packing.outcome import AllocationOutcome
 from gpu_scheduler.core.packing.shapes import ShapeRequest, Steps
 
 Free = tuple[int, ...]  # milli of the devices of a node, rising
 
 
 # The devices for the pod shape of a row in a state, both by number; None where there are none.
-Search = Callable[[int, int], Picked | None]
+Search = Callable[[int, int], AllocationOutcome | None]
 
 
 class Unsure(Enum):
@@ -30,7 +30,7 @@ class Unsure(Enum):
 UNSURE: Final = Unsure.UNSURE
 
 
-def best_fit(free: Free, ask: ShapeRequest) -> Picked | Unsure | None:
+def best_fit(free: Free, ask: ShapeRequest) -> AllocationOutcome | Unsure | None:
     """Devices for all requests; None when there are none."""
     steps = ask.steps
     milli, count = steps[0]
@@ -54,7 +54,7 @@ def best_fit(free: Free, ask: ShapeRequest) -> Picked | Unsure | None:
             (rest if held in fitting else touched).remove(held)
         touched.extend([held - milli for held in taken])
         touched.sort()
-    return Picked(sorted(rest + touched), sum(touched), ask.size)
+    return AllocationOutcome(sorted(rest + touched), sum(touched), ask.size)
 
 
 def picked(
@@ -64,9 +64,9 @@ def picked(
     free: Sequence[Free],
     cpu: Sequence[int],
     search: Search,
-) -> list[tuple[int, Picked]]:
+) -> list[tuple[int, AllocationOutcome]]:
     """The states, by number, in which there are devices for a row that wants so much CPU."""
-    known: dict[Free, Picked | Unsure | None] = {}
+    known: dict[Free, AllocationOutcome | Unsure | None] = {}
     found = []
     for state, held in enumerate(free):
         if cpu[state] < cpu_milli:

@@ -14,15 +14,15 @@ from itertools import islice
 import numpy as np
 
 from gpu_scheduler.core.model.arrays import Flags, Ints
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.column import column_of, columns_of
 from gpu_scheduler.core.packing.load import NEVER
-from gpu_scheduler.core.packing.node_columns import Exact, FreeColumns, Looked
-from gpu_scheduler.core.packing.outcome import Picked
+from gpu_scheduler.core.packing.node_columns import Exact, FreeColumns, MemoryRequests
+from gpu_scheduler.core.packing.outcome import AllocationOutcome
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.row import row_of
 from gpu_scheduler.core.packing.rows import Rows
@@ -79,7 +79,7 @@ class ScoreTable:
 
     def best(
         self, pod_request: PodRequest, barred: Flags | None = None
-    ) -> tuple[int, Choice] | None:
+    ) -> tuple[int, NodeAllocation] | None:
         """The best node that is not barred and its devices; None when the pod fits nowhere now."""
         row = self._row(pod_request)
         if not len(row):
@@ -108,7 +108,7 @@ class ScoreTable:
     def renew(self) -> None:
         """A new cycle begins: score what changed, and drop rows nobody asked for if many are."""
         if self._rows.trim(_MOST_ROWS):
-            self._mirror.look_at(Looked.of(self._rows.by_memory.values()))
+            self._mirror.look_at(MemoryRequests.of(self._rows.by_memory.values()))
             self._forget()
         self._catch_up()
         self._seen = 0  # the session clears the list of changes
@@ -119,7 +119,7 @@ class ScoreTable:
         at = self._rows.at.get(pod_request)
         if at is None:
             at = self._rows.add(pod_request)
-            self._mirror.look_at(Looked.of(self._rows.by_memory.values()))
+            self._mirror.look_at(MemoryRequests.of(self._rows.by_memory.values()))
             self._forget()
             self._fill(at, pod_request)
         used = self._rows.used
@@ -227,7 +227,7 @@ class ScoreTable:
             free = swapped(free, left + ask.milli, left)
         elif ask.devices:
             fit = best_fit(free, ask) if ask.steps else UNSURE
-            if not isinstance(fit, Picked):
+            if not isinstance(fit, AllocationOutcome):
                 return None
             free = tuple(fit.free_milli)
         cpu = self._mirror.of(node)[0] - pod_request.pod_shape.cpu_milli
@@ -256,7 +256,7 @@ class ScoreTable:
 
     def _picked_in(
         self, nodes: Sequence[int | None], vague: set[int], state: int, row: int
-    ) -> Picked | None:
+    ) -> AllocationOutcome | None:
         """The devices for a row in one of the states of these nodes."""
         node = nodes[state]
         if node is None:
@@ -313,10 +313,10 @@ class ScoreTable:
 
     def _picked_of(
         self, pod_request: PodRequest, nodes: Sequence[int], state: int, _row: int
-    ) -> Picked | None:
+    ) -> AllocationOutcome | None:
         return self._picked(pod_request, nodes[state])
 
-    def _picked(self, pod_request: PodRequest, node: int) -> Picked | None:
+    def _picked(self, pod_request: PodRequest, node: int) -> AllocationOutcome | None:
         snapshot, pod_shape = self._snapshot, pod_request.pod_shape
         if not pod_shape.devices or self._mirror.of(node)[0] < pod_shape.cpu_milli:
             return None
@@ -329,4 +329,4 @@ class ScoreTable:
         for pick in choice.picks:
             at = pick[1] - base
             free[at] = max(0, free[at] - snapshot.charge_milli(pick))
-        return Picked(free, choice.left_milli, self._rows.rank_of(choice))
+        return AllocationOutcome(free, choice.left_milli, self._rows.rank_of(choice))

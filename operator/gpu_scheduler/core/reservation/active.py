@@ -13,18 +13,18 @@ from itertools import count
 from operator import attrgetter
 
 from gpu_scheduler.core.affinity.masks import AffinityMasks
-from gpu_scheduler.core.fit.placement import Placement, milli_of
+from gpu_scheduler.core.fit.placement import PodGroupAssignment, milli_of
 from gpu_scheduler.core.model.decision import Reservation, ReservationReason
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.model.resources import NOTHING, NodeResources, resources_of
-from gpu_scheduler.core.model.snapshot import Picks, Snapshot
+from gpu_scheduler.core.model.snapshot import IndexedAllocations, Snapshot
 from gpu_scheduler.core.queue.order import FIRST, JobRank, job_rank
 from gpu_scheduler.core.queue.pod_group import PodGroup
 from gpu_scheduler.core.reservation.releasing import ReleasingResources
 
 Starter = Callable[[PodGroup], bool]  # starts a group where there is room; False = there is none
 _number = attrgetter("number")
-_NOTHING: tuple[NodeResources, Picks] = (NOTHING, ())
+_NOTHING: tuple[NodeResources, IndexedAllocations] = (NOTHING, ())
 
 
 @dataclass(slots=True)
@@ -36,18 +36,18 @@ class ActiveReservation:
     pod: WaitingPod
     node: int
     room: NodeResources  # wanted beside GPUs
-    picks: Picks  # wanted
+    picks: IndexedAllocations  # wanted
     borrowed: bool = False  # its project is above its quota with it
     new: bool = False  # others are evicted for it in this very cycle
-    comes: tuple[NodeResources, Picks] = _NOTHING  # of that, what others leave
-    taken: tuple[NodeResources, Picks] = _NOTHING  # … and what is blocked at present
+    comes: tuple[NodeResources, IndexedAllocations] = _NOTHING  # of that, what others leave
+    taken: tuple[NodeResources, IndexedAllocations] = _NOTHING  # … and what is blocked at present
     in_force: bool = False
     number: int = 0  # in the order in which they were made
 
     @property
     def charge_milli(self) -> int:
         """What the project is charged as long as the room is kept."""
-        return sum(grant.milli for grant in self.reservation.grants)
+        return sum(allocated.milli for allocated in self.reservation.devices)
 
     @property
     def whole(self) -> bool:
@@ -105,7 +105,7 @@ class ActiveReservations:
     def keep(
         self,
         group: PodGroup,
-        placement: Placement,
+        placement: PodGroupAssignment,
         reason: ReservationReason,
         start: float | None = None,
         *,
@@ -116,9 +116,9 @@ class ActiveReservations:
         held = self._snapshot.allocated_milli(project.name) + milli_of(placement)
         for (pod, _), node, choice in placement:
             picks, pod_shape = choice.picks, pod.pod_shape
-            grants = self._snapshot.grants_of(picks)
+            devices = self._snapshot.allocations_of(picks)
             reservation = Reservation(
-                pod.uid, group.job.key, cluster.nodes[node].name, reason, start, grants
+                pod.uid, group.job.key, cluster.nodes[node].name, reason, start, devices
             )
             borrowed = held > project.quota_milli
             self._forget(pod.uid)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.model.resources import NOTHING, NodeResources, resources_of
 from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
-from gpu_scheduler.core.model.snapshot import Picks, Snapshot
+from gpu_scheduler.core.model.snapshot import IndexedAllocations, Snapshot
 
 
 @dataclass(slots=True)
@@ -87,7 +87,9 @@ class ReleasingResources:
         picks = tuple([(0, device, *amount) for device, amount in coming.devices.items()])
         self._snapshot.release(node, coming.room, picks, ProjectName(""))
 
-    def take(self, node: int, room: NodeResources, picks: Picks) -> tuple[NodeResources, Picks]:
+    def take(
+        self, node: int, room: NodeResources, picks: IndexedAllocations
+    ) -> tuple[NodeResources, IndexedAllocations]:
         """Promise what comes of this to somebody; what that is, with the devices of all picks."""
         coming = self._coming.get(node)
         if coming is None:
@@ -102,7 +104,7 @@ class ReleasingResources:
             parts.append((container, device, *part))
         return got, tuple(parts)
 
-    def give_back(self, node: int, room: NodeResources, picks: Picks) -> None:
+    def give_back(self, node: int, room: NodeResources, picks: IndexedAllocations) -> None:
         """That is promised to nobody any more."""
         coming = self._coming.get(node)
         if coming is None:

@@ -109,10 +109,10 @@ def _placed(state: ClusterState, work: LiveWork) -> Iterable[Placed]:
 
 def _one(state: ClusterState, pod: PodRecord, shares: tuple[ShareUse, ...]) -> Placed:
     charge = state.ledger.held(pod.uid)
-    grants = state.ledger.resolved(charge.node, charge.grants) if charge is not None else ()
+    devices = state.ledger.resolved(charge.node, charge.devices) if charge is not None else ()
     known = state.ledger.node(pod.node)
     indexes = {device.id: device.index for device in known[1]} if known is not None else {}
-    numbers = {indexes[grant.device] for grant in grants if grant.device in indexes}
+    numbers = {indexes[allocated.device] for allocated in devices if allocated.device in indexes}
     own = state.jobs.believed.get(pod.job_uid)
     first = shares[0] if shares else None
     return Placed(
@@ -120,11 +120,11 @@ def _one(state: ClusterState, pod: PodRecord, shares: tuple[ShareUse, ...]) -> P
         role=own.role if own is not None else "",
         node=pod.node,
         devices=tuple(sorted(numbers)),
-        gpus=sum(grant.milli for grant in grants) / DEVICE_MILLI,
+        gpus=sum(allocated.milli for allocated in devices) / DEVICE_MILLI,
         started=epoch_seconds(pod.started) or None if pod.stage is Stage.RUNNING else None,
         busy=busy_of(shares),
         memory_mib=sum_of(shares, "memory_mib"),
-        cap_mib=sum(grant.mib for grant in grants) or None,
+        cap_mib=sum(allocated.mib for allocated in devices) or None,
         cpu_cores=_cores(first.cpu_milli if first is not None else None),
         cpu_limit=_cores(first.cpu_limit_milli if first is not None else None),
         ram_mib=first.ram_mib if first is not None else None,

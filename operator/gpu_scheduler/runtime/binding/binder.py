@@ -253,12 +253,12 @@ class Binder:
         known = self._state.ledger.node(decision.node)
         by_device = {d.id: d.context_mib for d in known[1] if d.context_mib} if known else {}
         more = {
-            **contexts(decision.grants, by_device),
+            **contexts(decision.devices, by_device),
             **(self._how.more.annotations(decision) if self._how.more is not None else {}),
             TERM: self._leader_term.text,
         }
         return place(
-            pod, decision.node, decision.grants, pin=self._how.pin, hostname=hostname, more=more
+            pod, decision.node, decision.devices, pin=self._how.pin, hostname=hostname, more=more
         )
 
     async def _resolve(self, decision: Assignment, pod: Pod, failure: _Failure) -> Pod | None:

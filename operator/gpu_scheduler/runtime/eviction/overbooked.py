@@ -43,7 +43,7 @@ def evictions(state: ClusterState) -> Iterator[Eviction]:
             pod.uid,
             pod.node,
             epoch_seconds(pod.created),
-            ledger.resolved(pod.node, pod.allocation.grants),
+            ledger.resolved(pod.node, pod.allocation.devices),
         )
         for pod in state.pods.known.values()
         if pod.allocation is not None and pod.stage is not Stage.ENDED

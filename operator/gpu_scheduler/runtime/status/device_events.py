@@ -64,7 +64,7 @@ class DeviceEvents:
         for pod in self._state.pods.known.values():
             if pod.node != node or pod.stage is Stage.ENDED or pod.allocation is None:
                 continue
-            held = self._state.ledger.resolved(node, pod.allocation.grants)
+            held = self._state.ledger.resolved(node, pod.allocation.devices)
             if not any(g.device == device.id for g in held):
                 continue
             job = self._state.workloads.gpujob_of(pod)

@@ -15,7 +15,7 @@ from gpu_scheduler.api.condition import ConditionType, condition
 from gpu_scheduler.api.gpujob import GPUJobStatus, HeldRoom, Phase, PodCounts, PodPlacement
 from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.api.sweep_status import SweepStatus
-from gpu_scheduler.core.model.decision import Grant, Reason, Wait
+from gpu_scheduler.core.model.decision import DeviceAllocation, Reason, Wait
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, gpu_from_milli
 from gpu_scheduler.core.model.wording import memory
@@ -93,7 +93,7 @@ def gpujob_status(
         )
     if sweep is not None:
         counts = sweep.counts(counts.pending, counts.running)
-    milli = sum(g.milli for p in held if p.allocation for g in p.allocation.grants)
+    milli = sum(g.milli for p in held if p.allocation for g in p.allocation.devices)
     nodes = list(dict.fromkeys(p.node for p in held))
     before = str(job.status.get("firstFailure") or "")
     return GPUJobStatus(
@@ -127,19 +127,22 @@ def gpujob_status(
 def _held_room(known: JobContext) -> list[HeldRoom] | None:
     """What is held for pods that have no place, or do not exist."""
     found: list[HeldRoom] = []
-    nominated = [(each.place.node, each.place.grants) for each in known.nominated]
+    nominated = [(each.place.node, each.place.devices) for each in known.nominated]
     found += _on_devices("nominated", nominated)
-    found += _on_devices("reserved", [(each.node, each.grants) for each in known.reservations])
+    found += _on_devices("reserved", [(each.node, each.devices) for each in known.reservations])
     return found[:_HELD_ROOM] or None
 
 
 def _on_devices(
-    held_as: Literal["nominated", "reserved"], places: Iterable[tuple[str, tuple[Grant, ...]]]
+    held_as: Literal["nominated", "reserved"],
+    places: Iterable[tuple[str, tuple[DeviceAllocation, ...]]],
 ) -> list[HeldRoom]:
     held: Counter[tuple[str, str]] = Counter()
-    for node, grants in places:
-        for grant in grants:
-            held[node, grant.device] = min(DEVICE_MILLI, held[node, grant.device] + grant.milli)
+    for node, devices in places:
+        for allocated in devices:
+            held[node, allocated.device] = min(
+                DEVICE_MILLI, held[node, allocated.device] + allocated.milli
+            )
     return [
         HeldRoom(node=node, device=device, milli_gpu=milli, held_as=held_as)
         for (node, device), milli in sorted(held.items())
@@ -263,7 +266,7 @@ def _phase(job: GPUJobRecord, runs: bool, counted: Counted, reason: str) -> Phas
 
 def _usage(job: GPUJobRecord, held: list[PodRecord]) -> str:
     """What is held / what the pods at once ask for, both in GPUs or both in memory."""
-    milli = sum(g.milli for pod in held if pod.allocation for g in pod.allocation.grants)
+    milli = sum(g.milli for pod in held if pod.allocation for g in pod.allocation.devices)
     if job.spec is None:
         return f"{gpu_from_milli(milli)}/?"
     asked = [(ask.at_once * r.count, r) for ask in job.requests.values() for r in ask.devices]
@@ -273,7 +276,7 @@ def _usage(job: GPUJobRecord, held: list[PodRecord]) -> str:
         return f"{gpu_from_milli(milli)}/{gpu_from_milli(asked_milli)}"
     if asked_milli:  # some pods ask for memory, others for shares
         return f"{gpu_from_milli(milli)}/{gpu_from_milli(asked_milli)}+{memory(asked_mib * MIB)}"
-    mib = sum(g.mib for pod in held if pod.allocation for g in pod.allocation.grants)
+    mib = sum(g.mib for pod in held if pod.allocation for g in pod.allocation.devices)
     return f"{memory(mib * MIB)}/{memory(asked_mib * MIB)}"
 
 
@@ -293,10 +296,10 @@ def _newest(pod: PodRecord) -> tuple[int, str]:
 
 
 def _placement(pod: PodRecord, watched: Watched) -> PodPlacement:
-    grants = pod.allocation.grants if pod.allocation else ()
+    devices = pod.allocation.devices if pod.allocation else ()
     per_device: dict[str, int] = {}
-    for grant in grants:
-        per_device[grant.device] = per_device.get(grant.device, 0) + grant.mib
+    for allocated in devices:
+        per_device[allocated.device] = per_device.get(allocated.device, 0) + allocated.mib
     reports = watched.reports(pod) if pod.stage is Stage.RUNNING else ()
     return PodPlacement(
         pod=pod.name,

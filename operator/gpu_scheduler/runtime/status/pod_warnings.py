@@ -105,9 +105,9 @@ class PodWarnings(PodStatuses):
 
     def _left(self, pod: PodRecord) -> str:
         """That a pod has lost its owner and holds what it holds."""
-        grants = pod.allocation.grants if pod.allocation is not None else ()
+        devices = pod.allocation.devices if pod.allocation is not None else ()
         held, project = (
-            sum(each.milli for each in grants),
+            sum(each.milli for each in devices),
             self._state.projects.owner(pod.namespace),
         )
         charged = f", charged to project {project}" if project is not None else ""

@@ -14,7 +14,7 @@ from gpu_scheduler.api.names import ASK_MODELS
 from gpu_scheduler.api.share_keys import NOT_READ
 from gpu_scheduler.api.share_request import ShareRequest
 from gpu_scheduler.core.model import wording
-from gpu_scheduler.core.model.decision import Assignment, Grant
+from gpu_scheduler.core.model.decision import Assignment, DeviceAllocation
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.jobs.gate import gated
 from gpu_scheduler.kube.objects import Pod
@@ -53,7 +53,7 @@ class ScheduledEvents:
         subject = InvolvedObject("Pod", meta.namespace, meta.name, meta.uid)
         if not gated(pod):
             said = f"Successfully assigned {subject.namespace}/{subject.name} to {decision.node}"
-            self._todo.append((subject, REASON, f"{said}: {shares(decision.grants)}", at))
+            self._todo.append((subject, REASON, f"{said}: {shares(decision.devices)}", at))
         if share.request is not None:
             for message in _without_effect(share.request):
                 self._todo.append((subject, NOT_ENFORCED, message, at))
@@ -90,13 +90,13 @@ def _without_effect(request: ShareRequest) -> Iterator[str]:
         yield f"{wording.names(limits)}: not read; what is asked for is the cap"
 
 
-def shares(grants: Iterable[Grant]) -> str:
+def shares(devices: Iterable[DeviceAllocation]) -> str:
     """What of which device: '0.5 of device GPU-1 (20480 MiB)', one after the other."""
     milli: dict[str, int] = {}
     mib: dict[str, int] = {}
-    for grant in grants:
-        milli[grant.device] = milli.get(grant.device, 0) + grant.milli
-        mib[grant.device] = mib.get(grant.device, 0) + grant.mib
+    for allocated in devices:
+        milli[allocated.device] = milli.get(allocated.device, 0) + allocated.milli
+        mib[allocated.device] = mib.get(allocated.device, 0) + allocated.mib
     return ", ".join(
         f"{gpu_from_milli(each)} of device {device} ({mib[device]} MiB)"
         for device, each in milli.items()

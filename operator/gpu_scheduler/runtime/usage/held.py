@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from gpu_scheduler.core.model.cluster import NodeInfo
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.limits.in_pieces import in_parts
 from gpu_scheduler.runtime.common.work_name import WorkName, work_of
@@ -35,7 +35,7 @@ class Held(msgspec.Struct, frozen=True, eq=False, gc=False):
         name: of whose it is; None: nobody's as far as known.
         job: the key of that GPUJob, or of its group.
         project: that is charged; empty: none.
-        grants: with each device under the id that it has now.
+        devices: with each device under the id that it has now.
         milli: in all.
         uses: what it was seen doing; nothing where its agent was not heard of late.
         answered: when that was said, monotonic seconds.
@@ -46,7 +46,7 @@ class Held(msgspec.Struct, frozen=True, eq=False, gc=False):
     name: WorkName | None
     job: JobKey
     project: str
-    grants: tuple[Grant, ...]
+    devices: tuple[DeviceAllocation, ...]
     milli: int
     uses: tuple[ShareUse, ...]
     answered: float
@@ -113,7 +113,7 @@ class HeldGpus:
     def _read_holds(self) -> dict[PodUID, _Holds]:
         """Of all pods that hold something of a device; in one turn, some 0.5 µs each."""
         state = self._state
-        charges = {uid: each for uid, each in state.ledger.charges.items() if each.grants}
+        charges = {uid: each for uid, each in state.ledger.charges.items() if each.devices}
         pods = list(map(state.pods.known.get, charges))
         holds = zip(charges.values(), pods, state.workloads.uids_of(pods), strict=True)
         return dict(zip(charges, holds, strict=True))
@@ -144,7 +144,7 @@ class HeldGpus:
             name,
             job.key if job is not None else JobKey(""),
             str(state.projects.owner(charge.namespace) or ""),
-            state.ledger.resolved(charge.node, charge.grants),
+            state.ledger.resolved(charge.node, charge.devices),
             charge.milli,
             tuple(said.pods.get(uid, {}).values()) if said is not None else (),
             said.at if said is not None else 0.0,
@@ -163,10 +163,10 @@ def on_devices(pods: Sequence[Held]) -> Mapping[str, list[tuple[Held, int, int]]
     """Who holds how much of each device: milli-GPU and MiB."""
     found: dict[str, dict[Held, tuple[int, int]]] = {}
     for held in pods:
-        for grant in held.grants:
-            there = found.setdefault(grant.device, {})
+        for allocated in held.devices:
+            there = found.setdefault(allocated.device, {})
             milli, mib = there.get(held, (0, 0))
-            there[held] = milli + grant.milli, mib + grant.mib
+            there[held] = milli + allocated.milli, mib + allocated.mib
     return {
         device: [(held, *amounts) for held, amounts in there.items()]
         for device, there in found.items()

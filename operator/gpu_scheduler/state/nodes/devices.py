@@ -140,7 +140,7 @@ def from_gpunode(status: Mapping[str, Any]) -> tuple[NodeDevice, ...]:
 
 
 def ids_by_name(devices: Iterable[NodeDevice]) -> dict[str, str]:
-    """Ids of devices by all that a grant may call them: the id, and the index as text.
+    """Ids of devices by all that an allocation may call them: the id, and the index as text.
 
     A pod that was placed by the node's labels names indexes, also once an agent names UUIDs. That
     stays true while it runs: the driver numbers its devices when it is loaded, and it cannot be

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from gpu_scheduler.core.model import wording
 from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
@@ -26,7 +26,7 @@ Holding = tuple[str, str, int]  # namespace/name of a pod, device, milli
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a pod holds: of its node, beside GPUs, and of devices by grants.
+    """What a pod holds: of its node, beside GPUs, and of devices.
 
     ``plugin``: resources that it asks of the device plugin; which devices that are is not known.
     ``claimed``: it has some by a claim of kube-scheduler's, whatever the node's plugin serves.
@@ -35,7 +35,7 @@ class Charge:
     node: str
     namespace: str
     resources: NodeResources
-    grants: tuple[Grant, ...] = ()
+    devices: tuple[DeviceAllocation, ...] = ()
     pod: str = ""  # its name
     plugin: tuple[str, ...] = ()
     claimed: bool = False
@@ -43,7 +43,7 @@ class Charge:
     @property
     def milli(self) -> int:
         """Milli-GPU held."""
-        return sum(g.milli for g in self.grants)
+        return sum(g.milli for g in self.devices)
 
 
 class Ledger:
@@ -55,7 +55,9 @@ class Ledger:
         self.held_milli: dict[str, int] = {}  # per namespace
         self.held_by_model: Counter[tuple[str, str]] = Counter()  # per namespace and product
         self._nodes: dict[str, tuple[NodeInfo, tuple[NodeDevice, ...], frozenset[str]]] = {}
-        self._ids: dict[str, Mapping[str, str]] = {}  # node -> devices by what grants call them
+        self._ids: dict[
+            str, Mapping[str, str]
+        ] = {}  # node -> devices by what allocations call them
         self._unlisted: dict[str, Counter[str]] = {}
         self._cluster = Cluster()
         self._node_at: dict[str, int] = {}
@@ -89,19 +91,21 @@ class Ledger:
         known = self._nodes.get(name)
         return known[:2] if known is not None else None
 
-    def resolved(self, node: str, grants: Iterable[Grant]) -> tuple[Grant, ...]:
-        """The grants with each device under the id that it has now, index or UUID."""
+    def resolved(
+        self, node: str, devices: Iterable[DeviceAllocation]
+    ) -> tuple[DeviceAllocation, ...]:
+        """The devices, each under the id that it has now, index or UUID."""
         ids = self._ids.get(node, {})
-        known = ((grant, ids.get(grant.device, grant.device)) for grant in grants)
+        known = ((allocated, ids.get(allocated.device, allocated.device)) for allocated in devices)
         return tuple(g if g.device == id_ else replace(g, device=id_) for g, id_ in known)
 
     def held(self, uid: PodUID) -> Charge | None:
         """What a pod holds, with each device under the id that it has now."""
         charge = self.charges.get(uid)
-        if charge is None or not charge.grants:
+        if charge is None or not charge.devices:
             return charge
-        grants = self.resolved(charge.node, charge.grants)
-        return charge if grants == charge.grants else replace(charge, grants=grants)
+        devices = self.resolved(charge.node, charge.devices)
+        return charge if devices == charge.devices else replace(charge, devices=devices)
 
     def charge_pod(self, uid: PodUID, charge: Charge) -> bool:
         """Record what a pod holds, in place of what it held before; False when nothing changed."""
@@ -122,7 +126,7 @@ class Ledger:
         self._count(charge, -1)
         return True
 
-    def has_room(self, node: str, need: NodeResources, grants: Iterable[Grant]) -> bool:
+    def has_room(self, node: str, need: NodeResources, devices: Iterable[DeviceAllocation]) -> bool:
         """Whether that is free; ``need``: beside GPUs."""
         c, n = self.cluster, self._node_at.get(node)
         if n is None or c.free_pods[n] < 1:
@@ -136,12 +140,12 @@ class Ledger:
                 return False
         milli: Counter[int] = Counter()
         mib: Counter[int] = Counter()
-        for grant in self.resolved(node, grants):
-            d = self._device_at.get((node, grant.device))
+        for allocated in self.resolved(node, devices):
+            d = self._device_at.get((node, allocated.device))
             if d is None or not c.dev_healthy[d]:
                 return False
-            milli[d] += grant.fraction_milli
-            mib[d] += grant.mib
+            milli[d] += allocated.fraction_milli
+            mib[d] += allocated.mib
         return all(milli[d] <= c.unheld_milli(d) and mib[d] <= c.free_mib[d] for d in milli)
 
     def set_node(
@@ -179,7 +183,7 @@ class Ledger:
         """Whether it holds something that the arrays cannot say."""
         n = self._node_at.get(charge.node)
         if n is None:
-            return bool(charge.grants)
+            return bool(charge.devices)
         c, ids = self._cluster, self._ids[charge.node]
         held = charge.resources
         c.free_cpu_milli[n] -= sign * held.cpu_milli
@@ -190,13 +194,13 @@ class Ledger:
             if scalar in c.free_scalars:
                 c.free_scalars[scalar][n] -= sign * amount
         beyond = self._holds_of_plugin(charge)
-        for grant in charge.grants:
-            d = self._device_at.get((charge.node, ids.get(grant.device, "")))
+        for allocated in charge.devices:
+            d = self._device_at.get((charge.node, ids.get(allocated.device, "")))
             if d is None:
                 beyond = True
             else:
-                c.free_device(d, -sign * grant.fraction_milli, -sign * grant.mib)
-                self.held_by_model[charge.namespace, c.dev_model[d]] += sign * grant.milli
+                c.free_device(d, -sign * allocated.fraction_milli, -sign * allocated.mib)
+                self.held_by_model[charge.namespace, c.dev_model[d]] += sign * allocated.milli
         return beyond
 
     def _lay_out(self) -> None:
@@ -235,13 +239,13 @@ class Ledger:
             pod = f"{charge.namespace}/{charge.pod}"
             if self._holds_of_plugin(charge):
                 strangers.setdefault(charge.node, []).append(pod)
-            for grant in self._lost(charge):
-                lost.setdefault(charge.node, []).append((pod, grant.device, grant.milli))
+            for allocated in self._lost(charge):
+                lost.setdefault(charge.node, []).append((pod, allocated.device, allocated.milli))
                 by_device = self._unlisted.setdefault(charge.node, Counter())
-                by_device[grant.device] += grant.milli
+                by_device[allocated.device] += allocated.milli
                 models = {device.model for device in self._devices(charge.node)}
                 if len(models) == 1:  # as on most nodes; its project holds one all the same
-                    self.held_by_model[charge.namespace, models.pop()] += grant.milli
+                    self.held_by_model[charge.namespace, models.pop()] += allocated.milli
         for name in strangers.keys() | lost.keys():
             n = self._node_at.get(name)
             if n is None:
@@ -262,10 +266,10 @@ class Ledger:
             return False
         return charge.claimed or not self._nodes[charge.node][2].isdisjoint(charge.plugin)
 
-    def _lost(self, charge: Charge) -> Iterator[Grant]:
-        """Its grants on devices that the node does not list."""
+    def _lost(self, charge: Charge) -> Iterator[DeviceAllocation]:
+        """Those of its devices that the node does not list."""
         ids = self._ids.get(charge.node, {})
-        return (grant for grant in charge.grants if grant.device not in ids)
+        return (allocated for allocated in charge.devices if allocated.device not in ids)
 
 
 def charge(ledger: Ledger, new: PodRecord, pod: Pod) -> bool:
@@ -278,9 +282,9 @@ def charge(ledger: Ledger, new: PodRecord, pod: Pod) -> bool:
         return ledger.release_pod(new.uid)
     if not new.node:
         return False
-    grants = new.allocation.grants if new.allocation else ()
+    devices = new.allocation.devices if new.allocation else ()
     need, plugin = pod_resources(pod), new.plugin
-    held = Charge(new.node, new.namespace, need, grants, new.name, plugin, new.claimed)
+    held = Charge(new.node, new.namespace, need, devices, new.name, plugin, new.claimed)
     return ledger.charge_pod(new.uid, held)
 
 

@@ -132,5 +132,5 @@ class NodeStore:
         """Those of a pod's devices that its node's agent calls unhealthy."""
         if pod.allocation is None or not self.agents.has_sick_devices(pod.node):
             return ()
-        held = {g.device for g in self._ledger.resolved(pod.node, pod.allocation.grants)}
+        held = {g.device for g in self._ledger.resolved(pod.node, pod.allocation.devices)}
         return tuple(d for d in self.agents.devices[pod.node] if d.id in held and not d.healthy)

@@ -49,10 +49,10 @@ def _ids(statuses: Iterable[msgspec.Raw]) -> dict[str, str]:
 def gpu_containers(pod: Pod, allocation: Allocation) -> tuple[OrderedContainer, ...]:
     """The containers that were given GPUs, in their order."""
     caps: dict[int, dict[str, int]] = {}
-    for grant in allocation.grants:
-        live = pod.metadata.annotations.get(memory_mib_annotation(grant.container), "")
-        cap = int(live) if live.isascii() and live.isdigit() and len(live) < 19 else grant.mib
-        caps.setdefault(grant.container, {})[grant.device] = cap
+    for allocated in allocation.devices:
+        live = pod.metadata.annotations.get(memory_mib_annotation(allocated.container), "")
+        cap = int(live) if live.isascii() and live.isdigit() and len(live) < 19 else allocated.mib
+        caps.setdefault(allocated.container, {})[allocated.device] = cap
     ids = container_ids(pod, init=max(caps, default=0) >= FIRST_INIT)
     return tuple(
         OrderedContainer(

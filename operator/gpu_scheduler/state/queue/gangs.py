@@ -50,7 +50,7 @@ def gang_of(
         elif pod.stage is Stage.WAITING:
             waiting += 1
     charges = [ledger.charges[uid] for uid in placed if uid in ledger.charges]
-    held = (g for charge in charges for g in ledger.resolved(charge.node, charge.grants))
+    held = (g for charge in charges for g in ledger.resolved(charge.node, charge.devices))
     size = spec.total_pods
     # Whose size is the least starts with that, and then with each that comes.
     more = min(waiting, 1) if work.elastic else waiting
@@ -60,7 +60,7 @@ def gang_of(
         distinct=spec.distinct_gpus is not False,
         topology=_topology(spec),
         nodes=frozenset(charge.node for charge in charges),
-        devices=frozenset(grant.device for grant in held),
+        devices=frozenset(allocated.device for allocated in held),
     )
 
 

@@ -44,7 +44,7 @@ def running_pod(
         job=job.key if job is not None else JobKey(f"{pod.namespace}/pod {pod.name}"),  # no GPUJob
         project=project or ProjectName(""),
         node=charge.node,
-        grants=charge.grants,
+        devices=charge.devices,
         cpu_milli=charge.resources.cpu_milli,
         memory_bytes=charge.resources.memory_bytes,
         ephemeral_bytes=charge.resources.ephemeral_bytes,

@@ -9,8 +9,8 @@ from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.test_gang_play import members
 
 from gpu_scheduler.core.model.decision import (
+    DeviceAllocation,
     EvictReason,
-    Grant,
     Reason,
     Reservation,
     ReservationReason,
@@ -275,7 +275,7 @@ def test_who_is_first_takes_what_is_free_and_who_is_later_waits_for_what_comes()
             "n0",
             ReservationReason.FREED,
             None,
-            tuple(Grant(0, device, 500, 20224) for device in devices),
+            tuple(DeviceAllocation(0, device, 500, 20224) for device in devices),
         )
         for pod, devices in ((first, ("n0/0", "n0/1")), (later, ("n0/0", "n0/2")))
     )

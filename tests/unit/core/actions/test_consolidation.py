@@ -211,7 +211,7 @@ def test_after_a_move_both_fit_those_who_waited_and_those_who_moved(play: Play):
         pod, running_pod = play.running[evict.pod]
         assert evict.reason is EvictReason.CONSOLIDATE
         assert not pod.interactive
-        assert all(grant.milli < 1000 for grant in running_pod.grants)
+        assert all(allocated.milli < 1000 for allocated in running_pod.devices)
     waiting = {pod.uid for pod in play.waiting}
     play.carry_out(result)
     play.tick()

@@ -222,7 +222,7 @@ def test_freed_devices_are_held_for_the_pod_for_which_they_were_freed():
     play.wait(Pod("second", "c", HALF, priority=100))
     result = play.cycle()
     assert "w" in started(result)
-    device = next(p.grants[0].device for p in result.assignments if p.job == "ns/w")
+    device = next(p.devices[0].device for p in result.assignments if p.job == "ns/w")
     assert device == "n0/1"
 
 

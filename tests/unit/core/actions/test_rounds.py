@@ -184,11 +184,11 @@ def test_memory_is_charged_with_the_milli_of_the_device_it_lands_on():
     result = plan(
         PlanInput(builder.obj(), projects(project(quota_milli=841, weight=0)), [job("j", what)])
     )
-    assert [(p.node, p.grants[0].milli) for p in result.assignments] == [("a30", 841)]
+    assert [(p.node, p.devices[0].milli) for p in result.assignments] == [("a30", 841)]
     result = plan(
         PlanInput(builder.obj(), projects(project(quota_milli=840, weight=0)), [job("j", what)])
     )
-    assert [(p.node, p.grants[0].milli) for p in result.assignments] == [("a100", 500)]
+    assert [(p.node, p.devices[0].milli) for p in result.assignments] == [("a100", 500)]
     result = plan(
         PlanInput(builder.obj(), projects(project(quota_milli=499, weight=0)), [job("j", what)])
     )
@@ -217,7 +217,7 @@ def test_a_job_of_an_unknown_project_is_invalid():
 def test_each_container_gets_its_own_share():
     both = pod_shape(containers=[DeviceRequest(0, 1, 500), DeviceRequest(2, 2, 250)])
     result = run(2, [job("j", both)])
-    assert [(g.container, g.device, g.milli, g.mib) for g in result.assignments[0].grants] == [
+    assert [(g.container, g.device, g.milli, g.mib) for g in result.assignments[0].devices] == [
         (0, "a/0", 500, 20224),
         (2, "a/0", 250, 10112),
         (2, "a/1", 250, 10112),

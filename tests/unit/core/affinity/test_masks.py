@@ -18,7 +18,7 @@ from tests.unit.core.affinity.builders import (
 
 from gpu_scheduler.core.model.affinity import AffinityInfo, AffinityRules, SpreadConstraint
 from gpu_scheduler.core.model.cluster import Cluster, Taint
-from gpu_scheduler.core.model.decision import Grant, Plan
+from gpu_scheduler.core.model.decision import DeviceAllocation, Plan
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
@@ -192,14 +192,14 @@ def borrowed(cluster: Cluster, node: str, who: AffinityInfo, standing: Standing)
     for n, info in enumerate(cluster.nodes):
         uid = PodUID(f"on-{info.name}")
         standing.on(info.name, who if info.name == node else affinity(), uid=uid)
-        grants = []
+        devices = []
         for d in range(cluster.first[n], cluster.first[n + 1]):
             cluster.free_milli[d] = cluster.free_mib[d] = 0
-            grants.append(Grant(0, cluster.dev_id[d], 1000, cluster.dev_usable_mib[d]))
+            devices.append(DeviceAllocation(0, cluster.dev_id[d], 1000, cluster.dev_usable_mib[d]))
         name = ProjectName("poor")
-        cluster.allocated_milli[name] = cluster.allocated_milli.get(name, 0) + 1000 * len(grants)
+        cluster.allocated_milli[name] = cluster.allocated_milli.get(name, 0) + 1000 * len(devices)
         found.append(
-            RunningPod(uid, uid, JobKey(f"ns/{uid}"), name, info.name, tuple(grants), 0, 0, 0)
+            RunningPod(uid, uid, JobKey(f"ns/{uid}"), name, info.name, tuple(devices), 0, 0, 0)
         )
     return Roll(found)
 

@@ -147,9 +147,9 @@ def settle(scene: Scene) -> list[WaitingJob]:
             standing.on(place.node, pod.affinity)
             n = cluster.nodes.index(node)
             cluster.free_pods[n] -= 1
-            for grant in place.grants:
-                device = cluster.dev_id.index(grant.device)
-                cluster.free_device(device, -grant.fraction_milli, -grant.mib)
+            for allocated in place.devices:
+                device = cluster.dev_id.index(allocated.device)
+                cluster.free_device(device, -allocated.fraction_milli, -allocated.mib)
         left = [replace(j, pods=tuple(p for p in j.pods if p.uid in waiting)) for j in jobs]
         jobs = [j for j in left if j.pods]
 

@@ -16,7 +16,7 @@ from tests.unit.builders import (
 )
 
 from gpu_scheduler.core.model.cluster import Taint
-from gpu_scheduler.core.model.decision import Grant, Reason, Wait
+from gpu_scheduler.core.model.decision import DeviceAllocation, Reason, Wait
 from gpu_scheduler.core.model.request import (
     DeviceRequest,
     JobKey,
@@ -422,8 +422,8 @@ def test_what_holds_a_projects_share_adds_up_while_some_of_it_is_only_placed():
     builder = (
         ClusterBuilder().node("a", gpus=4).held("a/0", 250, "team-a").held("a/1", 750, "team-a")
     )
-    grants = (Grant(0, "a/0", 250, 10112),)
-    wide = RunningPod(PodUID("w"), "w", JobKey("ns/wide"), ProjectName("team-a"), "a", grants)
+    devices = (DeviceAllocation(0, "a/0", 250, 10112),)
+    wide = RunningPod(PodUID("w"), "w", JobKey("ns/wide"), ProjectName("team-a"), "a", devices)
     given = PlanInput(
         builder.obj(), projects(project(limit_milli=1000)), [job("j", pod_shape(1000))]
     )
@@ -440,9 +440,9 @@ def test_who_holds_a_projects_share_is_told_with_when_a_time_limit_frees_it():
     for number, ends in enumerate((None, 7200.0, 3600.0)):
         name = f"h{number}"
         builder.held(f"a/{number}", 1000, "team-a")
-        grants = (Grant(0, f"a/{number}", 1000, 40448),)
+        devices = (DeviceAllocation(0, f"a/{number}", 1000, 40448),)
         held = RunningPod(
-            PodUID(name), name, JobKey(f"ns/{name}"), ProjectName("team-a"), "a", grants
+            PodUID(name), name, JobKey(f"ns/{name}"), ProjectName("team-a"), "a", devices
         )
         pods.append(replace(held, ends=ends))
     team = projects(project(quota_milli=3000, weight=0))

@@ -89,14 +89,18 @@ def test_on_a_node_with_several_models_the_one_that_is_left_is_taken():
             builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [job("j", pod_shape(500))]
         )
     )
-    assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
+    assert [allocated.device for place in result.assignments for allocated in place.devices] == [
+        "x/1"
+    ]
 
 
 def test_on_a_node_with_several_models_the_one_that_a_limit_allows_is_taken():
     builder = ClusterBuilder().node("x", models=[A30, A100])
     ten_gib = job("j", pod_shape(mib=10_240))  # 0.426 of an A30, 0.254 of an A100
     result = plan(PlanInput(builder.obj(), projects(project(limit_milli=300)), [ten_gib]))
-    assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
+    assert [allocated.device for place in result.assignments for allocated in place.devices] == [
+        "x/1"
+    ]
 
 
 def test_who_never_borrows_is_not_told_that_others_keep_it_from_borrowing():
@@ -167,19 +171,21 @@ class MixedPlay(Play):
         at = MIXED.dev_id.index(device)
         self.place(pod, device)
         known, running_pod = self.running[pod.uid]
-        grants = tuple(replace(grant, mib=MIXED.dev_usable_mib[at]) for grant in running_pod.grants)
-        self.running[pod.uid] = known, replace(running_pod, grants=grants)
+        devices = tuple(
+            replace(allocated, mib=MIXED.dev_usable_mib[at]) for allocated in running_pod.devices
+        )
+        self.running[pod.uid] = known, replace(running_pod, devices=devices)
 
     def cluster(self) -> Cluster:
         c = MIXED.copy()
         c.held_by_model = {}
         names = [node.name for node in c.nodes]
         for _, running_pod in self.running.values():
-            for grant in running_pod.grants:
-                d = c.dev_id.index(grant.device)
-                c.free_device(d, -grant.fraction_milli, -grant.mib)
+            for allocated in running_pod.devices:
+                d = c.dev_id.index(allocated.device)
+                c.free_device(d, -allocated.fraction_milli, -allocated.mib)
                 key = running_pod.project, c.dev_model[d]
-                c.held_by_model[key] = c.held_by_model.get(key, 0) + grant.milli
+                c.held_by_model[key] = c.held_by_model.get(key, 0) + allocated.milli
             c.free_pods[names.index(running_pod.node)] -= 1
             name = running_pod.project
             c.allocated_milli[name] = c.allocated_milli.get(name, 0) + running_pod.milli
@@ -189,11 +195,11 @@ class MixedPlay(Play):
     def held(self, name: str, model: str) -> int:
         """Milli-GPU that a project holds of a model and that do not go."""
         return sum(
-            grant.milli
+            allocated.milli
             for uid, (_, running_pod) in self.running.items()
             if running_pod.project == name and uid not in self.going
-            for grant in running_pod.grants
-            if grant.device.startswith("a" if model == "a100" else "b")
+            for allocated in running_pod.devices
+            if allocated.device.startswith("a" if model == "a100" else "b")
         )
 
 

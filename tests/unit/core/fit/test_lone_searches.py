@@ -6,19 +6,19 @@ import pytest
 from tests.unit.builders import ClusterBuilder, pod_shape
 
 from gpu_scheduler.core.fit.lone_searches import LoneSearches, NodeState, Soonest, state_of
-from gpu_scheduler.core.model.decision import Grant
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.decision import DeviceAllocation
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.pod_request import PodRequests
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.snapshot import Snapshot
 
-FOUND = Soonest((), Choice(((0, 0, 500, 20224),), 500, 0, 500))
+FOUND = Soonest((), NodeAllocation(((0, 0, 500, 20224),), 500, 0, 500))
 
 
 def running_pod(uid: str, **more: Any) -> RunningPod:
-    grants = (Grant(0, "a/0", 500, 20224),)
-    return RunningPod(PodUID(uid), uid, JobKey(f"ns/{uid}"), ProjectName("p"), "a", grants, **more)
+    devices = (DeviceAllocation(0, "a/0", 500, 20224),)
+    return RunningPod(PodUID(uid), uid, JobKey(f"ns/{uid}"), ProjectName("p"), "a", devices, **more)
 
 
 def state(snapshot: Snapshot, *pods: RunningPod, coming: object = None) -> NodeState:

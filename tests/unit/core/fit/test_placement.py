@@ -37,7 +37,10 @@ def test_thirteen_pods_with_40_gpus_start_together_when_40_are_free():
     result = plan(PlanInput(t4_nodes(10).obj(), projects(), [thirteen()]))
     assert result.waits == ()
     assert [place.pod for place in result.assignments] == [f"train-{i}" for i in range(13)]
-    assert sum(grant.milli for place in result.assignments for grant in place.grants) == 40_000
+    assert (
+        sum(allocated.milli for place in result.assignments for allocated in place.devices)
+        == 40_000
+    )
 
 
 def test_with_39_of_40_gpus_free_no_member_starts_and_the_numbers_say_why():
@@ -97,7 +100,9 @@ def test_two_projects_do_not_start_half_of_a_gang_each():
 def test_members_of_a_gang_have_gpus_of_their_own():
     cluster = ClusterBuilder().node("a", 2).node("b", 1).obj()
     result = plan(PlanInput(cluster, projects(), [gang("g", (pod_shape(300), 3))]))
-    assert len({grant.device for place in result.assignments for grant in place.grants}) == 3
+    assert (
+        len({allocated.device for place in result.assignments for allocated in place.devices}) == 3
+    )
 
 
 def test_members_share_a_gpu_when_they_may():
@@ -122,7 +127,7 @@ def test_members_stay_off_the_gpus_of_members_that_run():
     cluster = ClusterBuilder().node("a", 2).held("a/0", 300).obj()
     late = gang("g", (pod_shape(300), 1), nodes=["a"], devices=["a/0"])
     (place,) = plan(PlanInput(cluster, projects(), [late])).assignments
-    assert [grant.device for grant in place.grants] == ["a/1"]
+    assert [allocated.device for allocated in place.devices] == ["a/1"]
 
 
 def test_a_gang_starts_inside_quota_as_a_whole_or_borrows_as_a_whole():

@@ -38,9 +38,9 @@ def apply(place: Assignment, state: Cluster, sign: int) -> None:
     """Charge (-1) or give back (+1) what a placement takes."""
     node = [each.name for each in state.nodes].index(place.node)
     state.free_pods[node] += sign
-    for grant in place.grants:
-        device = state.dev_id.index(grant.device)
-        state.free_device(device, sign * grant.fraction_milli, sign * grant.mib)
+    for allocated in place.devices:
+        device = state.dev_id.index(allocated.device)
+        state.free_device(device, sign * allocated.fraction_milli, sign * allocated.mib)
 
 
 def cycles(state: Cluster, turns: list[list[int]], planner: Callable[[list[WaitingJob]], Plan]):

@@ -18,7 +18,7 @@ from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.affinity import AffinityInfo
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUType
 from gpu_scheduler.core.model.cluster import Cluster, Taint
-from gpu_scheduler.core.model.decision import EvictReason, Grant, Plan
+from gpu_scheduler.core.model.decision import DeviceAllocation, EvictReason, Plan
 from gpu_scheduler.core.model.request import (
     DeviceRequest,
     Gang,
@@ -147,8 +147,8 @@ class History(Play):
             pod = Pod(name, random.choice(sorted(self.projects)), pod_shape(milli))
             if self._rules:
                 self.who[name] = PEERS[0]
-            grants = (Grant(0, device, milli, milli * c.dev_usable_mib[d] // 1000),)
-            self.running[pod.uid] = pod, self._running_pod(pod, device.split("/")[0], grants)
+            devices = (DeviceAllocation(0, device, milli, milli * c.dev_usable_mib[d] // 1000),)
+            self.running[pod.uid] = pod, self._running_pod(pod, device.split("/")[0], devices)
 
     def _build(self) -> None:
         """The empty cluster, as its nodes are at present."""
@@ -179,11 +179,11 @@ class History(Play):
             c.free_memory_bytes[node] -= running_pod.memory_bytes
             c.free_pods[node] -= 1
             c.allocated_milli[name] = c.allocated_milli.get(name, 0) + running_pod.milli
-            for grant in running_pod.grants:
-                d = devices[grant.device]
-                c.free_device(d, -grant.fraction_milli, -grant.mib)
+            for allocated in running_pod.devices:
+                d = devices[allocated.device]
+                c.free_device(d, -allocated.fraction_milli, -allocated.mib)
                 key = name, c.dev_model[d]
-                c.held_by_model[key] = c.held_by_model.get(key, 0) + grant.milli
+                c.held_by_model[key] = c.held_by_model.get(key, 0) + allocated.milli
         for device, milli in self._strangers.items():
             c.free_milli[devices[device]] -= milli
         if self._rules:
@@ -216,12 +216,14 @@ class History(Play):
             return None
         mates = [running_pod for pod, running_pod in self.running.values() if pod.key == first.key]
         nodes = frozenset(mate.node for mate in mates)
-        devices = frozenset(grant.device for mate in mates for grant in mate.grants)
+        devices = frozenset(allocated.device for mate in mates for allocated in mate.devices)
         missing = max(1, first.size - len(mates))
         return replace(gang, missing=missing, nodes=nodes, devices=devices)
 
-    def _running_pod(self, pod: Pod, node: str, grants: tuple[Grant, ...]) -> RunningPod:  # type: ignore[override]
-        found = super()._running_pod(pod, node, grants)
+    def _running_pod(
+        self, pod: Pod, node: str, devices: tuple[DeviceAllocation, ...]
+    ) -> RunningPod:  # type: ignore[override]
+        found = super()._running_pod(pod, node, devices)
         moved = self.moved.get(pod.name, 0.0)  # type: ignore[call-overload]
         return replace(found, moved=moved, spared=pod.name in self.spared)
 

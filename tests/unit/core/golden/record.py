@@ -43,14 +43,14 @@ def line(seed: int) -> str:
 def decisions(plan: Plan) -> Iterator[str]:
     """What is done, line by line; who waits and in which order, without why."""
     for place in plan.assignments:
-        grants = " ".join(f"{g.container}:{g.device}:{g.milli}:{g.mib}" for g in place.grants)
-        yield f"place {place.job} {place.pod} {place.node} {grants}"
+        devices = " ".join(f"{g.container}:{g.device}:{g.milli}:{g.mib}" for g in place.devices)
+        yield f"place {place.job} {place.pod} {place.node} {devices}"
     for evict in plan.evicts:
         whole = "whole" if evict.whole_job else "one"
         yield f"evict {evict.job} {evict.pod} {evict.beneficiary} {evict.reason.value} {whole}"
     for kept in plan.reservations:
-        grants = " ".join(f"{g.container}:{g.device}:{g.milli}:{g.mib}" for g in kept.grants)
-        yield f"hold {kept.job} {kept.pod} {kept.node} {kept.reason.value} {kept.start} {grants}"
+        devices = " ".join(f"{g.container}:{g.device}:{g.milli}:{g.mib}" for g in kept.devices)
+        yield f"hold {kept.job} {kept.pod} {kept.node} {kept.reason.value} {kept.start} {devices}"
     for wait in plan.waits:
         yield f"wait {wait.job} {wait.position}"
     yield f"shares {_shares(plan.shares_milli.items())}"

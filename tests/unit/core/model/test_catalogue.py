@@ -53,7 +53,7 @@ def test_the_cheapest_device_of_a_mixed_node_is_taken():
     cluster = builder.obj()
     cluster.catalogue = Catalogue((GPUType("a100", "a100", 5), GPUType("a30", "a30", 7)))
     result = plan(PlanInput(cluster, projects(), [job("j", pod_shape(mib=10_000))]))
-    assert result.assignments[0].grants[0].device == "a/1"
+    assert result.assignments[0].devices[0].device == "a/1"
 
 
 def test_a_request_by_share_does_not_look_at_prices():

@@ -12,7 +12,7 @@ def chosen(builder: ClusterBuilder, what: PodShape) -> list[tuple[str, int, int]
     """Device, milli and MiB of each pick on the first node."""
     snapshot = Snapshot(builder.obj())
     choice = Chooser(what, snapshot).choose(0)
-    return choice and [(g.device, g.milli, g.mib) for g in snapshot.grants_of(choice.picks)]
+    return choice and [(g.device, g.milli, g.mib) for g in snapshot.allocations_of(choice.picks)]
 
 
 def node(gpus: int = 4) -> ClusterBuilder:

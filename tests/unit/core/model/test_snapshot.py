@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import A30, ClusterBuilder, dell_selfhosted, pod_shape
 
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.devices import Chooser
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
@@ -54,8 +54,8 @@ def test_rolling_back_restores_every_number(takes: list[tuple[int, int]]):
 
 def test_a_pod_that_leaves_a_barred_device_for_a_while_changes_nothing_there():
     snapshot = Snapshot(ClusterBuilder().node("a", 2, unhealthy=[0]).obj())
-    grants = (Grant(0, snapshot.cluster.dev_id[0], 1000, 40_448),)
-    pod = RunningPod(PodUID("p"), "p", JobKey("ns/p"), TEAM, "a", grants)
+    devices = (DeviceAllocation(0, snapshot.cluster.dev_id[0], 1000, 40_448),)
+    pod = RunningPod(PodUID("p"), "p", JobKey("ns/p"), TEAM, "a", devices)
     before = (deepcopy(snapshot.cluster.free_milli), list(snapshot.node_free_milli))
     snapshot.release_pod(pod)
     assert snapshot.fits_back(pod)

@@ -13,7 +13,7 @@ from tests.unit.core.packing.workloads import PODS, pods, target_workloads
 
 from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.devices import NodeAllocation
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import PodShape, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -153,7 +153,7 @@ POD = st.sampled_from([pod for pod in PODS if not pod.where.selector])
 def test_looking_ahead_changes_nothing_on_nodes_that_all_differ(
     steps: list[PodShape], workload: TargetWorkload, seed: int
 ):
-    def places(look_from: int) -> list[tuple[int, Choice] | None]:
+    def places(look_from: int) -> list[tuple[int, NodeAllocation] | None]:
         snapshot = Snapshot(differing(12, Random(seed)))
         pod_requests = {each: PodRequest(each, snapshot) for each in steps}
         table, found = ScoreTable(snapshot, Packing.FRAGMENTATION, workload), []

@@ -17,9 +17,15 @@ from dataclasses import dataclass, field
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.workload import NO_LIMIT, most_milli
 
-from gpu_scheduler.core.model.decision import Evict, Grant, Plan, Reservation, ReservationReason
+from gpu_scheduler.core.model.decision import (
+    DeviceAllocation,
+    Evict,
+    Plan,
+    Reservation,
+    ReservationReason,
+)
 
-Picks = list[tuple[int, int]]  # device, milli
+IndexedAllocations = list[tuple[int, int]]  # device, milli
 
 
 @dataclass
@@ -37,12 +43,12 @@ class Room:
         """The pods go (or, with -1, come back)."""
         for uid in uids:
             pod, on = play.running[uid]  # type: ignore[index]
-            for grant in on.grants:
-                self.devices[on.node][number(grant.device)] += sign * grant.milli
+            for allocated in on.devices:
+                self.devices[on.node][number(allocated.device)] += sign * allocated.milli
             self.cpu[on.node] += sign * on.cpu_milli
             self.held[pod.project] -= sign * on.milli
 
-    def choose(self, node: str, pod: Pod, apart: Iterable[int] = ()) -> Picks | None:
+    def choose(self, node: str, pod: Pod, apart: Iterable[int] = ()) -> IndexedAllocations | None:
         """Devices for a pod on a node, the fullest that hold it."""
         if self.cpu[node] < pod.pod_shape.cpu_milli:
             return None
@@ -51,13 +57,15 @@ class Room:
         order = sorted((m, d) for d, m in enumerate(free) if m >= ask.milli and d not in without)
         return [(d, ask.milli) for _, d in order[: ask.count]] if len(order) >= ask.count else None
 
-    def take(self, node: str, pod: Pod, picks: Picks) -> None:
+    def take(self, node: str, pod: Pod, picks: IndexedAllocations) -> None:
         for device, milli in picks:
             self.devices[node][device] -= milli
         self.cpu[node] -= pod.pod_shape.cpu_milli
         self.held[pod.project] += sum(milli for _, milli in picks)
 
-    def places(self, pods: Sequence[Pod], nodes: Sequence[str]) -> list[tuple[str, Picks]] | None:
+    def places(
+        self, pods: Sequence[Pod], nodes: Sequence[str]
+    ) -> list[tuple[str, IndexedAllocations]] | None:
         """Places for all of them, each on the fullest node; None when one finds none."""
         trial, found = self.copy(), []
         used: defaultdict[str, set[int]] = defaultdict(set)
@@ -133,7 +141,7 @@ class Judge:
 
     def _after_places(self, room: Room, result: Plan, waiting: dict[str, Pod]) -> None:
         for place in result.assignments:
-            self._take(room, waiting[place.pod], place.node, place.grants)
+            self._take(room, waiting[place.pod], place.node, place.devices)
 
     def _evictions(self, result: Plan) -> None:
         """Whether each was needed at the turn of the pod for which it was made.
@@ -148,7 +156,7 @@ class Judge:
         room.give(self.play, self.play.going)
         for reservation in result.reservations:
             if reservation.reason is ReservationReason.FREED and reservation not in new:
-                self._take(room, waiting[reservation.pod], reservation.node, reservation.grants)
+                self._take(room, waiting[reservation.pod], reservation.node, reservation.devices)
         reserved = [
             reservation
             for reservation in result.reservations
@@ -165,7 +173,7 @@ class Judge:
             before = room.copy()  # less what is started of those that had their turn before
             for place in result.assignments:
                 if place.pod in promised or not self._later(waiting[place.pod], pods[0]):
-                    self._take(before, waiting[place.pod], place.node, place.grants)
+                    self._take(before, waiting[place.pod], place.node, place.devices)
             mine: list[list[Evict]] = []
             last = next(h for h in reversed(new) if h.job == pods[0].key) in reservations
             while last or not self._is_there(room, result, waiting, reservations):  # type: ignore[arg-type]
@@ -187,7 +195,7 @@ class Judge:
                 if fits and self._fits_in_the_end(result, waiting, reservations, victim, nodes):  # type: ignore[arg-type]
                     self._say_needless(victim, f"{pods[0].uid} fits without it")
             for reservation, pod in zip(reservations, pods, strict=True):
-                self._take(room, pod, reservation.node, reservation.grants)
+                self._take(room, pod, reservation.node, reservation.devices)
         for victim in candidates:
             self._say_needless(victim, "it helps nobody")
 
@@ -206,10 +214,10 @@ class Judge:
         pods = [waiting[reservation.pod] for reservation in reservations]
         for place in result.assignments:
             if not self._later(waiting[place.pod], pods[0]):
-                self._take(room, waiting[place.pod], place.node, place.grants)
+                self._take(room, waiting[place.pod], place.node, place.devices)
         for reservation in result.reservations:
             if reservation.reason is ReservationReason.FREED and reservation not in reservations:
-                self._take(room, waiting[reservation.pod], reservation.node, reservation.grants)
+                self._take(room, waiting[reservation.pod], reservation.node, reservation.devices)
         return self._allowed(room, pods) and room.places(pods, nodes) is not None
 
     def _is_there(
@@ -221,7 +229,7 @@ class Judge:
         if not self._allowed(trial, pods):
             return False
         for reservation, pod in zip(reservations, pods, strict=True):
-            self._take(trial, pod, reservation.node, reservation.grants)
+            self._take(trial, pod, reservation.node, reservation.devices)
         return all(
             min(trial.devices[reservation.node]) >= 0 and trial.cpu[reservation.node] >= 0
             for reservation in reservations
@@ -245,8 +253,8 @@ class Judge:
     def _later(self, other: Pod, pod: Pod) -> bool:
         return other.project == pod.project and rank(pod) < rank(other)
 
-    def _take(self, room: Room, pod: Pod, node: str, grants: Iterable[Grant]) -> None:
-        room.take(node, pod, [(number(grant.device), grant.milli) for grant in grants])
+    def _take(self, room: Room, pod: Pod, node: str, devices: Iterable[DeviceAllocation]) -> None:
+        room.take(node, pod, [(number(allocated.device), allocated.milli) for allocated in devices])
 
     def _parties(self, evicts: Iterable[Evict]) -> list[list[Evict]]:
         """The evictions in order; a gang is one of them."""
@@ -351,14 +359,14 @@ class Judge:
         for reservation in kept:
             if reservation.reason is not ReservationReason.FREED:
                 continue
-            for grant in reservation.grants:
-                device = number(grant.device)
+            for allocated in reservation.devices:
+                device = number(allocated.device)
                 comes = (
                     coming.devices[reservation.node][device]
                     - left.devices[reservation.node][device]
                 )
-                left.devices[reservation.node][device] -= max(0, grant.milli - max(0, comes))
-            self._take(coming, waiting[reservation.pod], reservation.node, reservation.grants)
+                left.devices[reservation.node][device] -= max(0, allocated.milli - max(0, comes))
+            self._take(coming, waiting[reservation.pod], reservation.node, reservation.devices)
         return left.places(pods, nodes) is not None
 
     def _rounds(self, result: Plan) -> None:

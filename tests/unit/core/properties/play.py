@@ -8,7 +8,7 @@ from tests.unit.builders import ClusterBuilder
 
 from gpu_scheduler.core.fit.session import PlannerCache
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Grant, Plan, Reservation
+from gpu_scheduler.core.model.decision import DeviceAllocation, Plan, Reservation
 from gpu_scheduler.core.model.preemption_policy import (
     NOTHING,
     STRICT,
@@ -98,8 +98,8 @@ class Play:
 
     def place(self, pod: Pod, *places: str, milli: int = 1000) -> "Play":
         """Put a running pod on devices ('n0/1')."""
-        grants = tuple(Grant(0, d, milli, milli * 40448 // 1000) for d in places)
-        self.running[pod.uid] = pod, self._running_pod(pod, places[0].split("/")[0], grants)
+        devices = tuple(DeviceAllocation(0, d, milli, milli * 40448 // 1000) for d in places)
+        self.running[pod.uid] = pod, self._running_pod(pod, places[0].split("/")[0], devices)
         return self
 
     def wait(self, *pods: Pod) -> "Play":
@@ -110,9 +110,9 @@ class Play:
         c = empty(self.gpus)[0].copy()
         names = [node.name for node in c.nodes]
         for _, running_pod in self.running.values():
-            for grant in running_pod.grants:
-                d = c.dev_id.index(grant.device)
-                c.free_device(d, -grant.fraction_milli, -grant.mib)
+            for allocated in running_pod.devices:
+                d = c.dev_id.index(allocated.device)
+                c.free_device(d, -allocated.fraction_milli, -allocated.mib)
             node, name = names.index(running_pod.node), running_pod.project
             c.free_pods[node] -= 1
             c.free_cpu_milli[node] -= running_pod.cpu_milli
@@ -180,7 +180,7 @@ class Play:
         waiting = {pod.uid: pod for pod in self.waiting}
         for place in result.assignments:
             pod = waiting.pop(place.pod)
-            self.running[pod.uid] = pod, self._running_pod(pod, place.node, place.grants)
+            self.running[pod.uid] = pod, self._running_pod(pod, place.node, place.devices)
         self.waiting = list(waiting.values())
         for evict in result.evicts:
             assert evict.pod in self.running
@@ -217,14 +217,14 @@ class Play:
             if running_pod.project == project and not (staying and uid in self.going)
         )
 
-    def _running_pod(self, pod: Pod, node: str, grants: Iterable[Grant]) -> RunningPod:
+    def _running_pod(self, pod: Pod, node: str, devices: Iterable[DeviceAllocation]) -> RunningPod:
         return RunningPod(
             pod.uid,
             pod.name,
             pod.key,
             ProjectName(pod.project),
             node,
-            tuple(grants),
+            tuple(devices),
             pod.pod_shape.cpu_milli,
             pod.pod_shape.memory_bytes,
             pod.pod_shape.ephemeral_bytes,

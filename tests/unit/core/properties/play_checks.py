@@ -35,7 +35,7 @@ def taken(play: Play, result: Plan, reason: EvictReason) -> dict[str, int]:
 def placements(play: Play, result: Plan, name: str) -> list[int]:
     """What a plan gives to the pods of a project, in the order in which they start."""
     mine = {pod.uid for pod in play.waiting if pod.project == name}
-    return [sum(g.milli for g in p.grants) for p in result.assignments if p.pod in mine]
+    return [sum(g.milli for g in p.devices) for p in result.assignments if p.pod in mine]
 
 
 def placed(play: Play, result: Plan, name: str) -> int:

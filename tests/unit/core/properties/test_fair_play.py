@@ -91,8 +91,8 @@ def check_need(play: Play, result: Plan) -> None:
         others = [running_pod for running_pod in gone if running_pod is not spared]
         free = {c.dev_id[d]: c.free_milli[d] for d in range(c.first[node], c.first[node + 1])}
         for running_pod in others:
-            for grant in running_pod.grants:
-                free[grant.device] += grant.milli
+            for allocated in running_pod.devices:
+                free[allocated.device] += allocated.milli
         cpu = c.free_cpu_milli[node] + sum(running_pod.cpu_milli for running_pod in others)
         fits = cpu >= pod_kind_.cpu_milli and request.count <= sum(
             milli >= request.milli for milli in free.values()

@@ -129,7 +129,9 @@ def check_apart(play: Play, result: Plan) -> None:
         if not pod.gang:
             continue
         if pod.distinct:
-            devices.setdefault(pod.gang, []).extend({grant.device for grant in place.grants})
+            devices.setdefault(pod.gang, []).extend(
+                {allocated.device for allocated in place.devices}
+            )
         if pod.topology is not None and pod.topology.required:
             zones.setdefault(pod.gang, set()).add(int(place.node[1:]) % 2)
     for used in devices.values():

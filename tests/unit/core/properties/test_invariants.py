@@ -93,7 +93,7 @@ def scenes(draw: st.DrawFn) -> Scene:
 
 
 def charge(place: Assignment) -> int:
-    return sum(grant.milli for grant in place.grants)
+    return sum(allocated.milli for allocated in place.devices)
 
 
 def allocations(scene: Scene, result: Plan) -> list[tuple[Assignment, Project, int]]:
@@ -130,11 +130,11 @@ def test_no_device_and_no_node_is_given_more_than_it_has(scene: Scene):
         node = names.index(place.node)
         c.free_pods[node] -= 1
         c.free_cpu_milli[node] -= pod_shapes[place.pod].cpu_milli
-        for grant in place.grants:
-            d = c.dev_id.index(grant.device)
+        for allocated in place.devices:
+            d = c.dev_id.index(allocated.device)
             assert c.first[node] <= d < c.first[node + 1]
             assert c.dev_healthy[d]
-            c.free_device(d, -grant.fraction_milli, -grant.mib)
+            c.free_device(d, -allocated.fraction_milli, -allocated.mib)
     for left in (c.free_milli, c.free_mib, c.free_pods, c.free_cpu_milli):
         assert min(left, default=0) >= 0
 
@@ -149,11 +149,13 @@ def test_each_pod_gets_what_it_asked_for_where_it_may_run(scene: Scene):
         pod = pods.pop(place.pod)  # a second placement of the same pod fails here
         assert place.node not in unschedulable | pod.avoid
         for request in pod.pod_shape.devices:
-            mine = [g for g in place.grants if g.container == request.container]
+            mine = [g for g in place.devices if g.container == request.container]
             assert len({g.device for g in mine}) == len(mine) == request.count
-            for grant in mine:
-                d = c.dev_id.index(grant.device)
-                assert (grant.fraction_milli, grant.mib) == share(request, c.dev_usable_mib[d])
+            for allocated in mine:
+                d = c.dev_id.index(allocated.device)
+                assert (allocated.fraction_milli, allocated.mib) == share(
+                    request, c.dev_usable_mib[d]
+                )
                 kind = DeviceType(c.dev_model[d], c.dev_usable_mib[d], c.dev_compute[d])
                 assert accepts(pod.pod_shape, kind)
 
@@ -234,9 +236,9 @@ def test_carrying_a_plan_out_leaves_nothing_to_start_and_the_same_sentences(scen
         node = names.index(place.node)
         c.free_pods[node] -= 1
         c.free_cpu_milli[node] -= pod_shapes[place.pod].cpu_milli
-        for grant in place.grants:
-            d = c.dev_id.index(grant.device)
-            c.free_device(d, -grant.fraction_milli, -grant.mib)
+        for allocated in place.devices:
+            d = c.dev_id.index(allocated.device)
+            c.free_device(d, -allocated.fraction_milli, -allocated.mib)
         c.allocated_milli[team.name] = c.allocated_milli.get(team.name, 0) + charge(place)
     started = {place.pod for place in first.assignments}
     scene.jobs = [

@@ -1,7 +1,7 @@
 """Requests in MiB and fractions on one device, as the planner, the ledger and a new one count them.
 
 A device never gives more MiB than it has, nor more than 1,000 milli of fractions, and nothing waits
-that fits: counted here from the grants alone.
+that fits: counted here from the allocations alone.
 """
 
 from hypothesis import example, given, settings
@@ -11,7 +11,7 @@ from tests.unit.builders import pod_shape
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import ALLOCATION, memory_mib_annotation
 from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.pod_request import PodRequest
 from gpu_scheduler.core.model.request import PodShape, PodUID, ProjectName
 from gpu_scheduler.core.model.resources import NOTHING
@@ -33,19 +33,21 @@ def a_ledger(usable_mib: int) -> Ledger:
     return ledger
 
 
-def filled(asked: list[PodShape | int], usable_mib: int) -> tuple[list[tuple[Grant, ...]], Cluster]:
+def filled(
+    asked: list[PodShape | int], usable_mib: int
+) -> tuple[list[tuple[DeviceAllocation, ...]], Cluster]:
     """Places pods one by one, each by the table; a number takes the pod of that place away."""
     ledger = a_ledger(usable_mib)
     snapshot = Snapshot(ledger.cluster)
     table = ScoreTable(snapshot, Packing.FRAGMENTATION, DEFAULT)
     requests: dict[PodShape, PodRequest] = {}
-    held: dict[PodUID, tuple[PodShape, tuple[Grant, ...]]] = {}
+    held: dict[PodUID, tuple[PodShape, tuple[DeviceAllocation, ...]]] = {}
     for number, each in enumerate(asked):
         if isinstance(each, int):
             if held:
                 uid = sorted(held)[each % len(held)]
-                gone, grants = held.pop(uid)
-                snapshot.release(0, gone, snapshot.picks_of(0, grants), TEAM)
+                gone, devices = held.pop(uid)
+                snapshot.release(0, gone, snapshot.picks_of(0, devices), TEAM)
                 ledger.release_pod(uid)
             continue
         request = requests.setdefault(each, PodRequest(each, snapshot))
@@ -54,34 +56,34 @@ def filled(asked: list[PodShape | int], usable_mib: int) -> tuple[list[tuple[Gra
         if found is None:
             continue
         picks = found[1].picks
-        text = allocation.annotations("a", snapshot.grants_of(picks))
-        grants = allocation.parse(text[ALLOCATION]).grants
-        assert grants == snapshot.grants_of(picks)
-        assert ledger.has_room("a", NOTHING, grants)
-        assert int(text[memory_mib_annotation(0)]) == grants[0].mib
+        text = allocation.annotations("a", snapshot.allocations_of(picks))
+        devices = allocation.parse(text[ALLOCATION]).devices
+        assert devices == snapshot.allocations_of(picks)
+        assert ledger.has_room("a", NOTHING, devices)
+        assert int(text[memory_mib_annotation(0)]) == devices[0].mib
         snapshot.take(0, each, picks, TEAM)
         uid = PodUID(f"{number:04}")
-        held[uid] = each, grants
-        ledger.charge_pod(uid, Charge("a", TEAM, NOTHING, grants))
+        held[uid] = each, devices
+        ledger.charge_pod(uid, Charge("a", TEAM, NOTHING, devices))
     anew = a_ledger(usable_mib)
-    for uid, (_, grants) in sorted(held.items(), reverse=True):
-        anew.charge_pod(uid, Charge("a", TEAM, NOTHING, grants))
+    for uid, (_, devices) in sorted(held.items(), reverse=True):
+        anew.charge_pod(uid, Charge("a", TEAM, NOTHING, devices))
     for other in (ledger.cluster, anew.cluster):
         assert other.free_milli == snapshot.cluster.free_milli
         assert other.free_mib == snapshot.cluster.free_mib
         assert other.unheld_milli(0) == snapshot.cluster.unheld_milli(0)
-    on = [PodDevices(uid, "a", 0.0, grants) for uid, (_, grants) in held.items()]
+    on = [PodDevices(uid, "a", 0.0, devices) for uid, (_, devices) in held.items()]
     assert overbooked(anew.cluster, on) == ()
-    return [grants for _, grants in held.values()], anew.cluster
+    return [devices for _, devices in held.values()], anew.cluster
 
 
-def fits(pod: PodShape, held: list[tuple[Grant, ...]], usable_mib: int) -> bool:
+def fits(pod: PodShape, held: list[tuple[DeviceAllocation, ...]], usable_mib: int) -> bool:
     (asked,) = pod.devices
-    taken = [grant for grants in held for grant in grants]
-    free_mib = usable_mib - sum(grant.mib for grant in taken)
+    taken = [allocated for devices in held for allocated in devices]
+    free_mib = usable_mib - sum(allocated.mib for allocated in taken)
     if asked.mib:
         return asked.mib <= free_mib
-    free = 1000 - sum(grant.milli for grant in taken if not grant.by_memory)
+    free = 1000 - sum(allocated.milli for allocated in taken if not allocated.by_memory)
     return asked.milli <= free and asked.milli * usable_mib // 1000 <= free_mib
 
 
@@ -100,9 +102,11 @@ def test_no_device_gives_more_than_it_has_and_nothing_waits_that_fits(
     asked: list[PodShape | int], usable_mib: int
 ):
     held, cluster = filled(asked, usable_mib)
-    taken = [grant for grants in held for grant in grants]
-    assert sum(grant.mib for grant in taken) == usable_mib - cluster.free_mib[0] <= usable_mib
-    assert sum(grant.milli for grant in taken if not grant.by_memory) <= 1000
+    taken = [allocated for devices in held for allocated in devices]
+    assert (
+        sum(allocated.mib for allocated in taken) == usable_mib - cluster.free_mib[0] <= usable_mib
+    )
+    assert sum(allocated.milli for allocated in taken if not allocated.by_memory) <= 1000
 
 
 def test_815_pods_of_100_mib_fill_a_gpu_of_81559_mib():
@@ -116,8 +120,8 @@ def test_23_pods_of_2000_mib_fill_a_gpu_of_46068_mib():
 
 
 def test_what_an_older_operator_wrote_counts_as_it_did():
-    (grant,) = allocation.parse('{"v":1,"n":"a","c":{"0":{"GPU-0":[2,100]}}}').grants
+    (allocated,) = allocation.parse('{"v":1,"n":"a","c":{"0":{"GPU-0":[2,100]}}}').devices
     ledger = a_ledger(81_559)
-    ledger.charge_pod(PodUID("old"), Charge("a", TEAM, NOTHING, (grant,)))
+    ledger.charge_pod(PodUID("old"), Charge("a", TEAM, NOTHING, (allocated,)))
     assert ledger.cluster.free_milli == [998]
     assert ledger.cluster.free_mib == [81_459]

@@ -119,7 +119,7 @@ def test_room_is_promised_on_the_devices_where_it_comes():
     first = play.wait(Pod("w", "a", WHOLE)).cycle()
     (reservation,) = first.reservations
     (evict,) = first.evicts
-    assert (reservation.reason, reservation.grants[0].device) == (
+    assert (reservation.reason, reservation.devices[0].device) == (
         ReservationReason.FREED,
         f"n0/{evict.job[-1]}",
     )

@@ -17,7 +17,7 @@ class FakeBinder:
 
     def submit(self, decision: Assignment, pod: Pod, *, gang: bool = False) -> None:
         assert decision.pod == pod.metadata.uid
-        self.submitted.append((pod.metadata.name, decision.grants[0].device, gang))
+        self.submitted.append((pod.metadata.name, decision.devices[0].device, gang))
 
 
 class Case:

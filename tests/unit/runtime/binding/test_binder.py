@@ -86,7 +86,7 @@ def touches(sent: Sent) -> bool:
 
 
 def bound(version: int = 2, **settings_: Any) -> Pod:
-    return make_pod(version=version, node="a", grants=half(), **settings_)
+    return make_pod(version=version, node="a", devices=half(), **settings_)
 
 
 @virtual
@@ -386,9 +386,9 @@ async def test_one_member_of_a_gang_that_starts_shows_nothing() -> None:
     doubt(case.state, KEY, FailedStart(0.0, "no", delays=lambda times: 1.0))
     for name, index in (("job-0", 0), ("job-1", 1)):
         assert KEY in case.state.waiting.doubts
-        grants = half(f"a/{index}")
+        devices = half(f"a/{index}")
         case.state.pod_changed(
-            make_pod(name, version=2, index=index, node="a", grants=grants, phase="Running")
+            make_pod(name, version=2, index=index, node="a", devices=devices, phase="Running")
         )
         observe(case.state, case.state.pods.known[PodUID(f"uid-{name}")], 0.0)
     assert KEY not in case.state.waiting.doubts

@@ -100,7 +100,7 @@ class Case:
 def rejected(version: int = 2, **settings: Any) -> Pod:
     """A pod that the kubelet refused: failed, no conditions, no container ever made."""
     return make_pod(
-        version=version, node="a", grants=half(), phase="Failed", reason="OutOfcpu", **settings
+        version=version, node="a", devices=half(), phase="Failed", reason="OutOfcpu", **settings
     )
 
 
@@ -141,7 +141,7 @@ async def test_what_the_policy_said_of_a_pod_past_its_time_limit_is_told_in_full
     case = Case()
     said = ({"type": CONDITION_TIME_LIMIT, **SAID},)
     late = {"phase": "Failed", "reason": "DeadlineExceeded", "ran": True, "conditions": said}
-    await case.see(make_pod(node="a", grants=half(), **late))
+    await case.see(make_pod(node="a", devices=half(), **late))
     assert case.marks == [CONDITION_TIME_LIMIT]
     assert case.evictor.counts == {"time_limit": 1}
 
@@ -179,7 +179,7 @@ async def test_a_retry_that_was_charged_all_the_same_is_counted() -> None:
 @virtual
 async def test_a_pod_past_its_time_limit_is_marked_as_such() -> None:
     case = Case()
-    late = make_pod(node="a", grants=half(), phase="Failed", reason="DeadlineExceeded", ran=True)
+    late = make_pod(node="a", devices=half(), phase="Failed", reason="DeadlineExceeded", ran=True)
     await case.see(late)
     assert case.marks == [CONDITION_TIME_LIMIT]
     assert case.avoided() == set()
@@ -191,7 +191,7 @@ async def test_a_limit_of_the_template_is_named_as_such() -> None:
     main = {"containers": [{"name": "main", "image": "x"}], "activeDeadlineSeconds": 5}
     case.state.gpujob_changed(make_gpujob(template={"spec": main}))
     bears = {LIMIT_OF_TEMPLATE: "true"}
-    await case.see(make_pod(node="a", grants=half(), limit_seconds=5, annotations_=bears, **late))
+    await case.see(make_pod(node="a", devices=half(), limit_seconds=5, annotations_=bears, **late))
     (sent,) = case.client.of("PATCH")
     (condition,) = sent.body["status"]["conditions"]
     field = "template.spec.activeDeadlineSeconds (5 s)"
@@ -204,7 +204,7 @@ async def test_a_limit_of_the_template_is_named_as_such() -> None:
 @virtual
 async def test_a_pod_that_asks_by_itself_is_told_its_own_field() -> None:
     case, late = Case(), {"phase": "Failed", "reason": "DeadlineExceeded", "ran": True}
-    pod = asking(node="a", grants=half(), limit_seconds=60, **late)
+    pod = asking(node="a", devices=half(), limit_seconds=60, **late)
     await case.see(pod)
     (sent,) = case.client.of("PATCH")
     (condition,) = sent.body["status"]["conditions"]
@@ -220,7 +220,7 @@ async def test_of_one_that_is_rejected_it_says_whether_another_one_comes() -> No
     for controller, then in (("ReplicaSet", "placing it elsewhere"), ("", "nobody makes it again")):
         case = Case()
         refused = {"phase": "Failed", "reason": "OutOfcpu"}
-        await case.see(asking(controller=controller, node="a", grants=half(), **refused))
+        await case.see(asking(controller=controller, node="a", devices=half(), **refused))
         ((name, reason, message),) = case.events.said
         assert (name, reason) == ("web-1", "PodRejected")
         assert message.endswith(f"; {then}")
@@ -228,14 +228,14 @@ async def test_of_one_that_is_rejected_it_says_whether_another_one_comes() -> No
 
 DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
 LEFT_ALONE: dict[str, Pod] = {
-    "a program that failed": make_pod(node="a", grants=half(), phase="Failed", ran=True),
-    "a success": make_pod(node="a", grants=half(), phase="Succeeded", ran=True),
+    "a program that failed": make_pod(node="a", devices=half(), phase="Failed", ran=True),
+    "a success": make_pod(node="a", devices=half(), phase="Succeeded", ran=True),
     "an eviction": make_pod(
-        node="a", grants=half(), phase="Failed", reason="Evicted", conditions=(DISRUPTED,)
+        node="a", devices=half(), phase="Failed", reason="Evicted", conditions=(DISRUPTED,)
     ),
     "one that was never ours to place": make_pod(path="other", node="a", phase="Failed"),
-    "somebody else's": make_pod(job=None, node="a", grants=half(), phase="Failed"),
-    "one that runs": make_pod(node="a", grants=half(), phase="Running", ran=True),
+    "somebody else's": make_pod(job=None, node="a", devices=half(), phase="Failed"),
+    "one that runs": make_pod(node="a", devices=half(), phase="Running", ran=True),
 }
 
 
@@ -321,7 +321,7 @@ async def test_a_node_that_fails_a_job_again_is_avoided_for_longer() -> None:
 def stuck(version: int = 2, **settings: Any) -> Pod:
     """Released from its gate, pinned to node a, and kube-scheduler finds no room there."""
     said: dict[str, Any] = {"conditions": (UNSCHEDULABLE,), **settings}
-    return make_pod(version=version, path="other", grants=half(), allocated_node="a", **said)
+    return make_pod(version=version, path="other", devices=half(), allocated_node="a", **said)
 
 
 @virtual
@@ -384,16 +384,16 @@ async def test_a_kubelet_that_rejects_is_to_blame_and_when_two_do_the_job_is() -
     await case.see(rejected(uid="1"), rejected(uid="2"))  # of one plan
     assert case.state.waiting.avoided(KEY).keys() == {"a"} and not doubts.held_back(KEY)
     case.state.nodes.changed(make_node("b"))
-    elsewhere = {"grants": half("b/0"), "phase": "Failed", "reason": "OutOfcpu"}
+    elsewhere = {"devices": half("b/0"), "phase": "Failed", "reason": "OutOfcpu"}
     await case.see(make_pod(uid="3", node="b", **elsewhere))
     assert case.state.waiting.avoided(KEY).keys() == {"a", "b"} and doubts.held_back(KEY)
-    await case.see(make_pod(uid="4", node="a", grants=half(), phase="Running"))
+    await case.see(make_pod(uid="4", node="a", devices=half(), phase="Running"))
     assert KEY not in doubts
 
 
 def silent(version: int = 2, **settings: Any) -> Pod:
     """Released from its gate, pinned to node a, and kube-scheduler says nothing."""
-    return make_pod(version=version, path="other", grants=half(), allocated_node="a", **settings)
+    return make_pod(version=version, path="other", devices=half(), allocated_node="a", **settings)
 
 
 @virtual
@@ -429,7 +429,7 @@ def test_a_pod_that_nobody_makes_again_has_as_long_as_its_project_gives(conditio
     async def run() -> None:
         case = Case()
         pod = asking(
-            controller="", path="other", grants=half(), allocated_node="a", conditions=conditions
+            controller="", path="other", devices=half(), allocated_node="a", conditions=conditions
         )
         async with case.evicting.running():
             await case.see(pod)
@@ -446,7 +446,7 @@ def test_a_pod_that_nobody_makes_again_has_as_long_as_its_project_gives(conditio
 async def test_the_next_pod_of_a_deployment_is_in_the_doubt_of_the_one_before() -> None:
     """Each of its pods is a group of its own, and so is each that comes in its place."""
     case = Case()
-    placed = {"path": "other", "grants": half(), "allocated_node": "a"}
+    placed = {"path": "other", "devices": half(), "allocated_node": "a"}
 
     async def is_doubtful(name: str) -> bool:
         await case.see(asking(name))
@@ -461,7 +461,7 @@ async def test_the_next_pod_of_a_deployment_is_in_the_doubt_of_the_one_before() 
         for name in ("web-2", "web-3"):
             assert await is_doubtful(name)
             case.handler.gone("team-a", name, f"uid-{name}")
-        await case.see(asking("web-4", node="a", grants=half(), phase="Running"))
+        await case.see(asking("web-4", node="a", devices=half(), phase="Running"))
         assert await is_doubtful("web-5"), "it was never in doubt itself, and may have begun before"
 
 
@@ -473,13 +473,13 @@ async def test_nobody_goes_again_for_a_program_that_cannot_be_begun() -> None:
 
     async def fails(uid: str) -> None:
         await case.see(
-            make_pod(uid=uid, node="a", grants=half(), phase="Failed", containerStatuses=statuses)
+            make_pod(uid=uid, node="a", devices=half(), phase="Failed", containerStatuses=statuses)
         )
 
     await fails("1")
     doubts = case.state.waiting.doubts
     assert KEY in doubts and not doubts.held_back(KEY) and case.marks == []
-    await case.see(make_pod("job-1", uid="2", node="a", grants=half("1"), phase="Running"))
+    await case.see(make_pod("job-1", uid="2", node="a", devices=half("1"), phase="Running"))
     await fails("1")
     await fails("3")
     assert KEY not in doubts, "others of it run"
@@ -489,11 +489,11 @@ async def test_nobody_goes_again_for_a_program_that_cannot_be_begun() -> None:
 async def test_once_one_of_them_has_started_the_next_is_in_no_doubt() -> None:
     case = Case()
     refused = {"phase": "Failed", "reason": "OutOfcpu"}
-    await case.see(asking(node="a", grants=half(), **refused))
+    await case.see(asking(node="a", devices=half(), **refused))
     await case.see(asking("web-2"))
     (job,) = case.state.waiting_jobs()
     assert job.doubtful
-    await case.see(asking("web-2", version=2, node="a", grants=half(), phase="Running"))
+    await case.see(asking("web-2", version=2, node="a", devices=half(), phase="Running"))
     await case.see(asking("web-3"))
     (job,) = case.state.waiting_jobs()
     assert not job.doubtful
@@ -516,7 +516,7 @@ async def test_a_pod_that_starts_in_time_is_not_evicted() -> None:
     async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(STUCK_SECONDS - 5)
-        await case.see(make_pod(version=3, path="other", node="a", grants=half()))
+        await case.see(make_pod(version=3, path="other", node="a", devices=half()))
         await asyncio.sleep(100)
     assert case.evictions == []
 
@@ -527,7 +527,7 @@ async def test_the_time_starts_anew_when_a_pod_gets_stuck_anew() -> None:
     async with case.evicting.running():
         await case.see(stuck(2))
         await asyncio.sleep(STUCK_SECONDS - 5)
-        await case.see(make_pod(version=3, path="other", grants=half(), allocated_node="a"))
+        await case.see(make_pod(version=3, path="other", devices=half(), allocated_node="a"))
         await case.see(stuck(4))
         await asyncio.sleep(STUCK_SECONDS - 5)
         assert case.evictions == []
@@ -548,7 +548,7 @@ async def test_a_stuck_pod_that_goes_by_itself_is_forgotten() -> None:
 async def test_a_pod_on_a_node_that_vanished_is_evicted() -> None:
     case = Case()
     async with case.evicting.running():
-        await case.see(make_pod(node="a", grants=half()))
+        await case.see(make_pod(node="a", devices=half()))
         case.state.nodes.gone("a")
         await asyncio.sleep(STUCK_SECONDS + 5)
     assert case.evictions == ["job-0"]
@@ -559,7 +559,7 @@ async def test_a_pod_on_a_node_that_vanished_is_evicted() -> None:
 async def test_a_node_that_is_back_in_time_keeps_its_pods() -> None:
     case = Case()
     async with case.evicting.running():
-        await case.see(make_pod(node="a", grants=half()))
+        await case.see(make_pod(node="a", devices=half()))
         case.state.nodes.gone("a")
         await asyncio.sleep(STUCK_SECONDS - 5)
         case.state.nodes.changed(make_node("a"))
@@ -642,8 +642,8 @@ OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 def both(first: str = "0", second: str = "0") -> list[Pod]:
     """Two pods, 0.6 of a GPU each, on device ``first`` and ``second``."""
     return [
-        make_pod("new", node="a", grants=half(second, 600), created=NEW, phase="Running"),
-        make_pod("old", node="a", grants=half(first, 600), created=OLD, phase="Running"),
+        make_pod("new", node="a", devices=half(second, 600), created=NEW, phase="Running"),
+        make_pod("old", node="a", devices=half(first, 600), created=OLD, phase="Running"),
     ]
 
 

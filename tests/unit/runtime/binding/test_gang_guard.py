@@ -173,10 +173,12 @@ async def test_pods_of_other_jobs_fail_alone() -> None:
 
 @virtual
 async def test_a_member_that_the_kubelet_rejects_takes_the_others_with_it() -> None:
-    placed = [member(*m, node="a", grants=half(str(i % 2))) for i, m in enumerate(MEMBERS.values())]
+    placed = [
+        member(*m, node="a", devices=half(str(i % 2))) for i, m in enumerate(MEMBERS.values())
+    ]
     case = Case(*placed)
     rejected = member(
-        "work", 1, node="a", grants=half(), phase="Failed", reason="OutOfcpu", version=2
+        "work", 1, node="a", devices=half(), phase="Failed", reason="OutOfcpu", version=2
     )
     seen = case.state.pod_changed(rejected)
     assert seen is not None
@@ -190,7 +192,7 @@ async def test_a_member_that_the_kubelet_rejects_takes_the_others_with_it() -> N
 
 
 def half_placed(**spec: Any) -> Case:
-    case = Case(member("lead", node="a", grants=half()), member("work"), member("work", 1), **spec)
+    case = Case(member("lead", node="a", devices=half()), member("work"), member("work", 1), **spec)
     case.plan.waits = {KEY: WAIT}
     return case
 
@@ -228,7 +230,7 @@ def with_more(*names: str) -> Case:
     state = case.state = shares.state()
     says(state, 2)
     for name in names:
-        placed: dict[str, Any] = {"node": "a", "grants": half(str(len(state.pods.known) % 2))}
+        placed: dict[str, Any] = {"node": "a", "devices": half(str(len(state.pods.known) % 2))}
         state.pod_changed(pod_group_member(name, **(placed if name in "ab" else {})))
     case.evicting = Evicting(state, case.client, case.events)
     case.gangs, case.plan = case.evicting.gangs, case.evicting.plan
@@ -299,8 +301,8 @@ async def test_an_eviction_that_a_budget_refuses_for_long_is_tried_again() -> No
 @virtual
 async def test_a_gang_gives_way_as_a_whole_and_is_told_once() -> None:
     pods = [
-        member("lead", node="a", grants=half(), phase="Running"),
-        member("work", node="b", grants=half(), phase="Running"),
+        member("lead", node="a", devices=half(), phase="Running"),
+        member("work", node="b", devices=half(), phase="Running"),
         member("work", 1, node="b", phase="Running"),  # holds no GPU: the planner does not know it
     ]
     case = Case(*pods)

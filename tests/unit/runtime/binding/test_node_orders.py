@@ -95,7 +95,7 @@ class Stage:
 
 
 def ours(name: str = "job-0", node: str = "a", **more: Any) -> Pod:
-    return make_pod(name, node=node, grants=half(), **more)
+    return make_pod(name, node=node, devices=half(), **more)
 
 
 @virtual
@@ -126,7 +126,7 @@ async def test_an_agent_is_told_of_the_pods_of_its_own_node_alone() -> None:
 async def test_a_pod_that_asks_by_itself_goes_by_who_made_it() -> None:
     stage = Stage()
     async with Running(stage.orders.run()):
-        stage.see(agent("a"), asking(node="a", grants=half(), phase="Running"))
+        stage.see(agent("a"), asking(node="a", devices=half(), phase="Running"))
         await asyncio.sleep(4)
     (told,) = stage.told("a")
     assert [(pod.name, pod.job) for pod in told.pods] == [("web-1", "replicaset web")]

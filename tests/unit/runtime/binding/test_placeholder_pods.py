@@ -45,7 +45,7 @@ class Stage:
         return [sent.path.rpartition("/")[2] for sent in self.client.of("DELETE")]
 
 
-USED = make_pod(node="a", grants=half("0"))
+USED = make_pod(node="a", devices=half("0"))
 
 
 async def test_a_device_in_use_gets_a_holder_on_its_node_once():

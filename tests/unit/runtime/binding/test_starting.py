@@ -36,7 +36,7 @@ def event(reason: str, message: str, at: str, **more: Any) -> dict[str, Any]:
 
 
 def starts(name: str = "job-0", statuses: Any = CREATING, **settings: Any) -> Pod:
-    return make_pod(name, node="a", grants=half(), containerStatuses=statuses, **settings)
+    return make_pod(name, node="a", devices=half(), containerStatuses=statuses, **settings)
 
 
 class Case(RecoveryCase):
@@ -277,7 +277,7 @@ def test_a_pod_that_asks_by_itself_gives_way_where_another_one_is_made(
     @virtual
     async def run() -> None:
         case = Case(startTimeoutSeconds=60)
-        pod = asking(controller=controller, node="a", grants=half(), containerStatuses=CREATING)
+        pod = asking(controller=controller, node="a", devices=half(), containerStatuses=CREATING)
         async with case.running():
             await case.see(pod)
             await asyncio.sleep(70)

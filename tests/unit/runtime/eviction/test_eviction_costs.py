@@ -32,7 +32,7 @@ def ended(seconds: float, code: int = 1) -> dict[str, Any]:
 
 def pod(version: int = 1, saved: float = 0.0, **changes: Any) -> Pod:
     """Half a GPU since ten minutes before noon."""
-    given: dict[str, Any] = {"node": "a", "grants": half(), "phase": "Running"}
+    given: dict[str, Any] = {"node": "a", "devices": half(), "phase": "Running"}
     annotations = {CHECKPOINTED: text(saved)} if saved else {}
     status = {"startTime": text(NOON - 600)}
     return make_pod(version=version, annotations_=annotations, **(given | status | changes))

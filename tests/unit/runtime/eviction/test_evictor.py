@@ -29,7 +29,7 @@ class Case:
     """A cluster with one pod that runs."""
 
     def __init__(self, answer: object = None) -> None:
-        self.state = make_cluster_state(make_pod(node="a", grants=half(), phase="Running"))
+        self.state = make_cluster_state(make_pod(node="a", devices=half(), phase="Running"))
         self.answer, self.events = answer, FakeEvents()
         self.client = FakeClient(self._reply)
         self.all = evicting = Evicting(self.state, self.client, self.events)

@@ -25,7 +25,7 @@ def pod(number: int, version: int = 1, **settings: object) -> Pod:
         f"job-{number}-0",
         version=version,
         node="a",
-        grants=half(),
+        devices=half(),
         phase="Running",
         **(named | settings),  # type: ignore[arg-type]
     )

@@ -28,7 +28,7 @@ class Case(RecoveryCase):
 
 
 def pod(name: str = "job-0", **settings: Any) -> Pod:
-    return make_pod(name, **{"node": "a", "grants": half(), "phase": "Running"} | settings)
+    return make_pod(name, **{"node": "a", "devices": half(), "phase": "Running"} | settings)
 
 
 async def test_a_drained_pod_says_so_until_the_job_has_another() -> None:

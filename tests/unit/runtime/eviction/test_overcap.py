@@ -24,7 +24,7 @@ class Case(RecoveryCase):
         super().__init__()
         spec = {"overCapPolicy": policy} if policy else {}
         self.state.project_changed(project_record(project_body(**spec)))
-        pod = {"node": "a", "grants": half("GPU-0"), "phase": "Running", **pod}
+        pod = {"node": "a", "devices": half("GPU-0"), "phase": "Running", **pod}
         self.state.pod_changed(make_pod(**pod))
         self.state.nodes.agents.set_alive("a", True)
         self.overcap = OverCapEvictions(self.state, self.evictor, clock=clock)
@@ -118,7 +118,7 @@ def test_of_a_pod_that_asks_by_itself_it_says_who_makes_it_again(
     async def says() -> None:
         case = Case("evict", job=None)
         pod = asking(
-            "web-1", controller=controller, node="a", grants=half("GPU-0"), phase="Running"
+            "web-1", controller=controller, node="a", devices=half("GPU-0"), phase="Running"
         )
         case.state.pod_changed(pod)
         async with case.running():
@@ -138,7 +138,7 @@ async def test_an_agent_has_no_power_over_other_pods() -> None:
         "of another node": {"node": "b"},
         "of nobody": {"job": None},
         "ended": {"phase": "Failed", "ran": True},
-        "without devices": {"grants": ()},
+        "without devices": {"devices": ()},
         "going anyway": {"deleting": True},
     }
     for what, pod in others.items():

@@ -22,7 +22,7 @@ ENDS = "2026-01-01T12:00:00Z"
 
 
 def going(ends: str = ENDS, version: int = 2, grace_seconds: int | None = None) -> Pod:
-    pod = make_pod(node="a", grants=half(), phase="Running", version=version)
+    pod = make_pod(node="a", devices=half(), phase="Running", version=version)
     meta = msgspec.structs.replace(
         pod.metadata, deletion_timestamp=ends, deletion_grace_period_seconds=grace_seconds
     )
@@ -31,7 +31,7 @@ def going(ends: str = ENDS, version: int = 2, grace_seconds: int | None = None) 
 
 class Case:
     def __init__(self, seconds_left: float, answer: Any = None) -> None:
-        self.state = make_cluster_state(make_pod(node="a", grants=half(), phase="Running"))
+        self.state = make_cluster_state(make_pod(node="a", devices=half(), phase="Running"))
         self.client: Any = FakeClient(lambda sent: answer)
         self.now = epoch_seconds(ENDS) - seconds_left
         self.state.beginnings = Beginnings(lambda: self.now)

@@ -29,7 +29,7 @@ EVICT = Evict(POD, VICTIM, WINNER, EvictReason.RECLAIM, "job-0 gives 0.5 GPUs on
 
 class Case:
     def __init__(self, answer: Any = None) -> None:
-        self.state = make_cluster_state(make_pod(node="a", grants=half(), phase="Running"))
+        self.state = make_cluster_state(make_pod(node="a", devices=half(), phase="Running"))
         self.state.project_changed(make_project(quota_milli=0))
         self.state.gpujob_changed(make_gpujob("urgent", uid="urgent-uid"))
         self.state.job_changed(make_job("urgent", uid="urgent-job", owner_uid="urgent-uid"))
@@ -106,7 +106,7 @@ async def test_both_jobs_are_told() -> None:
 async def test_a_gang_is_spoken_of_once(caplog: pytest.LogCaptureFixture) -> None:
     case = Case()
     caplog.set_level("INFO", "gpu_scheduler.runtime.eviction.preemption")
-    case.state.pod_changed(make_pod("job-1", node="a", grants=half(), phase="Running"))
+    case.state.pod_changed(make_pod("job-1", node="a", devices=half(), phase="Running"))
     message = "gang job gives 1 GPU of its 2 pods to urgent"
     one = dataclasses.replace(EVICT, whole_job=True, message=message)
     case.carry_out([one, dataclasses.replace(one, pod=PodUID("uid-job-1"))])
@@ -119,7 +119,7 @@ async def test_a_gang_is_spoken_of_once(caplog: pytest.LogCaptureFixture) -> Non
 @virtual
 async def test_a_pod_that_has_lost_its_owner_is_told_itself() -> None:
     case = Case()
-    case.state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running", job=""))
+    case.state.pod_changed(make_pod(version=2, node="a", devices=half(), phase="Running", job=""))
     case.carry_out([dataclasses.replace(EVICT, job=JobKey("team-a/pod job-0"))])
     assert case.events.said == [
         ("job-0", "Preempted", EVICT.message),
@@ -131,7 +131,7 @@ async def test_a_pod_that_has_lost_its_owner_is_told_itself() -> None:
 async def test_pods_that_are_gone_or_going_are_left_alone() -> None:
     case = Case()
     case.state.pod_changed(
-        make_pod(version=2, node="a", grants=half(), phase="Running", deleting=True)
+        make_pod(version=2, node="a", devices=half(), phase="Running", deleting=True)
     )
     case.carry_out([EVICT])
     case.state.pod_gone(POD)
@@ -186,7 +186,7 @@ async def test_what_a_pods_end_frees_is_no_longer_leaving() -> None:
     case = Case()
     case.state.job_changed(make_job())
     case.carry_out([EVICT])
-    case.state.pod_changed(make_pod(version=5, node="a", grants=half(), phase="Failed"))
+    case.state.pod_changed(make_pod(version=5, node="a", devices=half(), phase="Failed"))
     assert case.leaving == []
     assert case.state.running_pods.get(POD) is None
 

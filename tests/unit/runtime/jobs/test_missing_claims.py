@@ -318,7 +318,7 @@ async def test_an_api_server_that_is_away_is_asked_again() -> None:
 @virtual
 async def test_a_pod_that_has_its_place_keeps_it() -> None:
     case = PodCase()
-    case.state.pod_changed(mounting(node="a", grants=half(), phase="Running"))
+    case.state.pod_changed(mounting(node="a", devices=half(), phase="Running"))
     async with case.running:
         await asyncio.sleep(60)
     assert case.looks == 0 and case.problem == ""

@@ -28,7 +28,7 @@ class Case:
         )
         self.size = 8 if not spec.get("gang") else 4
         self.told(parallelism=3, active=3, ready=1)
-        self.state.pod_changed(make_pod("job-0", node="a", grants=half(), phase="Running"))
+        self.state.pod_changed(make_pod("job-0", node="a", devices=half(), phase="Running"))
         for index in (1, 2):
             self.state.pod_changed(make_pod(f"job-{index}", index=index))
 
@@ -130,7 +130,7 @@ def test_a_job_is_narrowed_while_its_controller_makes_pods_without_end() -> None
 
 def test_a_pod_that_is_being_deleted_may_be_the_one_that_was_ready() -> None:
     case = Case()
-    goes = {"node": "a", "grants": half(), "phase": "Running", "deleting": True, "index": 3}
+    goes = {"node": "a", "devices": half(), "phase": "Running", "deleting": True, "index": 3}
     case.state.pod_changed(make_pod("job-3", finalizers=[JOB_TRACKING], **goes))
     case.told(parallelism=3, active=2, ready=1)
     case.after(WAIT_SECONDS)
@@ -139,7 +139,7 @@ def test_a_pod_that_is_being_deleted_may_be_the_one_that_was_ready() -> None:
 
 def test_a_pod_that_has_just_got_its_place_keeps_its_job_wide() -> None:
     case = Case()
-    case.state.pod_changed(make_pod("job-1", index=1, node="a", grants=half("1"), version=2))
+    case.state.pod_changed(make_pod("job-1", index=1, node="a", devices=half("1"), version=2))
     case.after(WAIT_SECONDS)
     assert case.parallelism == 3, "its controller may take it for one that waits"
     case.told(parallelism=1, active=3, ready=1, narrowed=True)

@@ -29,7 +29,7 @@ SAVING = {"checkpoint": {"volume": {"hostPath": {"path": "/a"}}}}
 
 
 def pod(index: int = 0, version: int = 1, **changes: Any) -> Any:
-    given: dict[str, Any] = {"node": "a", "grants": half(str(index)), "phase": "Running"}
+    given: dict[str, Any] = {"node": "a", "devices": half(str(index)), "phase": "Running"}
     return make_pod(f"job-{index}", index=index, version=version, **(given | changes))
 
 

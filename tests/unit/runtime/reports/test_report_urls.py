@@ -7,7 +7,7 @@ from tests.unit.state.test_cluster_state import make_cluster_state
 from tests.unit.sweeps.runtime.pruned import STOPPING
 
 from gpu_scheduler.api.names import CHECKPOINT_URL, REPORT_URL
-from gpu_scheduler.core.model.decision import Assignment, Grant
+from gpu_scheduler.core.model.decision import Assignment, DeviceAllocation
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.runtime.reports.report_urls import ReportUrls
 
@@ -34,7 +34,7 @@ class Nothing:
 def urls(base: str, **spec: Any) -> dict[str, str]:
     state = make_cluster_state(make_pod())
     state.gpujob_changed(make_gpujob(**spec))
-    decision = Assignment(make_gpujob().key, POD, "a", (Grant(0, "0", 500, 1),))
+    decision = Assignment(make_gpujob().key, POD, "a", (DeviceAllocation(0, "0", 500, 1),))
     return dict(ReportUrls(state, Nothing(), base).annotations(decision))
 
 

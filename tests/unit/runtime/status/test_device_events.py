@@ -33,7 +33,7 @@ def test_only_a_turn_for_the_worse_is_news(
 
 
 def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
-    beside = make_pod(node="a", grants=half("GPU-0"), phase="Running")
+    beside = make_pod(node="a", devices=half("GPU-0"), phase="Running")
     state, events = make_cluster_state(beside), FakeEvents()
     device_events = DeviceEvents(state, events)  # type: ignore[arg-type]
     state.nodes.reported("a", USED)
@@ -53,16 +53,16 @@ def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
 def test_pods_that_ask_by_themselves_are_told_of_strangers_themselves() -> None:
     state, events = make_cluster_state(), FakeEvents()
     for name in ("web-1", "web-2"):
-        state.pod_changed(asking(name, node="a", grants=half("GPU-0", 250), phase="Running"))
-    state.pod_changed(asking("web-3", node="a", grants=half("GPU-1"), phase="Running"))
+        state.pod_changed(asking(name, node="a", devices=half("GPU-0", 250), phase="Running"))
+    state.pod_changed(asking("web-3", node="a", devices=half("GPU-1"), phase="Running"))
     state.nodes.reported("a", USED)
     DeviceEvents(state, events).changed("a", "uid", WELL, USED)  # type: ignore[arg-type]
     assert [name for name, _, _ in events.said] == ["a", "web-1", "web-2"]
 
 
 def test_jobs_elsewhere_are_not_bothered() -> None:
-    elsewhere = make_pod(node="a", grants=half("GPU-1"), phase="Running")
-    gone = make_pod("gone", node="a", grants=half("GPU-0"), phase="Failed")
+    elsewhere = make_pod(node="a", devices=half("GPU-1"), phase="Running")
+    gone = make_pod("gone", node="a", devices=half("GPU-0"), phase="Failed")
     state, events = make_cluster_state(elsewhere, gone), FakeEvents()
     state.nodes.reported("a", USED)
     DeviceEvents(state, events).changed("a", "uid", WELL, USED)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.core.model.decision import (
     Assignment,
-    Grant,
+    DeviceAllocation,
     Reason,
     Reservation,
     ReservationReason,
@@ -59,7 +59,7 @@ def status_of(
 
 
 def running(name: str = "job-0", **settings: Any) -> Pod:
-    return make_pod(name, node="a", grants=half(), phase="Running", **settings)
+    return make_pod(name, node="a", devices=half(), phase="Running", **settings)
 
 
 @dataclass
@@ -95,7 +95,7 @@ ROWS = {
     ),
     "placed": Row(
         ("Pending", "Starting", STARTING, (1, 0, 0, 0), "0.5/0.5", "0/0/1"),
-        pods=(make_pod(node="a", grants=half()),),
+        pods=(make_pod(node="a", devices=half()),),
     ),
     "running": Row(
         ("Running", "", "", (0, 1, 0, 0), "0.5/0.5", "1/0/1"),
@@ -122,7 +122,7 @@ ROWS = {
         ("Succeeded", "", "", (0, 0, 4, 1), "0/1", "0/4/4"),
         make_gpujob(**FOUR),
         (make_job(succeeded=4, failed=1, ended="Complete"),),
-        (make_pod(node="a", grants=half(), phase="Succeeded"),),
+        (make_pod(node="a", devices=half(), phase="Succeeded"),),
         WAIT,
     ),
     "failed": Row(
@@ -247,7 +247,7 @@ def test_a_job_that_goes_on_is_not_running_while_pods_of_before_its_suspension_e
     assert (found.phase, found.reason) == ("Pending", "EndingPods")
     found = status_of(after(found), (make_job(),), (running(deleting=True),))
     assert (found.phase, found.reason) == ("Pending", "EndingPods")
-    later = status_of(after(found), (make_job(),), (make_pod(node="a", grants=half()),))
+    later = status_of(after(found), (make_job(),), (make_pod(node="a", devices=half()),))
     assert (later.phase, later.reason) == ("Pending", "Starting")
 
 
@@ -259,7 +259,7 @@ def test_a_pod_whose_claim_is_missing_has_no_volume_and_its_user_moves_it_on():
         "reason": "Unschedulable",
         "message": said,
     }
-    pod = make_pod(path="other", grants=half(), allocated_node="a", conditions=(condition,))
+    pod = make_pod(path="other", devices=half(), allocated_node="a", conditions=(condition,))
     found = status_of(pods=(pod,))
     assert (found.phase, found.reason) == ("Pending", "VolumeNotMounted")
     assert found.message.startswith("PersistentVolumeClaim data of namespace team-a is not there")
@@ -291,8 +291,12 @@ def test_placements_show_the_newest_eight() -> None:
 
 
 def test_a_placement_adds_up_the_caps_of_containers_on_one_device() -> None:
-    grants = (Grant(0, "GPU-0", 500, 20000), Grant(1, "GPU-0", 200, 8000), Grant(1, "GPU-1", 1, 5))
-    (placement,) = status_of(pods=(make_pod(node="a", grants=grants),)).placements
+    devices = (
+        DeviceAllocation(0, "GPU-0", 500, 20000),
+        DeviceAllocation(1, "GPU-0", 200, 8000),
+        DeviceAllocation(1, "GPU-1", 1, 5),
+    )
+    (placement,) = status_of(pods=(make_pod(node="a", devices=devices),)).placements
     assert (placement.node, placement.devices) == ("a", ["GPU-0", "GPU-1"])
     assert placement.memory_mib == 28000
 
@@ -315,12 +319,12 @@ def test_what_is_held_for_pods_without_a_place_is_said_by_device_until_the_job_e
 
 def test_nodes_are_summed_up() -> None:
     assert status_of().node is None
-    pods = tuple(make_pod(n, node=n, grants=half(), phase="Running") for n in "abb")
+    pods = tuple(make_pod(n, node=n, devices=half(), phase="Running") for n in "abb")
     assert status_of(pods=pods).node == "a +1 more"
 
 
 def test_a_pod_that_has_ended_holds_nothing() -> None:
-    pods = (running(), make_pod("job-1", node="a", grants=half(), phase="Failed"))
+    pods = (running(), make_pod("job-1", node="a", devices=half(), phase="Failed"))
     assert status_of(pods=pods).allocated_gpu == "0.5"
 
 
@@ -440,8 +444,8 @@ def test_counts_and_gpus_are_those_of_all_roles() -> None:
         make_gpujob(roles=ROLES),
         (role_job("lead"), role_job("work", succeeded=1), role_job("ps")),
         (
-            of_role("lead", grants=half("0", 1000), phase="Running"),
-            of_role("work", 1, grants=half("1"), phase="Running", node="b"),
+            of_role("lead", devices=half("0", 1000), phase="Running"),
+            of_role("work", 1, devices=half("1"), phase="Running", node="b"),
             of_role("ps", annotations_=NO_GPU, phase="Running"),
         ),
     )
@@ -475,9 +479,9 @@ def test_a_gang_that_was_evicted_says_so_until_all_members_are_back() -> None:
     job = make_gpujob(roles=ROLES, status={"preemptedBy": "team-b/urgent"})
     jobs = tuple(role_job(role) for role in ("lead", "work", "ps"))
     back = [
-        of_role("lead", grants=half("0", 1000), phase="Running"),
-        of_role("work", 0, grants=half("1"), phase="Running"),
-        of_role("work", 1, grants=half("1"), phase="Running"),
+        of_role("lead", devices=half("0", 1000), phase="Running"),
+        of_role("work", 0, devices=half("1"), phase="Running"),
+        of_role("work", 1, devices=half("1"), phase="Running"),
     ]
     assert status_of(job, jobs, tuple(back)).preempted_by == "team-b/urgent"
     back.append(of_role("ps", annotations_=NO_GPU, phase="Running"))

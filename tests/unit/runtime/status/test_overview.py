@@ -32,14 +32,14 @@ def test_jobs_are_counted_for_the_project_that_owns_their_namespace() -> None:
         )
         job = f"j{number}"
         state.job_changed(make_job(uid=job, owner_uid=f"g{number}", namespace=namespace))
-        grants = half() if namespace == "x" else ()
+        devices = half() if namespace == "x" else ()
         state.pod_changed(
             make_pod(
                 uid=f"p{number}",
                 namespace=namespace,
                 job=job,
-                node="a" if grants else "",
-                grants=grants,
+                node="a" if devices else "",
+                devices=devices,
             )
         )
     seen = survey(state)
@@ -110,7 +110,7 @@ def test_models_of_a_quota_are_counted_by_class_or_part_of_the_product_name() ->
     state.class_changed(gpuclass_record({"metadata": big, "spec": {"match": "A100"}}))
     state.gpujob_changed(make_gpujob("job", namespace="team"))
     state.job_changed(make_job(namespace="team"))
-    state.pod_changed(make_pod(namespace="team", node="a", grants=half()))
+    state.pod_changed(make_pod(namespace="team", node="a", devices=half()))
     name = ProjectName("team")
     assert state.planner_projects()[name].quota_by_model == {"a100": 1000, "a30": 500}
     assert [
@@ -124,8 +124,8 @@ def test_models_of_a_quota_are_counted_by_class_or_part_of_the_product_name() ->
 def test_pods_that_ask_by_themselves_count_as_those_of_gpujobs_do() -> None:
     """Each for a job, and a gang of them for one."""
     state = shares()
-    state.pod_changed(asking("web-1", node="a", grants=half(), phase="Running"))
-    state.pod_changed(asking("web-2", node="a", grants=half(), phase="Pending"))
+    state.pod_changed(asking("web-1", node="a", devices=half(), phase="Running"))
+    state.pod_changed(asking("web-2", node="a", devices=half(), phase="Pending"))
     state.pod_changed(asking("web-3"))
     for name in ("x", "y"):
         member = asking(name, {GANG_SIZE: "2"}, labels={LABEL_GANG: "ring"})
@@ -138,10 +138,10 @@ def test_pods_that_ask_by_themselves_count_as_those_of_gpujobs_do() -> None:
 
 def test_a_project_is_written_anew_when_such_a_pod_starts_to_run_or_ends() -> None:
     state = shares()
-    state.pod_changed(asking("web-1", node="a", grants=half(), version=2))
+    state.pod_changed(asking("web-1", node="a", devices=half(), version=2))
     for version, phase in ((3, "Running"), (4, "Failed")):
         state.projects.take_touched()
-        pod = asking("web-1", node="a", grants=half(), version=version, phase=phase, ran=True)
+        pod = asking("web-1", node="a", devices=half(), version=version, phase=phase, ran=True)
         state.pod_changed(pod)
         assert list(state.projects.take_touched()) == ["team-a"], phase
         state.pod_changed(pod)

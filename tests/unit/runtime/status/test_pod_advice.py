@@ -38,7 +38,7 @@ class Case:
 
     def pod(self, name: str, *conditions: dict[str, str], **pod: Any) -> None:
         self.version += 1
-        pod = {"node": "a", "grants": half("GPU-0"), "phase": "Running", **pod}
+        pod = {"node": "a", "devices": half("GPU-0"), "phase": "Running", **pod}
         made = asking(name, version=self.version, conditions=conditions, **pod)
         record = self.state.pod_changed(made)
         assert record is not None
@@ -107,8 +107,8 @@ def test_of_other_pods_nothing_is_written() -> None:
     """They have a GPUJob that says it, no place of ours, or have ended."""
     case = Case()
     case.pod("web-00", phase="Succeeded", ran=True)
-    case.pod("web-01", grants=())
-    record = case.state.pod_changed(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
+    case.pod("web-01", devices=())
+    record = case.state.pod_changed(make_pod(node="a", devices=half("GPU-0"), phase="Running"))
     assert record is not None
     case.pods["job-0"] = record
     assert case.take(IDLE) == {}
@@ -125,7 +125,7 @@ def test_what_is_forgotten_is_no_news() -> None:
 async def test_a_minute_says_it_of_an_idle_deployment(silent: bool) -> None:
     stage = UsageStage()
     record = stage.state.pod_changed(
-        asking(node="a", grants=half("0"), phase="Running", conditions=(TOLD,) * silent)
+        asking(node="a", devices=half("0"), phase="Running", conditions=(TOLD,) * silent)
     )
     assert record is not None
     stage.shares[record.uid] = ShareUse(

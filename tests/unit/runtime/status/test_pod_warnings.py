@@ -34,7 +34,7 @@ class Case:
 
     def pod(self, *conditions: dict[str, str], **pod: Any) -> None:
         self.version += 1
-        pod = {"node": "a", "grants": half("GPU-0"), "phase": "Running", **pod}
+        pod = {"node": "a", "devices": half("GPU-0"), "phase": "Running", **pod}
         self.state.pod_changed(asking(version=self.version, conditions=conditions, **pod))
 
     def report(self, *reports: SeenContainer, **of_the_first: Any) -> None:
@@ -131,7 +131,7 @@ def test_a_report_that_comes_before_the_watch_says_that_it_runs_is_not_lost() ->
 
 def test_other_pods_are_told_of_elsewhere() -> None:
     case = Case()
-    case.state.pod_changed(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
+    case.state.pod_changed(make_pod(node="a", devices=half("GPU-0"), phase="Running"))
     case.state.nodes.reported("a", devices(), {PodUID("uid-job-0"): (OVER,)})
     assert case.due() == []
 

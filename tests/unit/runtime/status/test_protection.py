@@ -37,7 +37,7 @@ def judged(
     batch = job_record(make_job())
     assert batch is not None
     seen: list[Pod] = [
-        make_pod(name, node="a", grants=half("GPU-0"), **({"phase": "Running"} | pod))
+        make_pod(name, node="a", devices=half("GPU-0"), **({"phase": "Running"} | pod))
         for name in pods
     ]
     return gpujob_status(

@@ -12,7 +12,7 @@ from tests.unit.state.pods.test_shares import asking
 
 from gpu_scheduler.api.names import ASK_MODELS, ASKED
 from gpu_scheduler.api.share_keys import KAI_LIMIT, KAI_REQUEST, NOT_READ
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.common.events import Events
@@ -28,9 +28,9 @@ class Case:
         self.idle.set()
         self.scheduled = ScheduledEvents(self.events, now=lambda: "then", **settings)
 
-    def place(self, *pods: Pod, grants: tuple[Grant, ...] | None = None) -> None:
+    def place(self, *pods: Pod, devices: tuple[DeviceAllocation, ...] | None = None) -> None:
         for pod in pods:
-            self.scheduled.placed(make_assignment(pod.metadata.name, grants=grants), pod)
+            self.scheduled.placed(make_assignment(pod.metadata.name, devices=devices), pod)
 
     async def run(self, seconds: float = 1.0) -> None:
         async with Running(self.scheduled.run(self.idle)):
@@ -59,8 +59,12 @@ async def test_it_says_where_a_pod_went_and_what_it_got() -> None:
 @virtual
 async def test_what_containers_have_of_one_device_is_told_together() -> None:
     case = Case()
-    grants = (Grant(0, "GPU-1", 250, 100), Grant(1, "GPU-1", 250, 100), Grant(1, "GPU-2", 1000, 9))
-    case.place(asking(), grants=grants)
+    devices = (
+        DeviceAllocation(0, "GPU-1", 250, 100),
+        DeviceAllocation(1, "GPU-1", 250, 100),
+        DeviceAllocation(1, "GPU-2", 1000, 9),
+    )
+    case.place(asking(), devices=devices)
     await case.run()
     assert case.said[0].endswith("to a: 0.5 of device GPU-1 (200 MiB), 1 of device GPU-2 (9 MiB)")
 

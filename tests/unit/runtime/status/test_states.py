@@ -36,7 +36,7 @@ THREE = {"parallelism": 1, "completions": 3}
 
 
 def placed(name: str = "job-0", **settings: Any) -> Pod:
-    return make_pod(name, node="a", grants=half(), **settings)
+    return make_pod(name, node="a", devices=half(), **settings)
 
 
 # As kube-scheduler says it of a Binding that a policy refuses.
@@ -137,7 +137,7 @@ ROWS = {
     ),
     "one that is to bind it": Row(
         ("Pending", "SchedulingGated", "waits for the scheduler volcano"),
-        pods=(mutated(make_pod(path="gate", gates=(), grants=half(), allocated_node="a")),),
+        pods=(mutated(make_pod(path="gate", gates=(), devices=half(), allocated_node="a")),),
     ),
     "its place is being written": Row(
         ("Pending", "Placing", "goes to a: the API server has not confirmed it yet"),
@@ -150,7 +150,7 @@ ROWS = {
             make_pod(
                 path="gate",
                 gates=(),
-                grants=half(),
+                devices=half(),
                 allocated_node="a",
                 conditions=(UNSCHEDULABLE,),
             ),
@@ -160,7 +160,7 @@ ROWS = {
         ("Pending", "Placing", "kube-scheduler: binding rejected: no binding here"),
         pods=(
             make_pod(
-                path="gate", gates=(), grants=half(), allocated_node="a", conditions=(REFUSED,)
+                path="gate", gates=(), devices=half(), allocated_node="a", conditions=(REFUSED,)
             ),
         ),
     ),

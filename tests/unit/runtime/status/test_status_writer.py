@@ -81,7 +81,7 @@ async def test_a_reason_that_is_over_stands_for_less_than_two_seconds() -> None:
         await asyncio.sleep(INTERVAL)
         del case.planning.waits[KEY]
         case.state.job_changed(make_job())
-        case.state.pod_changed(make_pod(node="a", grants=half()))
+        case.state.pod_changed(make_pod(node="a", devices=half()))
         await asyncio.sleep(1.3)
         assert len(case.written()) == 1, "a pod that starts at once costs no write of its own"
         await asyncio.sleep(0.5)
@@ -102,9 +102,9 @@ async def test_a_slow_way_to_a_running_pod_costs_one_write_more_than_a_quick_one
         for step in (
             lambda: case.state.job_changed(make_job()),
             lambda: case.state.pod_changed(make_pod()),
-            lambda: case.state.pod_changed(make_pod(version=2, node="a", grants=half())),
+            lambda: case.state.pod_changed(make_pod(version=2, node="a", devices=half())),
             lambda: case.state.pod_changed(
-                make_pod(version=3, node="a", grants=half(), phase="Running")
+                make_pod(version=3, node="a", devices=half(), phase="Running")
             ),
         ):
             await asyncio.sleep(1.7)

@@ -37,13 +37,13 @@ def random_cluster(random: Random, idle_seconds: int) -> RandomCluster:
             pod = make_pod(
                 f"p-{number}-{pod_number}",
                 node=name,
-                grants=half(str(random.randrange(count)), milli),
+                devices=half(str(random.randrange(count)), milli),
                 phase="Running",
             )
             record = state.pod_changed(pod)
             assert record is not None and record.allocation is not None
             share = ShareUse(
-                device=record.allocation.grants[0].device,
+                device=record.allocation.devices[0].device,
                 pod_uid=record.uid,
                 container="main",
                 busy=random.choice((None, 0.0, 0.4, 1.0)),

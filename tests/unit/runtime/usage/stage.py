@@ -72,7 +72,7 @@ class UsageStage:
             record.status = {"phase": phase}
 
     def runs(self, name: str = "job-0", version: int = 1) -> PodRecord:
-        pod = make_pod(name, node=NODE, grants=half(), phase="Running", version=version)
+        pod = make_pod(name, node=NODE, devices=half(), phase="Running", version=version)
         record = self.state.pod_changed(pod)
         assert record is not None
         self.shares[record.uid] = ShareUse(
@@ -121,7 +121,7 @@ class UsageStage:
         sums = self.shares.pop(pod.uid).totals
         self.gone["gpujob-uid"] = self.gone.get("gpujob-uid", Totals()) + sums
         self.state.pod_changed(
-            make_pod(pod.name, node=NODE, grants=half(), phase="Succeeded", version=version)
+            make_pod(pod.name, node=NODE, devices=half(), phase="Succeeded", version=version)
         )
 
     def answers(self, seconds: float = 60.0) -> None:

@@ -49,7 +49,7 @@ async def test_a_free_part_below_the_smallest_share_that_waits_is_a_piece() -> N
     stage = UsageStage()
     uses = figures(stage)
     stage.state.nodes.changed(make_node("b", 2))
-    stage.state.pod_changed(make_pod(node="b", grants=half(), phase="Running"))
+    stage.state.pod_changed(make_pod(node="b", devices=half(), phase="Running"))
     found = (await uses.look()).gpus
     assert (found[GpuState.FREE_IN_PIECES], found[GpuState.FREE]) == (0, 1.5)
     pending = await stage.common.pending()

@@ -21,7 +21,7 @@ class Counted(UsageStage):
         self.minute.gpu_seconds = self.counts
 
     def told(self, name: str = "job-0", version: int = 1, phase: str = "Running") -> PodRecord:
-        pod = make_pod(name, node=NODE, grants=half(), phase=phase, version=version)
+        pod = make_pod(name, node=NODE, devices=half(), phase=phase, version=version)
         if phase == "Running":
             record = self.runs(name, version)
         else:

@@ -20,7 +20,7 @@ class Stage:
             self.state.nodes.changed(make_node(node))
 
     def pod(self, name: str = "job-0", node: str = "a") -> PodUID:
-        record = self.state.pod_changed(make_pod(name, node=node, grants=half()))
+        record = self.state.pod_changed(make_pod(name, node=node, devices=half()))
         assert record is not None
         return record.uid
 

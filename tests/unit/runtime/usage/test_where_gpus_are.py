@@ -27,7 +27,7 @@ async def test_a_busy_a_half_used_an_idle_and_an_unknown_share() -> None:
     state.nodes.changed(make_node("a", gpus=4))
     shares = []
     for number, (busy, idle) in enumerate(((0.9, 0), (0.2, 0), (0.0, IDLE_SECONDS), (None, None))):
-        pod = make_pod(f"p-{number}", node="a", grants=half(str(number), 300), phase="Running")
+        pod = make_pod(f"p-{number}", node="a", devices=half(str(number), 300), phase="Running")
         record = state.pod_changed(pod)
         assert record is not None
         shares.append(

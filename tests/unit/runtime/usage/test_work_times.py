@@ -50,7 +50,7 @@ class Timed(UsageStage):
             record.status = status
 
     def pod(self, name: str = "job-0", phase: str = "Running", version: int = 1) -> None:
-        pod = make_pod(name, node=NODE, grants=half(), phase=phase, version=version)
+        pod = make_pod(name, node=NODE, devices=half(), phase=phase, version=version)
         record = self.state.pod_changed(pod)
         assert record is not None
         self.times.observe(pod, record)

@@ -25,9 +25,9 @@ def test_a_pod_counts_from_its_decision_until_it_has_ended() -> None:
     assert on(state) == {"a": 1} and state.changes.version > before
     state.pod_changed(make_pod(uid="p", version=2))
     assert on(state) == {"a": 1}
-    state.pod_changed(make_pod(uid="p", version=3, node="a", grants=half(), phase="Running"))
+    state.pod_changed(make_pod(uid="p", version=3, node="a", devices=half(), phase="Running"))
     assert on(state) == {"a": 1}
-    state.pod_changed(make_pod(uid="p", version=4, node="a", grants=half(), phase="Failed"))
+    state.pod_changed(make_pod(uid="p", version=4, node="a", devices=half(), phase="Failed"))
     assert on(state) == {}
 
 

@@ -125,7 +125,7 @@ def test_a_job_that_grows_under_an_editors_hands_loses_its_belief_and_its_pods()
     state = world_of(completions=4)
     state.job_changed(make_job(completions=4, parallelism=2))
     state.pod_changed(make_pod())
-    state.pod_changed(make_pod("job-1", node="a", grants=half(), phase="Running"))
+    state.pod_changed(make_pod("job-1", node="a", devices=half(), phase="Running"))
     state.job_changed(make_job(completions=5, version=2))
     assert believed(state) == [] and waiting(state) == {}
     held = state.running_pods.get(make_pod("job-1").metadata.uid)  # type: ignore[arg-type]

@@ -35,7 +35,7 @@ def devices(**of_the_first: Any) -> tuple[NodeDevice, ...]:
 
 def reported(*reports: SeenContainer, node: str = "a", **of_the_first: Any) -> ClusterState:
     """A job with a pod on the first device of node a, and what node ``node``'s agent says."""
-    state = make_cluster_state(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
+    state = make_cluster_state(make_pod(node="a", devices=half("GPU-0"), phase="Running"))
     state.nodes.reported("a", devices())
     state.changes.touched.clear()
     state.nodes.reported(node, devices(**of_the_first), {POD: reports} if reports else {})
@@ -194,8 +194,8 @@ def test_a_device_with_a_trouble_takes_no_new_pods(state: dict[str, Any], troubl
 def test_illness_of_a_device_concerns_the_pods_that_hold_it() -> None:
     state = reported(healthy=False, illness="XID 79")
     assert state.changes.touched == {KEY}
-    state.pod_changed(make_pod("job-1", node="a", grants=half("GPU-1"), phase="Running"))
-    state.pod_changed(make_pod("job-2", node="a", grants=half("0"), phase="Running"))
+    state.pod_changed(make_pod("job-1", node="a", devices=half("GPU-1"), phase="Running"))
+    state.pod_changed(make_pod("job-2", node="a", devices=half("0"), phase="Running"))
     sick = {
         pod.name: [d.id for d in state.nodes.sick_devices(pod)] for pod in state.pods.known.values()
     }

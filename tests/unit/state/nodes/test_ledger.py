@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gpu_scheduler.core.model.cluster import NodeInfo
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.resources import NOTHING, NodeResources
 from gpu_scheduler.state.nodes.devices import NodeDevice
@@ -25,14 +25,16 @@ def some_devices(count: int, usable_mib: int, *, by_uuid: bool) -> tuple[NodeDev
 
 
 def some_charge(
-    node: str, namespace: str, amount: int, grants: list[tuple[str, int]], plugin: bool
+    node: str, namespace: str, amount: int, devices: list[tuple[str, int]], plugin: bool
 ) -> Charge:
     """A charge whose amounts all differ, from few draws: these are most of what a step costs."""
     return Charge(
         node=node,
         namespace=namespace,
         resources=NodeResources(amount, amount << 18, amount * 7, (("rdma/hca", amount * 3),)),
-        grants=tuple(Grant(milli % 2, device, milli, milli // 2) for device, milli in grants),
+        devices=tuple(
+            DeviceAllocation(milli % 2, device, milli, milli // 2) for device, milli in devices
+        ),
         pod=f"pod-{amount}",
         plugin=("gpu",) if plugin else (),
     )
@@ -47,7 +49,7 @@ device_sets = st.sampled_from(
         for by_uuid in (False, True)
     ]
 )
-grants = st.tuples(
+devices = st.tuples(
     st.sampled_from(["0", "1", "2", "GPU-0", "GPU-1", "GPU-2", "GPU-gone"]), st.integers(1, 1000)
 )
 charges = st.builds(
@@ -55,7 +57,7 @@ charges = st.builds(
     nodes,
     st.sampled_from(NAMESPACES),
     st.integers(0, 4000),
-    st.lists(grants, max_size=3),
+    st.lists(devices, max_size=3),
     st.booleans(),
 )
 
@@ -140,7 +142,7 @@ class LedgerMachine(RuleBasedStateMachine):
                 assert free[n] == info.amount(name) - taken
             assert cluster.free_pods[n] == 3 - len(here)
             names = {name for d in devices for name in (d.id, str(d.index))}
-            lost = [g for c in here for g in c.grants if g.device not in names]
+            lost = [g for c in here for g in c.devices if g.device not in names]
             strangers = [f"{c.namespace}/{c.pod}" for c in here if plugin & {*c.plugin}]
             assert seen.foreign == bool(lost or strangers)
             assert bool(seen.unschedulable) == bool(info.unschedulable or seen.foreign)
@@ -153,7 +155,7 @@ class LedgerMachine(RuleBasedStateMachine):
             assert tuple(cluster.dev_id[at : cluster.first[n + 1]]) == tuple(d.id for d in devices)
             for offset, device in enumerate(devices):
                 shares = [
-                    g for c in here for g in c.grants if g.device in (device.id, str(device.index))
+                    g for c in here for g in c.devices if g.device in (device.id, str(device.index))
                 ]
                 unheld = 1000 - sum(g.fraction_milli for g in shares)
                 assert cluster.unheld_milli(at + offset) == unheld
@@ -172,7 +174,7 @@ def two_gpus(by_uuid: bool) -> tuple[NodeDevice, ...]:
 
 
 def charge_of(*devices: str) -> Charge:
-    return Charge("a", "team-a", NOTHING, tuple(Grant(0, d, 400, 100) for d in devices))
+    return Charge("a", "team-a", NOTHING, tuple(DeviceAllocation(0, d, 400, 100) for d in devices))
 
 
 def test_a_grant_by_index_and_one_by_uuid_take_from_the_same_device() -> None:

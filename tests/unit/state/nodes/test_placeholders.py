@@ -87,21 +87,21 @@ def test_other_resources_close_nothing(resource: str):
 
 
 def test_devices_in_use_need_a_holder():
-    state = make_cluster_state(make_pod(node="a", grants=half("1")))
+    state = make_cluster_state(make_pod(node="a", devices=half("1")))
     assert needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False) == {
         holder_name("a", "1"): PlaceholderNeed("a", "1")
     }
 
 
 def test_or_all_devices_of_a_node_with_one_in_use():
-    state = make_cluster_state(make_pod(node="a", grants=half("1")))
+    state = make_cluster_state(make_pod(node="a", devices=half("1")))
     slots = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=True)
     assert list(slots.values()) == [PlaceholderNeed("a", "0"), PlaceholderNeed("a", "1")]
 
 
 def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_list():
     """Otherwise the device plugin's customers are given it, when its GPUNode is deleted."""
-    state = make_cluster_state(make_pod(node="a", grants=half("GPU-0")))
+    state = make_cluster_state(make_pod(node="a", devices=half("GPU-0")))
     unlisted = state.ledger.unlisted
     slots = needed(state.snapshot(), state.nodes.takes_pods, unlisted, whole_nodes=False)
     assert slots == {holder_name("a", "GPU-0"): PlaceholderNeed("a", "GPU-0", open=False)}
@@ -111,7 +111,7 @@ def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_l
 
 def test_pods_of_others_do_not_keep_holders_away_but_a_cordon_does():
     requests = {"path": "other", "job": None, "node": "a", "containers": ONE}
-    state = make_cluster_state(make_pod(node="a", grants=half("1")), make_pod("x", **requests))
+    state = make_cluster_state(make_pod(node="a", devices=half("1")), make_pod("x", **requests))
     (slot,) = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False).values()
     assert slot.open
     state.nodes.changed(make_node("a", cordoned=True))

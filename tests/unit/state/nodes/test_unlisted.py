@@ -22,7 +22,7 @@ def gpus(*ids: str, first: int = 0, usable_mib: int = 40960) -> tuple[NodeDevice
 
 
 def on(device: str, name: str = "job-0", milli: int = 500, **more: Any) -> Pod:
-    return make_pod(name, node="a", grants=half(device, milli), phase="Running", **more)
+    return make_pod(name, node="a", devices=half(device, milli), phase="Running", **more)
 
 
 def unschedulable(state: ClusterState) -> str:
@@ -78,7 +78,7 @@ def test_or_when_those_pods_are_gone(end: str) -> None:
             state.pod_gone(PodUID(f"uid-{name}"))
         else:
             state.pod_changed(
-                make_pod(name, version=2, node="a", grants=half("GPU-0"), phase="Failed")
+                make_pod(name, version=2, node="a", devices=half("GPU-0"), phase="Failed")
             )
         assert state.changes.version > before
     assert (unschedulable(state), lost(state), free(state)) == ("", {}, [1000, 1000])
@@ -99,7 +99,7 @@ def test_a_leader_that_never_saw_the_gpunode_knows_it_by_the_allocations_alone()
 
 def test_a_decision_under_way_counts_as_what_is_held() -> None:
     state = with_agent(make_pod())
-    state.decisions.assume(make_assignment(grants=half("GPU-1")))
+    state.decisions.assume(make_assignment(devices=half("GPU-1")))
     state.nodes.report_gone("a")
     assert "team-a/job-0 holds 0.5 of GPU-1" in unschedulable(state)
     state.forget(POD, make_pod())
@@ -182,7 +182,7 @@ def test_the_planner_sees_who_holds_a_device_under_the_name_that_it_has_now() ->
     state = make_cluster_state(on("1"))
 
     def held() -> list[str]:
-        return [g.device for pod in state.running_pods.on("a") for g in pod.grants]
+        return [g.device for pod in state.running_pods.on("a") for g in pod.devices]
 
     assert held() == ["1"]
     state.nodes.reported("a", gpus("GPU-1", "GPU-2", first=1))

@@ -28,7 +28,7 @@ JOB = make_job().metadata.uid
 
 
 def pod(version: int = 2, **settings: object) -> Pod:
-    return make_pod(version=version, node="a", grants=half(), phase="Running", **settings)  # type: ignore[arg-type]
+    return make_pod(version=version, node="a", devices=half(), phase="Running", **settings)  # type: ignore[arg-type]
 
 
 def running() -> ClusterState:

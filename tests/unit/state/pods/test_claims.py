@@ -17,7 +17,7 @@ def placed(said: str, **more: Any) -> PodRecord:
         "message": said,
     }
     return record(
-        make_pod(path="other", grants=half(), allocated_node="a", conditions=(condition,), **more)
+        make_pod(path="other", devices=half(), allocated_node="a", conditions=(condition,), **more)
     )
 
 

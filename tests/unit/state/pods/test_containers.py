@@ -20,7 +20,7 @@ def waiting(reason: str, message: str = "") -> dict[str, Any]:
 
 def placed(*statuses: Any, **settings: Any) -> PodRecord:
     return record(
-        make_pod(node="a", grants=half(), **{"containerStatuses": list(statuses)} | settings)
+        make_pod(node="a", devices=half(), **{"containerStatuses": list(statuses)} | settings)
     )
 
 

@@ -100,7 +100,7 @@ def test_a_placed_pod_holds_what_a_plugin_gave_it_whatever_classes_serve() -> No
     known = make_cluster_state()
     known.device_class_changed(device_class())
     known.nodes.changed(make_node("a", allocatable={NIC: "2"}))
-    known.pod_changed(make_pod(path="gate", node="a", grants=half(), containers=ASKING))
+    known.pod_changed(make_pod(path="gate", node="a", devices=half(), containers=ASKING))
     assert known.snapshot().free_scalars[NIC] == [1]
 
 

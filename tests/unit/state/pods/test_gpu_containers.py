@@ -4,12 +4,12 @@ import pytest
 from tests.unit.state.builders import make_pod
 
 from gpu_scheduler.api.orders import OrderedContainer
-from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.pods.gpu_containers import gpu_containers
 from gpu_scheduler.state.pods.pod import record
 
-GRANTS = (Grant(1, "GPU-a", 500, 20224), Grant(1, "GPU-b", 250, 10112))
+GRANTS = (DeviceAllocation(1, "GPU-a", 500, 20224), DeviceAllocation(1, "GPU-b", 250, 10112))
 SIDECAR, MAIN = {"name": "sidecar"}, {"name": "main", "volumeMounts": [{"name": "x"}]}
 CAPPED = {"name": "main", "volumeMounts": [{"name": "gpu-scheduler-cap"}]}
 
@@ -19,7 +19,7 @@ def pod(
 ) -> Pod:
     return make_pod(
         node="n1",
-        grants=GRANTS,
+        devices=GRANTS,
         containers=containers or [SIDECAR, CAPPED],
         containerStatuses=statuses or [],
         annotations_=more,
@@ -71,7 +71,10 @@ FILES = {"name": "cache", "volumeMounts": [{"name": "gpu-scheduler-c65"}]}
 def with_sidecar(*init: dict[str, Any], statuses: list[Any] | None = None) -> Pod:
     return make_pod(
         node="n1",
-        grants=(Grant(0, "GPU-a", 500, 20224), Grant(65, "GPU-a", 250, 10112)),
+        devices=(
+            DeviceAllocation(0, "GPU-a", 500, 20224),
+            DeviceAllocation(65, "GPU-a", 250, 10112),
+        ),
         containers=[{"name": "main"}],
         init_containers=list(init),
         initContainerStatuses=statuses or [],

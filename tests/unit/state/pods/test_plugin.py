@@ -72,7 +72,7 @@ def test_a_gpujobs_pod_that_asks_the_plugin_as_well_is_not_placed() -> None:
     assert pod.stage is Stage.BLOCKED
     assert pod.blocked == "pod job-0 asks the device plugin for nvidia.com/gpu as well"
     assert not state.waiting_jobs()
-    state.pod_changed(make_pod(containers=asking, version=2, node="a", grants=half()))
+    state.pod_changed(make_pod(containers=asking, version=2, node="a", devices=half()))
     assert unschedulable(state) == ""
     state.nodes.changed(make_node("a", allocatable={WHOLE: "2"}))
     assert "team-a/job-0" in unschedulable(state), "nobody knows which GPU it got beside ours"
@@ -88,7 +88,7 @@ EVENTS: list[Callable[[ClusterState], object]] = [
     lambda w: w.nodes.changed(make_node("a")),
     lambda w: w.nodes.changed(make_node("a", allocatable={WHOLE: "2"})),
     lambda w: w.nodes.gone("a"),
-    lambda w: w.pod_changed(make_pod(node="a", grants=half())),
+    lambda w: w.pod_changed(make_pod(node="a", devices=half())),
 ]
 
 

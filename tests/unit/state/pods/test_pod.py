@@ -18,25 +18,25 @@ STAGES: dict[str, tuple[Pod, Stage, str]] = {
         "",
     ),
     "waiting and being deleted": (make_pod(deleting=True), Stage.BLOCKED, ""),
-    "bound": (make_pod(node="a", grants=half()), Stage.PLACED, "a"),
+    "bound": (make_pod(node="a", devices=half()), Stage.PLACED, "a"),
     "bound and being deleted": (
-        make_pod(node="a", grants=half(), deleting=True),
+        make_pod(node="a", devices=half(), deleting=True),
         Stage.PLACED,
         "a",
     ),
     "released, not bound yet": (
-        make_pod(path="other", grants=half(), allocated_node="a"),
+        make_pod(path="other", devices=half(), allocated_node="a"),
         Stage.PLACED,
         "a",
     ),
-    "running": (make_pod(node="a", grants=half(), phase="Running"), Stage.RUNNING, "a"),
+    "running": (make_pod(node="a", devices=half(), phase="Running"), Stage.RUNNING, "a"),
     "running and being deleted": (
-        make_pod(node="a", grants=half(), phase="Running", deleting=True),
+        make_pod(node="a", devices=half(), phase="Running", deleting=True),
         Stage.RUNNING,
         "a",
     ),
-    "succeeded": (make_pod(node="a", grants=half(), phase="Succeeded"), Stage.ENDED, "a"),
-    "failed": (make_pod(node="a", grants=half(), phase="Failed"), Stage.ENDED, "a"),
+    "succeeded": (make_pod(node="a", devices=half(), phase="Succeeded"), Stage.ENDED, "a"),
+    "failed": (make_pod(node="a", devices=half(), phase="Failed"), Stage.ENDED, "a"),
     "ended before it was placed": (make_pod(phase="Failed"), Stage.ENDED, ""),
 }
 
@@ -49,9 +49,9 @@ def test_stage_and_node(case: str) -> None:
 
 
 def test_the_allocation_of_a_placed_pod_is_read() -> None:
-    found = record(make_pod(node="a", grants=half("1")))
+    found = record(make_pod(node="a", devices=half("1")))
     assert found.allocation is not None
-    assert found.allocation.grants == half("1")
+    assert found.allocation.devices == half("1")
 
 
 @pytest.mark.parametrize("path", ["bind", "gate"])
@@ -110,14 +110,14 @@ def test_a_trial_that_was_told_to_stop_says_since_when(status: str) -> None:
 def test_only_unschedulable_is_a_verdict_of_the_stock_scheduler() -> None:
     gated = {**UNSCHEDULABLE, "reason": "SchedulingGated"}
     assert record(make_pod(path="gate", conditions=(gated,))).unschedulable is None
-    stuck = make_pod(path="other", grants=half(), allocated_node="a", conditions=(UNSCHEDULABLE,))
+    stuck = make_pod(path="other", devices=half(), allocated_node="a", conditions=(UNSCHEDULABLE,))
     assert record(stuck).unschedulable is not None
 
 
 def test_what_was_said_of_a_pod_before_it_left_its_gate_is_no_verdict() -> None:
     """The condition stays until kube-scheduler has looked at the pod, which may take a while."""
     ours = {**UNSCHEDULABLE, "message": "WaitingForGPU: needs 0.5 of a GPU; none is free"}
-    released = make_pod(path="other", grants=half(), allocated_node="a", conditions=(ours,))
+    released = make_pod(path="other", devices=half(), allocated_node="a", conditions=(ours,))
     found = record(released)
     assert found.unschedulable is None
     assert found.unscheduled is not None, "it is known that something is said"

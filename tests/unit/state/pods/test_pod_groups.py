@@ -68,7 +68,7 @@ def test_beyond_the_least_each_starts_when_it_fits_on_a_gpu_of_its_own() -> None
     for name in "abcd":
         known.pod_changed(member(name))
     for name, device in (("a", "0"), ("b", "1")):
-        known.pod_changed(member(name, node="a", grants=half(device), version=2))
+        known.pod_changed(member(name, node="a", devices=half(device), version=2))
     assert [pod.name for pod in waiting(known)[RING].pods] == ["c"]
     assert gang(known).missing == 1 and len(gang(known).devices) == 2 and gang(known).distinct
     assert gang(known).nodes == {"a"}

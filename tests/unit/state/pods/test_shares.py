@@ -80,7 +80,7 @@ def test_what_it_says_of_itself_counts() -> None:
 
 def test_a_placed_one_holds_and_is_known_to_whoever_looks_for_room() -> None:
     known = state()
-    known.pod_changed(asking(node="a", grants=half(), phase="Running", version=2))
+    known.pod_changed(asking(node="a", devices=half(), phase="Running", version=2))
     assert not waiting(known)
     held = known.running_pods.get(PodUID("uid-web-1"))
     assert held is not None
@@ -119,12 +119,12 @@ def test_a_gang_is_one_group_and_knows_who_is_missing() -> None:
     known = state()
     key = JobKey("team-a/gang ring")
     known.pod_changed(gang("a"))
-    known.pod_changed(gang("b", node="a", grants=half(), phase="Running", version=2))
+    known.pod_changed(gang("b", node="a", devices=half(), phase="Running", version=2))
     found = waiting(known)[key]
     assert found.gang is not None
     assert (found.gang.missing, found.gang.size, len(found.pods)) == (2, 3, 1)
-    known.pod_changed(gang("c", phase="Succeeded", node="a", grants=half(), version=2))
-    known.pod_changed(gang("d", phase="Succeeded", node="a", grants=half(), version=2))
+    known.pod_changed(gang("c", phase="Succeeded", node="a", devices=half(), version=2))
+    known.pod_changed(gang("d", phase="Succeeded", node="a", devices=half(), version=2))
     again = waiting(known)[key].gang
     assert again is not None and again.missing == 1, "each that succeeded counts for itself"
     for name in "abcd":
@@ -186,7 +186,7 @@ def test_a_gang_waits_for_the_one_of_it_that_lacks_something() -> None:
 
 def test_a_stateful_pod_that_comes_again_is_the_same_group_with_a_new_pod() -> None:
     known = state()
-    known.pod_changed(asking(uid="one", node="a", grants=half(), phase="Running"))
+    known.pod_changed(asking(uid="one", node="a", devices=half(), phase="Running"))
     known.pod_changed(asking(uid="two"))  # before the end of the first was seen
     assert [pod.uid for pod in waiting(known)[WEB].pods] == ["two"]
     known.pod_gone(PodUID("one"))
@@ -213,7 +213,7 @@ def test_who_waits_is_to_be_told() -> None:
 
 def test_projects_count_them_as_jobs() -> None:
     known = state()
-    known.pod_changed(asking("web-1", node="a", grants=half(), phase="Running", version=2))
+    known.pod_changed(asking("web-1", node="a", devices=half(), phase="Running", version=2))
     known.pod_changed(asking("web-2"))
     seen = survey(known)
     assert dict(seen.running) == {"team-a": 1}

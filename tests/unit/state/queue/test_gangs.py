@@ -82,7 +82,7 @@ def test_members_that_do_not_exist_yet_are_missing_too() -> None:
 
 
 def test_members_that_hold_devices_say_where() -> None:
-    state = make_gang(member("lead", node="a", grants=half("1")), member("work"))
+    state = make_gang(member("lead", node="a", devices=half("1")), member("work"))
     assert gang(state) == Gang(2, 3, nodes=frozenset("a"), devices=frozenset("1"))
     state.decisions.assume(make_assignment("work-0", "b", half("0")))
     state.pod_changed(member("work", 1))
@@ -91,7 +91,7 @@ def test_members_that_hold_devices_say_where() -> None:
 
 def test_a_member_on_its_way_out_is_missing() -> None:
     state = make_gang(
-        member("lead", node="a", grants=half(), deleting=True, phase="Running"), member("work")
+        member("lead", node="a", devices=half(), deleting=True, phase="Running"), member("work")
     )
     assert gang(state) == Gang(3, 3)
 
@@ -99,7 +99,7 @@ def test_a_member_on_its_way_out_is_missing() -> None:
 def test_a_member_that_has_succeeded_is_not_missing_whoever_says_so_first() -> None:
     state = make_gang(
         member("lead"),
-        member("work", 0, node="a", grants=half(), phase="Succeeded"),
+        member("work", 0, node="a", devices=half(), phase="Succeeded"),
         member("work", 1),
     )
     assert gang(state).missing == 2
@@ -112,7 +112,7 @@ def test_a_member_that_has_succeeded_is_not_missing_whoever_says_so_first() -> N
 
 
 def test_a_member_that_has_failed_is_missing() -> None:
-    state = make_gang(member("lead"), member("work", node="a", grants=half(), phase="Failed"))
+    state = make_gang(member("lead"), member("work", node="a", devices=half(), phase="Failed"))
     assert gang(state).missing == 3
 
 
@@ -150,11 +150,11 @@ def test_what_did_not_change_is_not_worked_out_again() -> None:
     state = make_gang(member("lead"), member("work"))
     first = waiting(state)
     assert waiting(state) is first
-    state.pod_changed(member("work", 1, version=2, node="a", grants=half()))
+    state.pod_changed(member("work", 1, version=2, node="a", devices=half()))
     assert waiting(state) is not first
 
 
 def test_members_that_hold_devices_are_known_as_members() -> None:
-    state = make_gang(member("lead", node="a", grants=half()))
+    state = make_gang(member("lead", node="a", devices=half()))
     (held,) = state.running_pods.on("a")
     assert held.gang and held.job == JobKey("team-a/job")

@@ -14,7 +14,7 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.cluster_states import free
 
-from gpu_scheduler.core.model.decision import Assignment, Grant
+from gpu_scheduler.core.model.decision import Assignment, DeviceAllocation
 from gpu_scheduler.core.model.request import JobKey, PodUID, WaitingJob
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -45,9 +45,9 @@ def pods(state: ClusterState) -> int:
     return sum(len(job.pods) for job in state.waiting_jobs())
 
 
-def place(state: ClusterState, *, grants: tuple[Grant, ...] = ()) -> Assignment:
+def place(state: ClusterState, *, devices: tuple[DeviceAllocation, ...] = ()) -> Assignment:
     """The first pod that waits has a place."""
-    found = Assignment(KEY, waiting(state).pods[0].uid, "a", grants or half())
+    found = Assignment(KEY, waiting(state).pods[0].uid, "a", devices or half())
     state.decisions.assume(found)
     return found
 
@@ -74,7 +74,7 @@ def test_what_a_job_makes_by_itself_is_not_prospective() -> None:
     state = accepted(parallelism=4, completions=8)
     state.job_changed(make_job(parallelism=3, completions=8))
     assert pods(state) == 1, "three come without another write"
-    state.pod_changed(make_pod("job-0", node="a", grants=half(), phase="Running"))
+    state.pod_changed(make_pod("job-0", node="a", devices=half(), phase="Running"))
     assert pods(state) == 1
     state.job_changed(make_job(parallelism=3, completions=8, succeeded=6, version=2))
     assert pods(state) == 0, "two are left, and the Job makes them"
@@ -89,7 +89,7 @@ def test_a_suspended_job_makes_none() -> None:
 def test_pods_of_a_job_that_is_being_deleted_have_to_go_first() -> None:
     state = accepted(parallelism=1, completions=1)
     state.job_changed(make_job(deleting=True))
-    state.pod_changed(make_pod("job-0", node="a", grants=half(), phase="Running"))
+    state.pod_changed(make_pod("job-0", node="a", devices=half(), phase="Running"))
     assert pods(state) == 0
     state.pod_gone(PodUID("uid-job-0"))
     assert pods(state) == 1
@@ -112,7 +112,7 @@ def test_the_members_of_a_gang_are_those_of_its_indexes_that_have_no_pod() -> No
     state = accepted(parallelism=4, gpu=0.5, gang=True)
     done = make_job(parallelism=1, completions=4, succeeded=1, completed_indexes="1")
     state.job_changed(done)
-    state.pod_changed(make_pod("job-0", index=0, node="a", grants=half(), phase="Running"))
+    state.pod_changed(make_pod("job-0", index=0, node="a", devices=half(), phase="Running"))
     found = [state.waiting.prospective(pod.uid) for pod in waiting(state).pods]
     assert [pod.index for pod in found if pod is not None] == [2, 3]
     assert waiting(state).gang is not None and waiting(state).gang.missing == 2
@@ -130,7 +130,7 @@ def test_a_place_is_charged_before_its_pod_exists_and_given_back_whole() -> None
     place(state)
     assert (free(state), pods(state)) == ([500, 1000], 1)
     assert [each.parallelism for each in state.decisions.nominated.of(KEY)] == [1]
-    place(state, grants=half("1"))
+    place(state, devices=half("1"))
     assert [each.parallelism for each in state.decisions.nominated.of(KEY)] == [1, 2]
     assert (free(state), pods(state)) == ([500, 500], 0)
     assert state.decisions.give_back(KEY)
@@ -150,7 +150,7 @@ def test_what_a_job_was_told_to_make_is_not_planned_twice() -> None:
 def test_a_job_that_is_shown_before_its_answer_comes_counts_once() -> None:
     state = accepted(parallelism=3)
     place(state)
-    place(state, grants=half("1"))
+    place(state, devices=half("1"))
     state.job_changed(make_job(parallelism=2, completions=3))
     assert pods(state) == 1
     place(state)

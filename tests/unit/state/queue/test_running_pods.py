@@ -24,7 +24,7 @@ STARTED = "2026-01-01T01:00:00Z"
 
 
 def running(**settings: object) -> ClusterState:
-    pod = make_pod(node="a", grants=half(), phase="Running", startTime=STARTED, **settings)  # type: ignore[arg-type]
+    pod = make_pod(node="a", devices=half(), phase="Running", startTime=STARTED, **settings)  # type: ignore[arg-type]
     return make_cluster_state(pod)
 
 
@@ -40,7 +40,7 @@ def test_a_running_pod_is_known_with_its_jobs_traits() -> None:
         make_gpujob(generation=2, type="interactive", priority=70, timeLimitSeconds=600)
     )
     pod = only(state)
-    assert (pod.uid, pod.job, pod.node, pod.grants) == (POD, "team-a/job", "a", half())
+    assert (pod.uid, pod.job, pod.node, pod.devices) == (POD, "team-a/job", "a", half())
     assert (pod.interactive, pod.priority, pod.leaving) == (True, 70, False)
     assert pod.since == epoch_seconds(STARTED)
     assert pod.ends == pod.since + 600
@@ -52,9 +52,9 @@ def test_waiting_assumed_and_ended_pods_are_none() -> None:
     assert list(state.running_pods.of(TEAM)) == []
     state.decisions.assume(make_assignment())
     assert list(state.running_pods.of(TEAM)) == []
-    state.pod_changed(make_pod(version=2, node="a", grants=half()))
+    state.pod_changed(make_pod(version=2, node="a", devices=half()))
     assert only(state).uid == POD
-    state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Succeeded"))
+    state.pod_changed(make_pod(version=3, node="a", devices=half(), phase="Succeeded"))
     assert list(state.running_pods.of(TEAM)) == []
     assert list(state.running_pods.on("a")) == []
 
@@ -69,7 +69,7 @@ def test_a_pod_that_is_being_deleted_is_leaving() -> None:
 def test_a_decided_eviction_counts_until_it_is_given_up() -> None:
     state = running()
     state.running_pods.set_evicting(POD, True)
-    state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running"))
+    state.pod_changed(make_pod(version=2, node="a", devices=half(), phase="Running"))
     assert only(state).leaving
     state.running_pods.set_evicting(POD, False)
     assert not only(state).leaving
@@ -77,7 +77,7 @@ def test_a_decided_eviction_counts_until_it_is_given_up() -> None:
 
 def test_a_pod_seen_before_its_job_is_found_once_that_is_known() -> None:
     state = ClusterState()
-    state.pod_changed(make_pod(node="a", grants=half(), phase="Running"))
+    state.pod_changed(make_pod(node="a", devices=half(), phase="Running"))
     state.gpujob_changed(make_gpujob())
     state.job_changed(make_job())
     assert list(state.running_pods.of(TEAM)) == []  # no project yet
@@ -92,13 +92,13 @@ def test_of_a_pod_that_lost_its_job_nobody_knows_the_priority() -> None:
     """None of its project takes its place; what the project borrows is had back all the same."""
     state = running()
     state.gpujob_changed(make_gpujob(generation=2, type="interactive", priority=30))
-    lost = make_pod(version=2, node="a", grants=half(), phase="Running", startTime=STARTED, job="")
+    lost = make_pod(version=2, node="a", devices=half(), phase="Running", startTime=STARTED, job="")
     state.pod_changed(lost)  # its controller reference was taken off
     pod = only(state)
-    assert (pod.uid, pod.grants, pod.since) == (POD, half(), epoch_seconds(STARTED))
+    assert (pod.uid, pod.devices, pod.since) == (POD, half(), epoch_seconds(STARTED))
     assert (pod.interactive, pod.priority, pod.gang, pod.pod_shape) == (False, 100, False, None)
     assert pod.job not in state.gpujobs and not pod.leaving
-    state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Failed", job=""))
+    state.pod_changed(make_pod(version=3, node="a", devices=half(), phase="Failed", job=""))
     assert list(state.running_pods.on("a")) == []
 
 
@@ -107,7 +107,7 @@ def test_an_index_that_gave_way_remembers_for_whom() -> None:
     winner = JobKey("team-a/urgent")
     state.running_pods.gave_way(state.pods.known[POD], winner)
     state.pod_gone(POD)
-    state.pod_changed(make_pod("again", uid="again", node="a", grants=half(), phase="Running"))
+    state.pod_changed(make_pod("again", uid="again", node="a", devices=half(), phase="Running"))
     assert only(state).lost_to == winner
 
 
@@ -149,7 +149,7 @@ def test_a_later_checkpoint_is_taken_over() -> None:
         make_pod(
             version=2,
             node="a",
-            grants=half(),
+            devices=half(),
             phase="Running",
             startTime=STARTED,
             annotations_=said,

@@ -36,7 +36,7 @@ def trial_pod(trial: int, name: str = "", *, first: int = 0, number: int = 0, **
     """The pod of a trial that has a place; ``message`` and ``code``: it has ended so."""
     message, code = more.pop("message", None), more.pop("code", 0)
     notes = {TRIAL: str(trial), HPARAMS: more.pop("hparams", "{}")}
-    settings: dict[str, Any] = {"phase": "Running", "node": "a", "grants": half()}
+    settings: dict[str, Any] = {"phase": "Running", "node": "a", "devices": half()}
     if message is not None:
         ended = {"exitCode": code, "message": message, "reason": "Error" if code else "Completed"}
         statuses = [{"name": "main", "state": {"terminated": ended}}]

@@ -79,7 +79,7 @@ class Case:
 
     def pod(self, trial: int, version: int = 1, **settings: Any) -> Pod:
         """The pod of a trial, on its node."""
-        given: dict[str, Any] = {"node": "a", "grants": half(), "phase": "Running", "ran": True}
+        given: dict[str, Any] = {"node": "a", "devices": half(), "phase": "Running", "ran": True}
         return make_pod(f"job-{trial}", index=trial, version=version, **(given | settings))
 
     def see(self, pod: Pod) -> None:

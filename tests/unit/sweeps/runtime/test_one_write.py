@@ -25,7 +25,7 @@ from gpu_scheduler.sweeps.search.tpe import TpeStudy
 
 
 def waiting(case: Case, **settings: Any) -> Any:
-    pod = trial_pod(2, node="", grants=(), phase="Pending", **settings)
+    pod = trial_pod(2, node="", devices=(), phase="Pending", **settings)
     case.state.pod_changed(pod)
     return pod
 
@@ -118,7 +118,7 @@ async def test_others_are_placed_while_the_sampler_thinks(monkeypatch: pytest.Mo
     case.job()
     start = Start(case.state, case.sweeps, Studies())
     binder = binder_of(case, client, start)
-    other = make_pod("other", node="", grants=(), phase="Pending", job="other")
+    other = make_pod("other", node="", devices=(), phase="Pending", job="other")
     for pod, decision in (
         (waiting(case), make_assignment("job-2")),
         (other, make_assignment("other", job="team-a/other")),

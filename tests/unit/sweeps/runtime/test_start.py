@@ -38,7 +38,7 @@ async def prepared(start: Start, decision: Assignment) -> Mapping[str, str]:
 
 
 def waiting(case: Case, trial: int, name: str = "", *, number: int = 0, first: int = 0) -> None:
-    pod = trial_pod(trial, name, number=number, first=first, node="", grants=(), phase="Pending")
+    pod = trial_pod(trial, name, number=number, first=first, node="", devices=(), phase="Pending")
     case.state.pod_changed(pod)
 
 
