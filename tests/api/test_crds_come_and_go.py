@@ -70,7 +70,7 @@ def lost_seconds(replica: Replica, plural: str) -> float:
 
 
 @dataclass
-class TestedKind:
+class KindUnderTest:
     """One of our kinds, whose CRD comes and goes."""
 
     tenant: Tenant
@@ -102,7 +102,7 @@ class TestedKind:
 
 @pytest.mark.parametrize("plural", KINDS)
 def test_a_crd_is_not_deleted_by_a_slip_of_the_hand(running: Running, plural: str) -> None:
-    kind = TestedKind(Tenant(administrator(running)), plural)
+    kind = KindUnderTest(Tenant(administrator(running)), plural)
     refused = kind.delete()
     assert refused.status == 403
     way_out = f"kubectl annotate crd {plural}.gpu-scheduler.io gpu-scheduler.io/allow-deletion=true"
@@ -125,7 +125,7 @@ def uids(tenant: Tenant) -> set[str]:
     return {str(pod["metadata"]["uid"]) for pod in tenant.pods("runs")}
 
 
-def comes_and_goes(kind: TestedKind, replica: Replica) -> None:
+def comes_and_goes(kind: KindUnderTest, replica: Replica) -> None:
     """Its CRD is deleted and restored while a job runs; another is submitted meanwhile."""
     tenant, plural = kind.tenant, kind.plural
     running = uids(tenant)
@@ -162,7 +162,7 @@ def test_a_kind_that_is_gone_and_restored_is_seen_again_and_nothing_is_given_twi
         with PodWatch(running, tenant.name) as watch:
             runs(tenant)
             for plural in KINDS:
-                comes_and_goes(TestedKind(tenant, plural), replica)
+                comes_and_goes(KindUnderTest(tenant, plural), replica)
         assert max(watch.peak.milli.values()) <= DEVICE_MILLI
         assert watch.peak.placements == 4, "no pod but those that run, and run again"
         for plural in KINDS:

@@ -69,7 +69,7 @@ def test_a_device_that_was_not_granted_makes_the_process_foreign() -> None:
     assert result.containers[0].uses[0].used_mib == 0
 
 
-def test_grants_by_index_from_before_the_agent_are_understood() -> None:
+def test_devices_by_index_from_before_the_agent_are_understood() -> None:
     result = found(seen(1, 1000), ours=(container(caps={"0": 500}),))
     assert [(u.uuid, u.cap_mib, u.used_mib) for u in result.containers[0].uses] == [
         (gpu(0), 500, 1000)

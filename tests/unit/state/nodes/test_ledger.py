@@ -177,7 +177,7 @@ def charge_of(*devices: str) -> Charge:
     return Charge("a", "team-a", NOTHING, tuple(DeviceAllocation(0, d, 400, 100) for d in devices))
 
 
-def test_a_grant_by_index_and_one_by_uuid_take_from_the_same_device() -> None:
+def test_an_allocation_by_index_and_one_by_uuid_take_from_the_same_device() -> None:
     ledger = Ledger()
     ledger.set_node(NodeInfo("a"), two_gpus(by_uuid=True))
     ledger.charge_pod(PodUID("old"), charge_of("1"))
@@ -186,7 +186,7 @@ def test_a_grant_by_index_and_one_by_uuid_take_from_the_same_device() -> None:
     assert ledger.cluster.free_mib == [40960, 40760]
 
 
-def test_a_grant_by_index_survives_the_coming_of_the_agent() -> None:
+def test_an_allocation_by_index_survives_the_coming_of_the_agent() -> None:
     ledger = Ledger()
     ledger.set_node(NodeInfo("a"), two_gpus(by_uuid=False))
     ledger.charge_pod(PodUID("p"), charge_of("0"))

@@ -32,7 +32,7 @@ def found(made: Pod) -> tuple[OrderedContainer, ...]:
     return gpu_containers(made, allocation)
 
 
-def test_a_container_is_known_by_its_grants_and_id() -> None:
+def test_a_container_is_known_by_its_devices_and_id() -> None:
     ids = [{"name": "main", "containerID": "containerd://abc"}, {"name": "sidecar"}]
     assert found(pod(statuses=ids)) == (
         OrderedContainer(1, "main", {"GPU-a": 10112, "GPU-b": 10112}, "abc", promised=True),
