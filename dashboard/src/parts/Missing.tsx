@@ -35,7 +35,7 @@ export function NotFollowed() {
       <State
         words="Agents are not asked what GPUs do, so use is unknown everywhere: who holds a GPU is known, whether it works is not."
         help="This value of the chart has them keep it:"
-        command="helm upgrade RELEASE CHART --reuse-values --set agent.history.enabled=true"
+        command="helm upgrade RELEASE CHART --reset-then-reuse-values --set agent.history.enabled=true"
       />
     </Card>
   );

@@ -27,7 +27,7 @@ function Parts({ items }: { items: readonly GPUUsage[] }) {
       <Nothing
         words="No work with GPUs is known here."
         help="Either none ran in the last seven days, or agents are not asked what GPUs do. This value of the chart has them keep it:"
-        command="helm upgrade RELEASE CHART --reuse-values --set agent.history.enabled=true"
+        command="helm upgrade RELEASE CHART --reset-then-reuse-values --set agent.history.enabled=true"
       />
     );
   }

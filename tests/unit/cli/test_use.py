@@ -195,9 +195,7 @@ def test_all_namespaces_are_read_where_that_is_allowed(tmp_path: Path) -> None:
     objects = Objects({GPUUSAGES: bodies})
     view = look(objects, tmp_path)
     assert {each.key for each in view.workloads()} == {"team-a/train", "team-b/notebook"}
-    assert list(view.notes()) == [
-        "2 workloads that use least are left out of GPUUsage for its size."
-    ]
+    assert list(view.notes()) == ["2 workloads are left out of GPUUsage for its size."]
     view = look(objects, tmp_path, "team-b")
     assert [each.key for each in view.workloads()] == ["team-b/notebook"]
     objects.forbidden.add(GPUUSAGES)

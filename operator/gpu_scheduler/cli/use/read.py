@@ -74,7 +74,7 @@ class UseView:
                 "gpuusages.gpu-scheduler.io."
             )
         if self.omitted:
-            yield f"{self.omitted} workloads that use least are left out of GPUUsage for its size."
+            yield f"{self.omitted} workloads are left out of GPUUsage for its size."
 
 
 def read(cluster: ClusterAccess, namespace: str = "") -> UseView:
