@@ -81,12 +81,13 @@ class Tenant:
         return self.admin.get(f"{GROUP}/gpuprojects/{self.name}").body.get("status", {})
 
     def empty(self) -> None:
-        """Remove all jobs and pods, and wait until they are gone."""
+        """Remove all jobs and pods, also what a failed test left without an owner; wait for it."""
         self.admin.send("DELETE", f"{self._jobs}")
         self.admin.send("DELETE", f"/apis/apps/v1/namespaces/{self.name}/deployments")
-        for pod in self.pods():
-            if "gpu-scheduler.io/share" in pod["metadata"].get("labels", {}):
-                self.admin.send("DELETE", f"{self._pods}/{pod['metadata']['name']}")
+        for path in (self._batch_jobs, self._pods):
+            for each in (made["metadata"] for made in self.admin.get(path).body["items"]):
+                if not any(owner.get("controller") for owner in each.get("ownerReferences", ())):
+                    self.admin.send("DELETE", f"{path}/{each['name']}")
         while left := len(self.let_go()):  # thousands take their time
             until(lambda n=left: len(self.let_go()) < n, f"the last {left} pods of {self.name} go")
 
@@ -130,7 +131,7 @@ class Tenant:
         return job.get("status", {}) if job["kind"] == "GPUJob" else {}  # else it is gone
 
     def batch_job(self, name: str) -> Json:
-        return self.admin.get(f"/apis/batch/v1/namespaces/{self.name}/jobs/{name}").body
+        return self.admin.get(f"{self._batch_jobs}/{name}").body
 
     def pods(self, job: str = "") -> list[Json]:
         query = f"?labelSelector=gpu-scheduler.io/job%3D{job}" if job else ""
@@ -225,6 +226,10 @@ class Tenant:
             lambda: f"{job} has {pods} placed pods; status {json.dumps(self.status(job))}",
             seconds,
         )
+
+    @property
+    def _batch_jobs(self) -> str:
+        return f"/apis/batch/v1/namespaces/{self.name}/jobs"
 
     @property
     def _pods(self) -> str:
