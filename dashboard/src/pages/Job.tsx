@@ -67,7 +67,7 @@ function Parts({ job, of }: { job: JobView; of: WorkRef }) {
           ))}
         </div>
       )}
-      {job.placed.length > 0 && <PlacedCard placed={job.placed} together={!job.row.sweep} />}
+      {job.placed.length > 0 && <PlacedCard job={job} />}
       {job.placed.length > 0 && <LogCard namespace={of.namespace} placed={job.placed} />}
       <Card title="By kubectl" about="the same, and what this page cannot do">
         {Object.entries(job.commands).map(([what, line]) => (

@@ -1,6 +1,7 @@
 """What the leader knows becomes rows that equal what kubectl shows."""
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.dashboard import rows
 from tests.unit.dashboard.stage import Stage
 from tests.unit.runtime.usage.stage import NODE
@@ -9,12 +10,13 @@ from tests.unit.state.builders import half, make_pod
 from gpu_scheduler.api import names
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import DeviceRequest
-from gpu_scheduler.dashboard.content import jobs
+from gpu_scheduler.dashboard.content import device, jobs
 from gpu_scheduler.dashboard.reading import picture_maker
 from gpu_scheduler.dashboard.reading.queue import asked_words, pending_by_project
 from gpu_scheduler.dashboard.rows import WorkRef
 from gpu_scheduler.dashboard.visible import ALL
 from gpu_scheduler.state.jobs.job import job_key
+from gpu_scheduler.usage.answer import DeviceHealth, DeviceNow, ProcessNow
 
 JOB = WorkRef(namespace="team-a", kind="GPUJob", name="job")
 
@@ -41,6 +43,27 @@ async def test_a_job_that_runs() -> None:
     assert (page.placed[0].pod, page.placed[0].devices) == ("job-0", (0,))
     assert page.beside[0].node == NODE and page.may_suspend
     assert page.commands["suspend"] == "kubectl gpu suspend job -n team-a"
+
+
+async def test_a_device_has_its_health_and_its_processes() -> None:
+    stage = Stage()
+    stage.job()
+    pod = stage.runs()
+    process = ProcessNow(pid=7, memory_mib=900.0, busy=0.7)
+    stage.shares[pod.uid] = replace(stage.shares[pod.uid], processes=(process,))
+    asked = {"node": NODE, "index": "0"}
+    page = device.page(await stage.picture(), ALL, asked)
+    assert page is not None and (page.health, page.processes) == (None, ())
+    health = DeviceHealth(celsius=81.0, slowed=("thermal", "new-word"), xids={79: 1, 31: 4})
+    stage.answers(devices=(DeviceNow(uuid="0", busy=0.7, health=health),))
+    page = device.page(await stage.picture(), ALL, asked)
+    assert page is not None and page.health is not None
+    assert page.health.slowed == ("heat", "new-word") and page.device.celsius == 81.0
+    assert [(each.code, each.times) for each in page.health.xids or ()] == [(31, 4), (79, 1)]
+    (row,) = page.processes
+    assert (row.pid, row.ref, row.pod, row.container) == (7, JOB, "job-0", "main")
+    assert page.node.name == NODE and page.node.devices == ()
+    assert device.page(await stage.picture(), ALL, asked | {"index": "9"}) is None
 
 
 async def test_the_life_of_a_job_has_its_cores_beside_the_use_of_its_gpus() -> None:

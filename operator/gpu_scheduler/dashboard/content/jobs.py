@@ -113,6 +113,7 @@ def one(picture: Picture, visible: Visible, asked: RequestParameters) -> JobView
         steps=detail.steps,
         steps_note=detail.steps_note,
         placed=detail.placed,
+        slowest=detail.slowest,
         beside=beside[:16],
         advice=tuple(each for each in picture.advice if each.ref == ref),
         curve=detail.curve,

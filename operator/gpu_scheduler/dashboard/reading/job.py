@@ -9,7 +9,7 @@ from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.content.words import amount
 from gpu_scheduler.dashboard.picture import JobDetail
-from gpu_scheduler.dashboard.rows import CurveRow, Placed, Step, Used
+from gpu_scheduler.dashboard.rows import CurveRow, Placed, SlowestRow, Step, Used
 from gpu_scheduler.runtime.usage.works import LiveWork, busy_of, sum_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
@@ -51,6 +51,7 @@ def job_detail(
         steps=_steps(job, work),
         steps_note=_NOTE if is_gpujob else "",
         placed=tuple(_placed(state, work)) if work is not None else (),
+        slowest=_slowest(kept) if work is not None else None,
         curve=_curve(kept),
         used=_used(kept, job.status),
         may_suspend=is_gpujob and job.spec is not None and job.status.get("phase") not in FINISHED,
@@ -148,6 +149,13 @@ def _curve(kept: Workload | None) -> CurveRow | None:
         cpu_cores=_points(curve.cpu_percent or (), 100),
         cpu_limit=_cores(kept.host.cpu_limit_milli),
     )
+
+
+def _slowest(kept: Workload | None) -> SlowestRow | None:
+    if kept is None or kept.slowest_rank is None:
+        return None
+    rank = kept.slowest_rank
+    return SlowestRow(pod=rank.pod, mean=rank.mean_percent / 100, median=rank.median_percent / 100)
 
 
 def _points(values: Sequence[int], unit: int = 1) -> tuple[float | None, ...]:
