@@ -4,6 +4,7 @@ import type {
   JobView,
   JobRow,
   Placed,
+  RanksRow,
   SlowestRow,
   Step,
 } from '../src/api/views.ts';
@@ -65,6 +66,7 @@ export function jobView(world: World, row: JobRow): JobView {
     beside,
     advice,
     curve: (runs || row.ended !== null) && known ? curve(row, world.at) : null,
+    ranks: row.sweep || placed.length < 2 ? null : ranks(placed, world.at),
     used: runs || row.ended !== null ? used(row, known, world.at) : null,
     commands:
       row.ref.kind === 'GPUJob'
@@ -78,6 +80,21 @@ export function jobView(world: World, row: JobRow): JobView {
           },
     maySuspend: row.ref.kind === 'GPUJob' && row.ended === null,
     suspended: row.phase === 'Suspended',
+  };
+}
+
+function ranks(placed: readonly Placed[], now: number): RanksRow {
+  const many = 40;
+  const random = randomly(placed.length);
+  return {
+    start: now - many * MINUTE,
+    stepSeconds: MINUTE,
+    pods: placed.map(({ pod, busy }) => ({
+      pod,
+      busy: Array.from({ length: many }, (_, index) =>
+        busy === null || index === 9 ? null : Math.min(1, busy * (0.85 + 0.3 * random())),
+      ),
+    })),
   };
 }
 

@@ -13,6 +13,7 @@ export const PATHS: readonly (readonly [path: string, says: string])[] = [
   ['/queue', 'In the order in which they are served'],
   ['/jobs', 'asr-base'],
   ['/jobs/vision/GPUJob/bert-finetune', 'DATA_BOUND'],
+  ['/jobs/vision/GPUJob/resnet-ddp', 'GPU use of each pod'],
   ['/jobs/genomics/GPUJob/fold-10', 'From submission to its end'],
   [`/jobs/compare?${compared.toString()}`, 'What tells them apart'],
   ['/projects', 'robotics'],

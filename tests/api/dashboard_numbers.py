@@ -455,6 +455,12 @@ def _points(name: str, unit: float = 1) -> Rule:
     return rule
 
 
+def _ranks_start(known: ClusterAtRest, c: Chain) -> float:
+    """No object keeps it: a look of this leader while the job was there."""
+    first, last = c[0].row.created - 60, c[0].at
+    return float(min(max(c[-1].start, first), last))
+
+
 def _step(known: ClusterAtRest, c: Chain) -> Any:
     """When it was submitted, a condition changed, or its first pod started."""
     if isinstance(c[0], views.SweepView):
@@ -647,6 +653,10 @@ RULES: dict[str, Rule] = {
         )
         for name in ("mean", "median")
     },
+    "RanksRow.start": _ranks_start,
+    "RanksRow.step_seconds": lambda known, c: 60,
+    # No agent tells of those of the scene: not known, and never nought.
+    "RankRow.busy": lambda known, c: tuple(None for _ in c[-1].busy),
     "CurveRow.start": lambda known, c: seconds(_report(known, c)["startedAt"]),
     "CurveRow.step_seconds": lambda known, c: _report(known, c)["curve"]["stepSeconds"],
     "CurveRow.busy": _points("busyPercent", 100),

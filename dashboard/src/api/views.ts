@@ -303,6 +303,8 @@ export interface JobView {
   readonly beside: readonly BesideRow[];
   readonly advice: readonly AdviceRow[];
   readonly curve: CurveRow | null;
+  /** of a gang of several pods. */
+  readonly ranks: RanksRow | null;
   readonly used: Used | null;
   /** lines of kubectl for it, by what they do. */
   readonly commands: Readonly<Record<string, string>>;
@@ -360,6 +362,19 @@ export interface CurveRow {
   readonly memoryMib: readonly (number | null)[];
   readonly cpuCores: readonly (number | null)[];
   readonly cpuLimit: number | null;
+}
+
+/** Over time, as far as this leader saw it: a point each `step_seconds`, from `start` on. */
+export interface RanksRow {
+  readonly start: number;
+  readonly stepSeconds: number;
+  readonly pods: readonly RankRow[];
+}
+
+/** A pod of a gang, with its use at each point. */
+export interface RankRow {
+  readonly pod: string;
+  readonly busy: readonly (number | null)[];
 }
 
 /** What a job did with its GPUs so far, or did. */

@@ -49,6 +49,7 @@ const PAGES: readonly Shown[] = [
   { name: 'queue', path: '/queue', screens: ALL, before: askWhatIf },
   { name: 'jobs', path: '/jobs', screens: ALL },
   { name: 'job', path: '/jobs/vision/GPUJob/bert-finetune', screens: ALL, before: readLog },
+  { name: 'job-gang', path: '/jobs/vision/GPUJob/resnet-ddp', screens: FEW },
   { name: 'compare', path: `/jobs/compare?${compare.toString()}`, screens: FEW },
   { name: 'projects', path: '/projects', screens: ALL },
   { name: 'project', path: '/projects/vision', screens: FEW },

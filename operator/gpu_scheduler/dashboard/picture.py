@@ -19,6 +19,7 @@ from gpu_scheduler.dashboard.rows import (
     ProjectRow,
     QueueRow,
     Ranked,
+    RanksRow,
     SlowestRow,
     Step,
     SweepRow,
@@ -40,6 +41,7 @@ class JobDetail:
     placed: tuple[Placed, ...]
     slowest: SlowestRow | None
     curve: CurveRow | None
+    ranks: RanksRow | None
     used: Used | None
     may_suspend: bool
     suspended: bool

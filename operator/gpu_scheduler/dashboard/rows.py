@@ -334,6 +334,21 @@ class CurveRow(View, frozen=True, kw_only=True):
     cpu_limit: float | None
 
 
+class RankRow(View, frozen=True, kw_only=True):
+    """A pod of a gang, with its use at each point."""
+
+    pod: str
+    busy: tuple[float | None, ...]
+
+
+class RanksRow(View, frozen=True, kw_only=True):
+    """Over time, as far as this leader saw it: a point each ``step_seconds``, from ``start`` on."""
+
+    start: float
+    step_seconds: int
+    pods: tuple[RankRow, ...]
+
+
 class Used(View, frozen=True, kw_only=True):
     """What a job did with its GPUs so far, or did."""
 

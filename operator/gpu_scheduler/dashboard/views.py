@@ -21,6 +21,7 @@ from gpu_scheduler.dashboard.rows import (
     ProjectRow,
     QueueRow,
     Ranked,
+    RanksRow,
     ReasonRow,
     SlowestRow,
     Step,
@@ -109,6 +110,7 @@ class JobView(View, frozen=True, kw_only=True):
         facts: short words about it: what it asks for, its priority, its image.
         steps: the oldest first; ``steps_note``: what is not known any more of it.
         slowest: None: it is no gang of several pods, or nobody knows what they do.
+        ranks: of a gang of several pods.
         commands: lines of kubectl for it, by what they do.
         may_suspend: whether it can be suspended at all: a GPUJob that has not ended.
     """
@@ -124,6 +126,7 @@ class JobView(View, frozen=True, kw_only=True):
     beside: tuple[BesideRow, ...]
     advice: tuple[AdviceRow, ...]
     curve: CurveRow | None
+    ranks: RanksRow | None
     used: Used | None
     commands: dict[str, str]
     may_suspend: bool

@@ -28,8 +28,8 @@ class Everything(Details):
     def job(self, ref: WorkRef) -> JobDetail | None:
         told = SECRET if ref.namespace != "team-a" else "own"
         return JobDetail(
-            facts=(told,), steps=(), steps_note="", placed=(), slowest=None, curve=None, used=None,
-            may_suspend=True, suspended=False,
+            facts=(told,), steps=(), steps_note="", placed=(), slowest=None, curve=None, ranks=None,
+            used=None, may_suspend=True, suspended=False,
         )  # fmt: skip
 
     def sweep(self, ref: WorkRef) -> SweepDetail | None:

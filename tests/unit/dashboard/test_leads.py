@@ -226,7 +226,7 @@ def test_the_list_of_jobs(phases: tuple[str, ...], expected: str) -> None:
 def detail(**known: Any) -> JobDetail:
     nothing: dict[str, Any] = {
         "facts": (), "steps": (), "steps_note": "", "placed": (), "slowest": None, "curve": None,
-        "used": None, "may_suspend": True, "suspended": False,
+        "ranks": None, "used": None, "may_suspend": True, "suspended": False,
     }  # fmt: skip
     return JobDetail(**nothing | known)
 

@@ -5,9 +5,10 @@ from msgspec.structs import replace
 from tests.unit.dashboard import rows
 from tests.unit.dashboard.stage import Stage
 from tests.unit.runtime.usage.stage import NODE
-from tests.unit.state.builders import half, make_pod
+from tests.unit.state.builders import gpujob_body, half, make_pod
 
 from gpu_scheduler.api import names
+from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.dashboard.content import device, jobs
@@ -77,6 +78,27 @@ async def test_the_life_of_a_job_has_its_cores_beside_the_use_of_its_gpus() -> N
     assert page is not None and page.curve is not None
     assert (page.curve.busy, page.curve.memory_mib) == ((0.7,), (1000.0,))
     assert (page.curve.cpu_cores, page.curve.cpu_limit) == ((1.5,), 4.0)
+
+
+async def test_the_pods_of_a_gang_have_a_curve_each_and_the_slowest_is_named() -> None:
+    stage = Stage()
+    stage.job()
+    (job,) = stage.state.gpujobs.values()
+    job.said = GPUJobSpec.model_validate(gpujob_body(parallelism=2, gang=True)["spec"])
+    for name, busy in (("job-0", 0.9), ("job-1", 0.3)):
+        stage.works(stage.runs(name), 60, busy)
+    stage.answers()
+    await stage.minute.look()
+    page = jobs.one(
+        await stage.picture(), ALL, {"namespace": "team-a", "kind": "GPUJob", "name": "job"}
+    )
+    assert page is not None and page.ranks is not None and page.slowest is not None
+    assert (page.slowest.pod, page.slowest.mean, page.slowest.median) == ("job-1", 0.3, 0.6)
+    assert [(each.pod, each.busy) for each in page.ranks.pods] == [
+        ("job-0", (0.9,)),
+        ("job-1", (0.3,)),
+    ]
+    assert page.at - page.ranks.start == pytest.approx(61.0)
 
 
 async def test_an_idle_job_is_listed_with_what_it_wasted() -> None:

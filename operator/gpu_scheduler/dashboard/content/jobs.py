@@ -117,6 +117,7 @@ def one(picture: Picture, visible: Visible, asked: RequestParameters) -> JobView
         beside=beside[:16],
         advice=tuple(each for each in picture.advice if each.ref == ref),
         curve=detail.curve,
+        ranks=detail.ranks,
         used=detail.used,
         commands=_commands(row),
         may_suspend=detail.may_suspend,

@@ -168,7 +168,8 @@ class PictureMaker:
             job = work.job if work is not None else self._waiting(ref)
         if job is None:
             return None
-        return job_detail(self._leader.state, job, work, self._kept(ref))
+        ranks = self._leader.usage.minute.objects.ranks(ref.namespace, self._key(ref))
+        return job_detail(self._leader.state, job, work, self._kept(ref), ranks)
 
     def _waiting(self, ref: WorkRef) -> GPUJobRecord | None:
         state = self._leader.state
