@@ -95,7 +95,8 @@ class PictureMaker:
         at = clock.now()
         readers = self._current(at - clock.monotonic())
         holders, where = await usage.cluster.holders(), await usage.cluster.gpus()
-        self._works, self._nodes = holders.works, holders.nodes
+        self._works = holders.works
+        self._nodes = holders.nodes
         nodes = await readers.nodes.read(holders.nodes.values())
         jobs = await readers.jobs.read(holders.works, headlines)
         others = await readers.others.read(holders.works, headlines, at)
