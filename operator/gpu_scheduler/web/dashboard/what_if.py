@@ -29,9 +29,7 @@ PROGRAM = "gpu_scheduler.simulate.asked"
 WAITING = 30
 SECONDS = 30.0  # of a question; of a CPU it gets less, which the process itself sees to
 _SHARE = 0.25  # that the process may take of a core for long: what is idle is not the pod's alone
-_MOST_REST_SECONDS = (
-    10.0  # after one, so that a question that takes all its time is no stop for others
-)
+_MOST_REST_SECONDS = 10.0  # after one that took all its time: others wait meanwhile
 _OLD_SECONDS, _OLDEST_SECONDS = 5.0, 30.0  # that a copy may be, by what it cost
 _COPY_SHARE = 0.05  # that copies may take of one for long
 _MOST_ANSWER_BYTES = 1 << 20
