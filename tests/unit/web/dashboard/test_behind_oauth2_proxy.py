@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,19 +10,25 @@ from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
+from tests.unit.dashboard import rows
 from tests.unit.web.dashboard import oauth2_proxy
 from tests.unit.web.dashboard.fakes import Scene
 from tests.unit.web.dashboard.oauth2_proxy import Issuer
+
+from gpu_scheduler.dashboard.pages import PAGES
+from gpu_scheduler.web.dashboard.assets import read
 
 needs_program = pytest.mark.skipif(
     oauth2_proxy.program() is None, reason="oauth2-proxy is not built: make dashboard-oidc"
 )
 
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 QUEUE = "/api/v1/queue"
 STREAM = "/api/v1/stream?view=/queue"
 HOST = "gpus.example.com"
 SUSPEND = "/api/v1/jobs/team-a/train/suspend"
 ROOT = Path(__file__).parents[4]
+DIST = ROOT / "dashboard" / "dist"
 JSON = {"Accept": "application/json, */*"}  # as the page asks
 
 
@@ -36,8 +43,8 @@ class Stand:
 
 
 @asynccontextmanager
-async def stood(tmp_path: Path) -> AsyncIterator[Stand]:
-    scene = Scene()
+async def stood(tmp_path: Path, scene: Scene | None = None) -> AsyncIterator[Stand]:
+    scene = scene or Scene()
     scene.api.user("anna@example.com", "team-a")
     given = scene.api.tokens.__setitem__
     async with (
@@ -58,6 +65,33 @@ async def test_who_logs_in_sees_what_is_theirs(tmp_path: Path) -> None:
             said = await answer.text()
         assert answer.status == 200
         assert "secret-of-team-a" in said and "secret-of-team-b" not in said
+
+
+@needs_program
+@pytest.mark.skipif(
+    CHROMIUM is None or not (DIST / "index.html").exists(),
+    reason="there is no Chromium, or no front end: make dashboard-oidc",
+)
+async def test_the_page_in_a_browser_logs_in_by_itself_and_shows_what_is_theirs(
+    tmp_path: Path,
+) -> None:
+    works = rows.job("ours"), rows.job("theirs", namespace="team-b")
+    scene = Scene(assets=read(DIST), pages=PAGES, picture=rows.picture(works=works))
+    async with stood(tmp_path, scene) as stand:
+        browser = await asyncio.create_subprocess_exec(
+            str(CHROMIUM),
+            "--no-sandbox",
+            "--dump-dom",
+            "--virtual-time-budget=5000",  # a page that is followed is never all there
+            f"--user-data-dir={tmp_path / 'browser'}",
+            f"{stand.address}/jobs",
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        async with asyncio.timeout(60):
+            shown, _ = await browser.communicate()
+        assert stand.issuer.logins >= 1
+        assert b"ours" in shown and b"theirs" not in shown and b"Log in" not in shown
 
 
 @needs_program
