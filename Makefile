@@ -183,6 +183,7 @@ dashboard-cost-real: setup ## The same on a real operator with agents (OPTIONS='
 
 dashboard-oidc: setup ## It behind a real oauth2-proxy, which is built, with an OIDC issuer of the tests
 	@hack/dashboard.sh oauth2-proxy
+	@hack/dashboard.sh build
 	@$(PYTHON) -m pytest -q tests/unit/web/dashboard/test_behind_oauth2_proxy.py
 
 dashboard-run: ## The dashboard on made-up clusters, anew at each change of its sources

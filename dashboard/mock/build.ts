@@ -73,6 +73,7 @@ export function device(
         )
       : null,
     memoryUsedMib: known ? Math.round(memory) : null,
+    celsius: known ? 34 + Math.round(held * 30) + index : null,
     shares,
     ...part,
   };

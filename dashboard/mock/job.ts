@@ -1,4 +1,13 @@
-import type { BesideRow, CurveRow, JobView, JobRow, Placed, Step } from '../src/api/views.ts';
+import type {
+  BesideRow,
+  CurveRow,
+  JobView,
+  JobRow,
+  Placed,
+  RanksRow,
+  SlowestRow,
+  Step,
+} from '../src/api/views.ts';
 import { sameRef } from '../src/format/job.ts';
 import { HOUR, lead, MINUTE } from './build.ts';
 import { randomly } from './random.ts';
@@ -53,9 +62,11 @@ export function jobView(world: World, row: JobRow): JobView {
         ? 'what was before the last change of leader is told from its status alone'
         : 'each step in the planner’s own words',
     placed,
+    slowest: row.sweep ? null : slowest(placed),
     beside,
     advice,
     curve: (runs || row.ended !== null) && known ? curve(row, world.at) : null,
+    ranks: row.sweep || placed.length < 2 ? null : ranks(placed, world.at),
     used: runs || row.ended !== null ? used(row, known, world.at) : null,
     commands:
       row.ref.kind === 'GPUJob'
@@ -70,6 +81,30 @@ export function jobView(world: World, row: JobRow): JobView {
     maySuspend: row.ref.kind === 'GPUJob' && row.ended === null,
     suspended: row.phase === 'Suspended',
   };
+}
+
+function ranks(placed: readonly Placed[], now: number): RanksRow {
+  const many = 40;
+  const random = randomly(placed.length);
+  return {
+    start: now - many * MINUTE,
+    stepSeconds: MINUTE,
+    pods: placed.map(({ pod, busy }) => ({
+      pod,
+      busy: Array.from({ length: many }, (_, index) =>
+        busy === null || index === 9 ? null : Math.min(1, busy * (0.85 + 0.3 * random())),
+      ),
+    })),
+  };
+}
+
+/** Whoever uses its GPUs least of several. */
+function slowest(placed: readonly Placed[]): SlowestRow | null {
+  const busy = placed.map((each) => each.busy ?? 0).sort((a, b) => a - b);
+  const least = placed.find((each) => each.busy === busy[0]);
+  const median = busy[Math.floor(busy.length / 2)];
+  if (placed.length < 2 || !least || median === undefined) return null;
+  return { pod: least.pod, mean: busy[0] ?? 0, median };
 }
 
 function sentence(row: JobRow, placed: readonly Placed[]) {

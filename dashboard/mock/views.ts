@@ -10,6 +10,7 @@ import type {
 } from '../src/api/views.ts';
 import { AT, HOUR, lead } from './build.ts';
 import { chartView } from './chart.ts';
+import { deviceView } from './device.ts';
 import { jobView } from './job.ts';
 import { type Asked, listed } from './lists.ts';
 import { partsOf, reasonsOf, type World } from './world.ts';
@@ -24,6 +25,7 @@ type Maker = (world: World, parts: readonly string[], asked: Asked) => object | 
 const MAKERS: Readonly<Record<string, Maker>> = {
   'overview/0': overview,
   'gpus/0': gpus,
+  'gpus/2': (world, [node = '', index]) => deviceView(world, node, Number(index)),
   'queue/0': queue,
   'jobs/0': jobs,
   'jobs/3': (world, [namespace, kind, name]) => {

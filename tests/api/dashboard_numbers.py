@@ -243,7 +243,8 @@ def _device(known: ClusterAtRest, c: Chain) -> Json:
 def _at(c: Chain, device: Json) -> bool:
     """Devices of nodes without an agent are called by their number alone."""
     around = next(each for each in reversed(c[:-1]) if hasattr(each, "node") or _is_node(each))
-    return bool(device["node"] == (around.name if _is_node(around) else around.node))
+    node = around if _is_node(around) else around.node
+    return bool(device["node"] == (node.name if _is_node(node) else node))
 
 
 def _is_node(view: Any) -> bool:
@@ -296,6 +297,37 @@ def _agent(name: str) -> Rule:
     def rule(known: ClusterAtRest, c: Chain) -> Any:
         said = known.agent.devices.get(c[-1].uuid)
         return getattr(said, name) if said else None
+
+    return rule
+
+
+def _health(name: str) -> Rule:
+    """The same of how a device is, in the row of the device and in its health."""
+
+    def rule(known: ClusterAtRest, c: Chain) -> Any:
+        said = known.agent.devices.get((c[-1] if hasattr(c[-1], "uuid") else c[0].device).uuid)
+        return getattr(said.health, name) if said and said.health else None
+
+    return rule
+
+
+def _xid(known: ClusterAtRest, c: Chain) -> int | None:
+    health = known.agent.devices[c[0].device.uuid].health
+    return health.xids.get(c[-1].code) if health else None
+
+
+def _process(name: str) -> Rule:
+    """What the agent said of one process of a share on this device."""
+
+    def rule(known: ClusterAtRest, c: Chain) -> Any:
+        (found,) = (
+            each
+            for share in known.agent.shares.values()
+            if (share.device, share.container) == (c[0].device.uuid, c[-1].container)
+            for each in share.processes
+            if each.pid == c[-1].pid
+        )
+        return getattr(found, name)
 
     return rule
 
@@ -423,6 +455,12 @@ def _points(name: str, unit: float = 1) -> Rule:
     return rule
 
 
+def _ranks_start(known: ClusterAtRest, c: Chain) -> float:
+    """No object keeps it: a look of this leader while the job was there."""
+    first, last = c[0].row.created - 60, c[0].at
+    return float(min(max(c[-1].start, first), last))
+
+
 def _step(known: ClusterAtRest, c: Chain) -> Any:
     """When it was submitted, a condition changed, or its first pod started."""
     if isinstance(c[0], views.SweepView):
@@ -504,7 +542,10 @@ def _of_owners(known: ClusterAtRest) -> dict[Key, str]:
 
 RULES: dict[str, Rule] = {
     **{f"{each.__name__}.at": _now for each in ANSWERS if "at" in each.__struct_fields__},
-    **{f"{name}.idle_seconds": lambda known, c: 3600 for name in ("OverviewView", "GpusView")},
+    **{
+        f"{name}.idle_seconds": lambda known, c: 3600
+        for name in ("OverviewView", "GpusView", "DeviceView")
+    },
     **{f"{name}.offset": lambda known, c: 0 for name in ("QueueView", "JobsView", "SweepsView")},
     "OverviewView.gpus": lambda known, c: len(known.devices),
     "OverviewView.nodes": lambda known, c: len(known.top_nodes),
@@ -551,6 +592,20 @@ RULES: dict[str, Rule] = {
     "DeviceRow.free": lambda known, c: _free(_device(known, c)),
     "DeviceRow.busy": _agent("busy"),
     "DeviceRow.memory_used_mib": _agent("memory_mib"),
+    "DeviceRow.celsius": _health("celsius"),
+    **{
+        f"HealthRow.{name}": _health(name)
+        for name in (
+            "watts",
+            "nvlink_mib_a_second",
+            "uncorrected_ecc",
+            "remapped_after_corrected",
+            "remapped_after_uncorrected",
+        )
+    },
+    "XidRow.code": lambda known, c: c[-1].code if _xid(known, c) else None,
+    "XidRow.times": _xid,
+    **{f"ProcessRow.{name}": _process(name) for name in ("pid", "memory_mib", "busy")},
     "ShareRow.gpus": lambda known, c: _share(known, c)["milliGPU"] / 1000,
     "ShareRow.busy": _share_busy,
     "ShareRow.memory_mib": lambda known, c: (
@@ -592,6 +647,16 @@ RULES: dict[str, Rule] = {
     "Placed.cpu_limit": lambda known, c: _cores(_only(known, c, "host", "cpuLimitMilli")),
     "Placed.ram_mib": _placed_use("host", "ramMiB"),
     "Placed.ram_limit_mib": _placed_use("host", "ramLimitMiB"),
+    **{
+        f"SlowestRow.{name}": lambda known, c, field=f"{name}Percent": (
+            known.use(key(c[0].row.ref))["slowestRank"][field] / 100
+        )
+        for name in ("mean", "median")
+    },
+    "RanksRow.start": _ranks_start,
+    "RanksRow.step_seconds": lambda known, c: 60,
+    # No agent tells of those of the scene: not known, and never nought.
+    "RankRow.busy": lambda known, c: tuple(None for _ in c[-1].busy),
     "CurveRow.start": lambda known, c: seconds(_report(known, c)["startedAt"]),
     "CurveRow.step_seconds": lambda known, c: _report(known, c)["curve"]["stepSeconds"],
     "CurveRow.busy": _points("busyPercent", 100),

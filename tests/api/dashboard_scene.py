@@ -20,7 +20,7 @@ from tests.api.test_shares import template as share_template
 from tests.api.trials import LOSS, end, wait_running
 from tests.api.usage_agent import UsageAgent
 
-from gpu_scheduler.usage.answer import DeviceNow
+from gpu_scheduler.usage.answer import DeviceHealth, DeviceNow, ProcessNow
 
 EVIL = '"><img src=x onerror=window.hit=1><script>window.hit=1</script>'
 CLOSED = "r7525-3"
@@ -125,13 +125,28 @@ def agent_says(agent: UsageAgent, tenant: Tenant, job: str, *, busy: float, seco
     (allocated,) = allocation.devices
     agent.runs(pod, tenant.job(job)["metadata"]["uid"], busy=busy, seconds=seconds)
     uid = pod["metadata"]["uid"]
-    agent.shares[uid] = replace(agent.shares[uid], device=allocated.device, cap_mib=allocated.mib)
+    agent.shares[uid] = replace(
+        agent.shares[uid],
+        device=allocated.device,
+        cap_mib=allocated.mib,
+        processes=(ProcessNow(pid=4000 + len(agent.shares), memory_mib=900.0, busy=busy),),
+    )
     mine = [share for share in agent.shares.values() if share.device == allocated.device]
     agent.devices[allocated.device] = DeviceNow(
         uuid=allocated.device,
         busy=sum(share.busy or 0.0 for share in mine),
         memory_mib=500.0 + sum(share.memory_mib or 0.0 for share in mine),
         allocated=sum(share.share for share in mine),
+        health=DeviceHealth(
+            celsius=61.5,
+            watts=241.0,
+            slowed=("power-cap",),
+            xids={31: 2},
+            uncorrected_ecc=0,
+            remapped_after_corrected=1,
+            remapped_after_uncorrected=0,
+            nvlink_mib_a_second=12.5,
+        ),
     )
 
 

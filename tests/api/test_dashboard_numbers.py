@@ -85,6 +85,10 @@ class Reader:
 
     def pages(self) -> dict[str, Any]:
         found = {path: self.read(path, kind) for path, kind in LISTS.items()}
+        for node in found["gpus"].nodes:
+            for device in node.devices:
+                path = f"gpus/{node.name}/{device.index}"
+                found[path] = self.read(path, views.DeviceView)
         for row in found["jobs"].rows:
             ref = row.ref
             path = f"jobs/{ref.namespace}/{ref.kind}/{ref.name}"

@@ -84,7 +84,8 @@ class Watched:
         if status.get("placements") or "has its place" in status.get("message", ""):
             self.held.add(name)
         accepted = (c["status"] for c in status.get("conditions", ()) if c["type"] == "Accepted")
-        if next(accepted, None):
+        waits = status.get("reason") == "VolumeNotMounted"  # for its claim, to be accepted then
+        if next(accepted, None) or waits:
             first, _ = self.judged.get(name, (time.monotonic(), {}))
             self.judged[name] = first, status
 

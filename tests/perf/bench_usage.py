@@ -28,7 +28,16 @@ from gpu_scheduler.runtime.common import build as common
 from gpu_scheduler.runtime.common.settings import OperatorSettings
 from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.usage import build as usage
-from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, ShareUse, Totals, dumps, parse
+from gpu_scheduler.usage.answer import (
+    AgentUsage,
+    DeviceHealth,
+    DeviceNow,
+    ProcessNow,
+    ShareUse,
+    Totals,
+    dumps,
+    parse,
+)
 from gpu_scheduler.usage.window import Window
 from gpu_scheduler.web.metrics import OperatorMetrics
 
@@ -136,11 +145,15 @@ class Cluster:
                 buckets=tuple(seconds // 10 for _ in range(10)),
                 peak_mib=self.random.randrange(share.cap_mib),
             ),
+            processes=(ProcessNow(pid=4711, memory_mib=900.0, busy=0.5),),
             windows=_WINDOWS if new_window else None,
         )
 
 
-_DEVICES = tuple(DeviceNow(uuid=str(n), busy=0.5, memory_mib=20_000.0) for n in range(_GPUS))
+_HEALTH = DeviceHealth(celsius=60.0, watts=240.0, slowed=(), uncorrected_ecc=0)
+_DEVICES = tuple(
+    DeviceNow(uuid=str(n), busy=0.5, memory_mib=20_000.0, health=_HEALTH) for n in range(_GPUS)
+)
 _COUNTED = ("looks", "swings", "refused")
 _WINDOW = msgspec.structs.replace(
     Window(looks=90),

@@ -91,6 +91,7 @@ export function silent(): World {
       ...gpu,
       busy: null,
       memoryUsedMib: null,
+      celsius: null,
       shares: gpu.shares.map((held) => ({ ...held, busy: null, memoryMib: null, idleSince: null })),
     }));
     return { ...each, agent: 'silent' as const, devices };

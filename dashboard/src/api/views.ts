@@ -138,7 +138,7 @@ export interface NodeRow {
   readonly devices: readonly DeviceRow[];
 }
 
-/** A GPU; `problem`: why it takes nobody, empty: it does. */
+/** A GPU; `problem`: why it takes nobody, empty: it does; `celsius`: how hot it is. */
 export interface DeviceRow {
   readonly index: number;
   readonly uuid: string;
@@ -148,6 +148,7 @@ export interface DeviceRow {
   readonly free: number;
   readonly busy: number | null;
   readonly memoryUsedMib: number | null;
+  readonly celsius: number | null;
   readonly shares: readonly ShareRow[];
 }
 
@@ -168,6 +169,53 @@ export interface ShareRow {
   readonly capMib: number | null;
   /** its last kernel, where that is longer ago than the threshold. */
   readonly idleSince: number | null;
+}
+
+/** One GPU. */
+export interface DeviceView {
+  readonly at: number;
+  readonly lead: Lead;
+  readonly idleSeconds: number;
+  readonly followed: boolean;
+  /** that it is in, with no other. */
+  readonly node: NodeRow;
+  readonly device: DeviceRow;
+  /** None: no agent has told it. */
+  readonly health: HealthRow | null;
+  /** on it, of all that the reader may see, with most memory first. */
+  readonly processes: readonly ProcessRow[];
+}
+
+/** How a GPU is, as its driver says. */
+export interface HealthRow {
+  /** that it takes; and so on, see `DeviceHealth`: what tells what all that is on it */
+  readonly watts: number | null;
+  /** why it runs below its clocks, in words. */
+  readonly slowed: readonly string[] | null;
+  readonly nvlinkMibASecond: number | null;
+  /** what the driver reported. */
+  readonly xids: readonly XidRow[] | null;
+  /** errors of its memory since the last reset. */
+  readonly uncorrectedEcc: number | null;
+  readonly remappedAfterCorrected: number | null;
+  readonly remappedAfterUncorrected: number | null;
+  readonly remapFailed: boolean;
+}
+
+/** An error event of the driver, by its number, and how often since the agent's start. */
+export interface XidRow {
+  readonly code: number;
+  readonly times: number;
+}
+
+/** A process on a GPU; `pid`: the node's; `ref`: whose. */
+export interface ProcessRow {
+  readonly pid: number;
+  readonly ref: WorkRef;
+  readonly pod: string;
+  readonly container: string;
+  readonly memoryMib: number | null;
+  readonly busy: number | null;
 }
 
 /** Those asked for, in the order in which they are served; `total`: that match. */
@@ -250,9 +298,13 @@ export interface JobView {
   readonly steps: readonly Step[];
   readonly stepsNote: string;
   readonly placed: readonly Placed[];
+  /** None: it is no gang of several pods, or nobody knows what they do. */
+  readonly slowest: SlowestRow | null;
   readonly beside: readonly BesideRow[];
   readonly advice: readonly AdviceRow[];
   readonly curve: CurveRow | null;
+  /** of a gang of several pods. */
+  readonly ranks: RanksRow | null;
   readonly used: Used | null;
   /** lines of kubectl for it, by what they do. */
   readonly commands: Readonly<Record<string, string>>;
@@ -286,6 +338,13 @@ export interface Placed {
   readonly ramLimitMib: number | null;
 }
 
+/** For which of its pods the others wait, that use their GPUs more; see `SlowestRank`. */
+export interface SlowestRow {
+  readonly pod: string;
+  readonly mean: number;
+  readonly median: number;
+}
+
 /** A device that a job is on, with all that is on it. */
 export interface BesideRow {
   readonly node: string;
@@ -303,6 +362,19 @@ export interface CurveRow {
   readonly memoryMib: readonly (number | null)[];
   readonly cpuCores: readonly (number | null)[];
   readonly cpuLimit: number | null;
+}
+
+/** Over time, as far as this leader saw it: a point each `step_seconds`, from `start` on. */
+export interface RanksRow {
+  readonly start: number;
+  readonly stepSeconds: number;
+  readonly pods: readonly RankRow[];
+}
+
+/** A pod of a gang, with its use at each point. */
+export interface RankRow {
+  readonly pod: string;
+  readonly busy: readonly (number | null)[];
 }
 
 /** What a job did with its GPUs so far, or did. */

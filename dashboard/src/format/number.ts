@@ -37,6 +37,11 @@ export function memory(mib: number): string {
   return `${Math.round(mib)}${NBSP}MiB`;
 }
 
+/** "61 °C". */
+export function celsius(degrees: number): string {
+  return `${Math.round(degrees)}${NBSP}°C`;
+}
+
 /** GPU-hours: to the tenth, below one to the hundredth. What is not nothing is never 0. */
 export function hours(many: number): string {
   if (many > 0 && many < 0.005) return `<${NBSP}0.01`;

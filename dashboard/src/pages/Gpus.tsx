@@ -3,9 +3,9 @@ import { useMemo } from 'react';
 import { useView } from '../api/useView.ts';
 import type { GpusView } from '../api/views.ts';
 import { duration } from '../format/duration.ts';
-import { counted } from '../format/number.ts';
+import { celsius, counted } from '../format/number.ts';
 import { Boxes } from '../parts/Boxes.tsx';
-import type { ColourBy } from '../parts/box.ts';
+import { type ColourBy, FULL_CELSIUS } from '../parts/box.ts';
 import { Card } from '../parts/Card.tsx';
 import { Choice } from '../parts/Choice.tsx';
 import { grouped, groupings, MANY, matching, type Only, usual } from '../parts/groups.ts';
@@ -22,6 +22,18 @@ const ONLY = [
   ['closed', 'closed'],
 ] as const;
 
+const COLOURS: readonly (readonly [ColourBy, string])[] = [
+  ['use', 'use'],
+  ['memory', 'memory'],
+  ['heat', 'heat'],
+];
+
+const FULL: Readonly<Record<ColourBy, string>> = {
+  use: 'busy: width is the share, height its use',
+  memory: 'memory in use, of what the share may hold',
+  heat: `how hot it is: full at ${celsius(FULL_CELSIUS)}`,
+};
+
 /** A box for each GPU. */
 export function GpusPage() {
   const { view, refusal } = useView<GpusView>('/gpus');
@@ -36,7 +48,7 @@ function All({ view }: { view: GpusView }) {
   const [query, set] = useQuery();
   const words = query.get('q') ?? query.get('node') ?? '';
   const only = (ONLY.find(([each]) => each === query.get('only'))?.[0] ?? 'all') satisfies Only;
-  const by: ColourBy = query.get('colour') === 'memory' ? 'memory' : 'use';
+  const by = COLOURS.find(([each]) => each === query.get('colour'))?.[0] ?? 'use';
   const choices = useMemo(() => groupings(view.nodes), [view.nodes]);
   const normal = usual(view.nodes);
   const asked = query.get('group') ?? normal;
@@ -59,10 +71,7 @@ function All({ view }: { view: GpusView }) {
           <Choice
             label="colour by"
             value={by}
-            choices={[
-              ['use', 'use'],
-              ['memory', 'memory'],
-            ]}
+            choices={COLOURS}
             onChoose={(next) => set({ colour: next === 'use' ? null : next })}
           />
         </div>
@@ -102,20 +111,18 @@ function All({ view }: { view: GpusView }) {
 }
 
 function Key({ idleSeconds, by }: { idleSeconds: number; by: ColourBy }) {
-  const full =
-    by === 'use'
-      ? 'busy: width is the share, height its use'
-      : 'memory in use, of what the share may hold';
   return (
     <ul className="key">
       <li>
         <i data-state="busy" />
-        {full}
+        {FULL[by]}
       </li>
-      <li>
-        <i data-state="held" />
-        held
-      </li>
+      {by !== 'heat' && (
+        <li>
+          <i data-state="held" />
+          held
+        </li>
+      )}
       {by === 'use' && (
         <li>
           <i data-state="idle" />
@@ -126,10 +133,12 @@ function Key({ idleSeconds, by }: { idleSeconds: number; by: ColourBy }) {
         <i data-state="unknown" />
         not known
       </li>
-      <li>
-        <i data-state="free" />
-        free
-      </li>
+      {by !== 'heat' && (
+        <li>
+          <i data-state="free" />
+          free
+        </li>
+      )}
     </ul>
   );
 }

@@ -12,6 +12,7 @@ import { Facts } from '../parts/Facts.tsx';
 import { LogCard } from '../parts/LogCard.tsx';
 import { Page } from '../parts/Page.tsx';
 import { PlacedCard } from '../parts/PlacedCard.tsx';
+import { RanksCard } from '../parts/RanksCard.tsx';
 import { Timeline } from '../parts/Timeline.tsx';
 import { UsedCard } from '../parts/UsedCard.tsx';
 import { Link } from '../router/Link.tsx';
@@ -55,6 +56,7 @@ function Parts({ job, of }: { job: JobView; of: WorkRef }) {
         <Advice key={advice.rule} advice={advice} />
       ))}
       <CurveCards job={job} />
+      <RanksCard job={job} />
       {(job.used ?? job.beside.length > 0) && (
         <div className="two">
           {job.used && <UsedCard used={job.used} />}
@@ -67,7 +69,7 @@ function Parts({ job, of }: { job: JobView; of: WorkRef }) {
           ))}
         </div>
       )}
-      {job.placed.length > 0 && <PlacedCard placed={job.placed} together={!job.row.sweep} />}
+      {job.placed.length > 0 && <PlacedCard job={job} />}
       {job.placed.length > 0 && <LogCard namespace={of.namespace} placed={job.placed} />}
       <Card title="By kubectl" about="the same, and what this page cannot do">
         {Object.entries(job.commands).map(([what, line]) => (

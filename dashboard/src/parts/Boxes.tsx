@@ -122,7 +122,11 @@ function SmallGroup({ group, by, current }: { group: Group; by: ColourBy; curren
       className="group small"
       title={group.name}
       about={[counted(group.nodes.length, 'node'), models, use].join(' · ')}
-      more={<span className="sub">{gpus(free)} free</span>}
+      more={
+        <span className="sub">
+          {group.held === undefined ? `${gpus(free)} free` : `${gpus(group.held)} held`}
+        </span>
+      }
     >
       <div className="small-nodes">
         {group.nodes.map((node) => (

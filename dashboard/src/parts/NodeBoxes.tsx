@@ -15,12 +15,12 @@ interface Props {
   entry: number;
 }
 
-function Figures({ device }: { device: DeviceRow }) {
-  const [held, use] = figures(device);
-  if (!held) return null;
+function Figures({ device, by }: { device: DeviceRow; by: ColourBy }) {
+  const [held, use] = figures(device, by);
+  if (!use) return null;
   return (
     <span>
-      <span className="wide-only">{held}, </span>
+      {held && <span className="wide-only">{held}, </span>}
       {use}
     </span>
   );
@@ -48,7 +48,7 @@ export const NodeBoxes = memo(function NodeBoxes({ node, by, small, entry }: Pro
             <>
               <span className="under" aria-hidden="true">
                 <span>{device.index}</span>
-                <Figures device={device} />
+                <Figures device={device} by={by} />
               </span>
               <span className="names one-line" aria-hidden="true">
                 {namesOn(device, node.closed !== '')}

@@ -1,4 +1,4 @@
-import type { Placed } from '../api/views.ts';
+import type { JobView, Placed } from '../api/views.ts';
 import { devicePath } from '../format/job.ts';
 import { gpus, measured, memory, percent } from '../format/number.ts';
 import { Link } from '../router/Link.tsx';
@@ -12,17 +12,6 @@ import { Known, NO_USE } from './Unknown.tsx';
 const keyOf = (row: Placed) => row.pod;
 
 const APART = 0.1;
-
-/** The busiest of a gang may be what the others wait for; null where all are about as busy. */
-export function slowest(placed: readonly Placed[]): Placed | null {
-  const known = placed.filter((each) => each.busy !== null);
-  const most = known.reduce<Placed | null>(
-    (a, b) => (a === null || (b.busy ?? 0) > (a.busy ?? 0) ? b : a),
-    null,
-  );
-  const least = Math.min(...known.map((each) => each.busy ?? 0));
-  return most !== null && (most.busy ?? 0) - least >= APART ? most : null;
-}
 
 const COLUMNS: readonly Column<Placed>[] = [
   {
@@ -120,13 +109,17 @@ const COLUMNS: readonly Column<Placed>[] = [
   },
 ];
 
-/** The pods of a job that hold GPUs; `together`: they may wait for each other, as trials do not. */
-export function PlacedCard({ placed, together }: { placed: readonly Placed[]; together: boolean }) {
-  const slow = together ? slowest(placed) : null;
+/** The pods of a job that hold GPUs, and for which of them the others wait. */
+export function PlacedCard({ job: { placed, slowest } }: { job: JobView }) {
+  const apart = slowest !== null && slowest.median - slowest.mean >= APART;
   return (
     <Card
       title="Its pods"
-      about={slow ? `busiest, which the others may wait for: ${slow.pod}` : undefined}
+      about={
+        apart
+          ? `the others wait for the slowest, ${slowest.pod}: it uses its GPUs ${percent(slowest.mean)} of the time, half of them ${percent(slowest.median)} or more`
+          : undefined
+      }
     >
       <List label="pods that hold GPUs" columns={COLUMNS} rows={placed} keyOf={keyOf} />
     </Card>

@@ -1,5 +1,5 @@
 import type { DeviceRow, NodeRow } from '../api/views.ts';
-import { gpus, percent } from '../format/number.ts';
+import { celsius, gpus, percent } from '../format/number.ts';
 import { figures, modelWords, ofCap, shareName } from './device.ts';
 
 export interface At {
@@ -27,6 +27,7 @@ export function Pointed({ at: { node, device, box } }: { at: At }) {
       </div>
       <div className="sub">
         {ofCap(device.memoryUsedMib, device.memoryMib)} of memory in use
+        {device.celsius !== null && ` · ${celsius(device.celsius)}`}
         {node.agent === 'silent' && ' · its agent is silent'}
         {node.agent === 'none' && ' · no agent there'}
       </div>

@@ -1,6 +1,9 @@
 import type { DeviceRow, ShareRow } from '../api/views.ts';
 
-export type ColourBy = 'use' | 'memory';
+export type ColourBy = 'use' | 'memory' | 'heat';
+
+/** A box that is filled by heat is full at so many degrees Celsius. */
+export const FULL_CELSIUS = 100;
 
 /** A share as it is drawn: where it begins and how wide it is, both of 1, and how high it is filled. */
 export interface Drawn {
@@ -12,9 +15,15 @@ export interface Drawn {
 
 /**
  * The shares of a device, side by side. The width is the share; the fill is the use of its own
- * processes as a part of its share, or its memory as a part of what it may hold.
+ * processes as a part of its share, or its memory as a part of what it may hold. Heat is that of all
+ * of it.
  */
 export function drawn(device: DeviceRow, by: ColourBy): Drawn[] {
+  if (by === 'heat') {
+    const { celsius } = device;
+    const kind = celsius === null ? 'unknown' : 'part';
+    return [{ x: 0, width: 1, kind, fill: within((celsius ?? 0) / FULL_CELSIUS) }];
+  }
   const all = device.shares.reduce((sum, share) => sum + share.gpus, 0);
   const scale = all > 1 ? 1 / all : 1;
   let x = 0;
@@ -25,8 +34,12 @@ export function drawn(device: DeviceRow, by: ColourBy): Drawn[] {
     if (by === 'use' && share.idleSince !== null) return { x: left, width, kind: 'idle', fill: 0 };
     const fill = by === 'use' ? useFill(share) : memoryFill(share, device);
     if (fill === null) return { x: left, width, kind: 'unknown', fill: 0 };
-    return { x: left, width, kind: 'part', fill: Math.min(1, Math.max(0, fill)) };
+    return { x: left, width, kind: 'part', fill: within(fill) };
   });
+}
+
+function within(fill: number): number {
+  return Math.min(1, Math.max(0, fill));
 }
 
 /** So that the filled area is what the strip counts as busy: the lesser of share and use. */

@@ -1,6 +1,6 @@
 import type { DeviceRow, NodeRow, ShareRow } from '../api/views.ts';
-import { gpus, memory, percent } from '../format/number.ts';
-import { heldOf } from './box.ts';
+import { celsius, gpus, memory, percent } from '../format/number.ts';
+import { type ColourBy, heldOf } from './box.ts';
 
 /** Whose a share is, as short as it can be said. */
 export function shareName(share: ShareRow): string {
@@ -17,9 +17,16 @@ export function namesOn(device: DeviceRow, closed: boolean): string {
   return [...pods].map(([name, many]) => (many > 1 ? `${name}, ${many} pods` : name)).join(' · ');
 }
 
-/** What is held of a device, and its use, of the device's time: "0.8 held" and "62 %". */
-export function figures(device: DeviceRow): readonly [held: string, use: string] {
+/**
+ * What is held of a device, and its use, of the device's time: "0.8 held" and "62 %"; or how hot it
+ * is.
+ */
+export function figures(
+  device: DeviceRow,
+  by: ColourBy = 'use',
+): readonly [held: string, use: string] {
   const held = heldOf(device);
+  if (by === 'heat') return ['', device.celsius === null ? '–' : celsius(device.celsius)];
   if (held === 0) return ['', ''];
   return [`${gpus(held)} held`, device.busy === null ? '–' : percent(device.busy)];
 }
@@ -31,6 +38,7 @@ export function spokenDevice(node: NodeRow, device: DeviceRow): string {
     device.problem,
     node.closed,
     device.busy === null ? 'use not known' : `used ${percent(device.busy)} of the time`,
+    device.celsius === null ? '' : celsius(device.celsius),
     ...device.shares.map(
       (share) =>
         `${shareName(share)} ${gpus(share.gpus)}${share.idleSince === null ? '' : ' idle'}`,

@@ -1,16 +1,21 @@
-import type { NodeRow } from '../api/views.ts';
+import type { DeviceRow, NodeRow, ShareRow } from '../api/views.ts';
 import { own } from '../format/own.ts';
 import { heldOf } from './box.ts';
 
 export interface Group {
   readonly name: string;
   readonly nodes: readonly NodeRow[];
+  /** GPUs that a project holds on them; absent: it is no group of a project. */
+  readonly held?: number;
 }
 
 export const MANY = 24;
 const natural = new Intl.Collator('en', { numeric: true });
 
-/** What nodes can be grouped by: the labels that tell some of them apart, the node and the model. */
+/**
+ * What nodes can be grouped by: the labels that tell some of them apart, the node and the model, and
+ * who holds something of their GPUs.
+ */
 export function groupings(nodes: readonly NodeRow[]): string[] {
   const values = new Map<string, Set<string>>();
   for (const node of nodes) {
@@ -19,7 +24,7 @@ export function groupings(nodes: readonly NodeRow[]): string[] {
     }
   }
   const labels = [...values].filter(([, seen]) => seen.size > 1 && seen.size < nodes.length);
-  return ['node', ...labels.map(([label]) => label).sort(natural.compare), 'model'];
+  return ['node', ...labels.map(([label]) => label).sort(natural.compare), 'model', 'project'];
 }
 
 /** By what a cluster of this size is looked at first: many nodes by the finest label there is. */
@@ -30,6 +35,7 @@ export function usual(nodes: readonly NodeRow[]): string {
 }
 
 export function grouped(nodes: readonly NodeRow[], by: string): Group[] {
+  if (by === 'project') return byProject(nodes);
   const groups = new Map<string, NodeRow[]>();
   for (const node of nodes) {
     const name = groupOf(node, by);
@@ -38,6 +44,39 @@ export function grouped(nodes: readonly NodeRow[], by: string): Group[] {
   return [...groups]
     .sort(([a], [b]) => Number(a === '') - Number(b === '') || natural.compare(a, b))
     .map(([name, members]) => ({ name: named(name, by), nodes: members }));
+}
+
+/** Each with the GPUs of which it holds something, those of several in each of theirs. */
+function byProject(nodes: readonly NodeRow[]): Group[] {
+  const held = new Map<string, number>();
+  for (const share of nodes.flatMap(sharesOf)) {
+    const project = projectOf(share);
+    held.set(project, (held.get(project) ?? 0) + share.gpus);
+  }
+  const groups = [...held]
+    .sort(([a], [b]) => natural.compare(a, b))
+    .map(([project, gpus]) => ({
+      name: project,
+      held: gpus,
+      nodes: having(nodes, (device) => device.shares.some((each) => projectOf(each) === project)),
+    }));
+  const free = having(nodes, (device) => device.shares.length === 0);
+  return free.length > 0 ? [...groups, { name: 'held by nobody', nodes: free }] : groups;
+}
+
+function having(nodes: readonly NodeRow[], wanted: (device: DeviceRow) => boolean): NodeRow[] {
+  return nodes
+    .map((node) => ({ ...node, devices: node.devices.filter(wanted) }))
+    .filter((node) => node.devices.length > 0);
+}
+
+function sharesOf(node: NodeRow): ShareRow[] {
+  return node.devices.flatMap((device) => device.shares);
+}
+
+function projectOf(share: ShareRow): string {
+  if (share.ref === null) return 'others';
+  return share.project || 'without a project';
 }
 
 function groupOf(node: NodeRow, by: string): string {
@@ -81,7 +120,7 @@ function has(node: NodeRow, only: Only): boolean {
 }
 
 function said(node: NodeRow): string {
-  const shares = node.devices.flatMap((device) => device.shares);
+  const shares = sharesOf(node);
   return [
     node.name,
     node.model,

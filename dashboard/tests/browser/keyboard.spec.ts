@@ -41,7 +41,7 @@ test('a box says to who does not see it what it shows', async ({ page }) => {
   await openLive(page, '/gpus');
   await expect(
     page.getByRole('link', {
-      name: 'GPU 1 of dell-1, used 35 % of the time, vit-debug 0.5 idle, tts-train 0.5, 0 free',
+      name: 'GPU 1 of dell-1, used 35 % of the time, 65 °C, vit-debug 0.5 idle, tts-train 0.5, 0 free',
     }),
   ).toBeVisible();
 });

@@ -57,6 +57,15 @@ describe('the shares of a GPU', () => {
     );
     expect(part?.fill).toBe(0.25);
   });
+
+  it('are one, as hot as it is, when coloured by heat', () => {
+    const shares = [share({ ref: mine, gpus: 0.5 }), share({ ref: mine, gpus: 0.5 })];
+    expect(drawn(device(0, shares, { celsius: 61 }), 'heat')).toEqual([
+      { x: 0, width: 1, kind: 'part', fill: 0.61 },
+    ]);
+    expect(drawn(device(0, [], { celsius: null }), 'heat')[0]?.kind).toBe('unknown');
+    expect(drawn(device(0, [], { celsius: 120 }), 'heat')[0]?.fill).toBe(1);
+  });
 });
 
 it.each(Object.keys(WORLDS))('adds up to all GPUs in the made-up world %s', (name) => {

@@ -14,7 +14,7 @@ const NODES = [
 
 describe('nodes', () => {
   it('can be grouped by labels that tell them apart', () => {
-    expect(groupings(NODES)).toEqual(['node', 'rack', 'model']);
+    expect(groupings(NODES)).toEqual(['node', 'rack', 'model', 'project']);
   });
 
   it('are grouped in the order that people count in, those without a label last', () => {
@@ -22,6 +22,28 @@ describe('nodes', () => {
       'rack 2',
       'rack 10',
       'without a rack',
+    ]);
+  });
+
+  it('are grouped by who holds something of a GPU, which may be several', () => {
+    const both = device(1, [
+      share({ ref: ref('b', 'x'), gpus: 0.5 }),
+      share({ ref: ref('a', 'y'), gpus: 0.25 }),
+      share({ ref: null, gpus: 0.25 }),
+    ]);
+    const nodes = [node('n1', [device(0, []), both]), node('n2', [device(0, [])])];
+    const found = grouped(nodes, 'project').map(({ name, held, nodes: there }) => [
+      name,
+      held,
+      there
+        .map((each) => `${each.name}/${each.devices.map(({ index }) => index).join()}`)
+        .join(' '),
+    ]);
+    expect(found).toEqual([
+      ['a', 0.25, 'n1/1'],
+      ['b', 0.5, 'n1/1'],
+      ['others', 0.25, 'n1/1'],
+      ['held by nobody', undefined, 'n1/0 n2/0'],
     ]);
   });
 

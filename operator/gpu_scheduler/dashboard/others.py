@@ -22,4 +22,4 @@ def _device(device: DeviceRow, visible: Visible) -> DeviceRow:
         cap_mib=None, idle_since=None,
     )  # fmt: skip
     # What the device does in all would say what its neighbours do.
-    return replace(device, shares=(*own, rest), busy=None, memory_used_mib=None)
+    return replace(device, shares=(*own, rest), busy=None, memory_used_mib=None, celsius=None)

@@ -7,7 +7,7 @@ None: there is no such thing, or the reader may not see it, which nobody can tel
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpu_scheduler.dashboard.content import gpus, jobs, overview, projects, queue, sweeps
+from gpu_scheduler.dashboard.content import device, gpus, jobs, overview, projects, queue, sweeps
 from gpu_scheduler.dashboard.content.chart import chart
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import BadQuestionError, RequestParameters
@@ -36,6 +36,7 @@ class Page:
 PAGES: tuple[Page, ...] = (
     Page("overview", overview.page),
     Page("gpus", gpus.page),
+    Page("gpus/{node}/{index}", device.page, live=True),
     Page("queue", queue.page),
     Page("jobs", jobs.page),
     Page("jobs/{namespace}/{kind}/{name}", jobs.one, live=True),

@@ -10,13 +10,17 @@ from gpu_scheduler.dashboard.others import without_others
 from gpu_scheduler.dashboard.rows import (
     AdviceRow,
     CurveRow,
+    HealthRow,
     IdleRow,
     JobRow,
     NodeRow,
     Placed,
+    ProcessRow,
     ProjectRow,
     QueueRow,
     Ranked,
+    RanksRow,
+    SlowestRow,
     Step,
     SweepRow,
     Used,
@@ -35,7 +39,9 @@ class JobDetail:
     steps: tuple[Step, ...]
     steps_note: str
     placed: tuple[Placed, ...]
+    slowest: SlowestRow | None
     curve: CurveRow | None
+    ranks: RanksRow | None
     used: Used | None
     may_suspend: bool
     suspended: bool
@@ -49,6 +55,14 @@ class SweepDetail:
     errors: tuple[Step, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceDetail:
+    """What is said of one GPU alone; see ``views.DeviceView``."""
+
+    health: HealthRow | None
+    processes: tuple[ProcessRow, ...]
+
+
 class Details(Protocol):
     """What is read when one thing is looked at, of this moment and not of the picture's."""
 
@@ -57,6 +71,9 @@ class Details(Protocol):
 
     def sweep(self, ref: WorkRef) -> SweepDetail | None:
         """Of a search; None: it has just gone."""
+
+    def device(self, node: str, index: int) -> DeviceDetail | None:
+        """Of a GPU; None: it has just gone."""
 
     def chart(self, project: str, span: str) -> ChartView | None:
         """Of a project, or the cluster (empty); None: nothing is known of it."""
@@ -70,6 +87,10 @@ class NoDetails:
         return None
 
     def sweep(self, ref: WorkRef) -> SweepDetail | None:
+        """None."""
+        return None
+
+    def device(self, node: str, index: int) -> DeviceDetail | None:
         """None."""
         return None
 

@@ -149,7 +149,7 @@ class ShareRow(View, frozen=True, kw_only=True):
 
 
 class DeviceRow(View, frozen=True, kw_only=True):
-    """A GPU; ``problem``: why it takes nobody, empty: it does."""
+    """A GPU; ``problem``: why it takes nobody, empty: it does; ``celsius``: how hot it is."""
 
     index: int
     uuid: str
@@ -159,7 +159,47 @@ class DeviceRow(View, frozen=True, kw_only=True):
     free: float
     busy: float | None
     memory_used_mib: float | None
+    celsius: float | None
     shares: tuple[ShareRow, ...]
+
+
+class XidRow(View, frozen=True, kw_only=True):
+    """An error event of the driver, by its number, and how often since the agent's start."""
+
+    code: int
+    times: int
+
+
+class HealthRow(View, frozen=True, kw_only=True):
+    """How a GPU is, as its driver says.
+
+    Attributes:
+        watts: that it takes; and so on, see ``DeviceHealth``: what tells what all that is on it
+            does, is not known to who may not see all of that.
+        slowed: why it runs below its clocks, in words.
+        xids: what the driver reported.
+        uncorrected_ecc: errors of its memory since the last reset.
+    """
+
+    watts: float | None
+    slowed: tuple[str, ...] | None
+    nvlink_mib_a_second: float | None
+    xids: tuple[XidRow, ...] | None
+    uncorrected_ecc: int | None
+    remapped_after_corrected: int | None
+    remapped_after_uncorrected: int | None
+    remap_failed: bool
+
+
+class ProcessRow(View, frozen=True, kw_only=True):
+    """A process on a GPU; ``pid``: the node's; ``ref``: whose."""
+
+    pid: int
+    ref: WorkRef
+    pod: str
+    container: str
+    memory_mib: float | None
+    busy: float | None
 
 
 class NodeRow(View, frozen=True, kw_only=True):
@@ -265,6 +305,14 @@ class Placed(View, frozen=True, kw_only=True):
     ram_limit_mib: float | None
 
 
+class SlowestRow(View, frozen=True, kw_only=True):
+    """For which of its pods the others wait, that use their GPUs more; see ``SlowestRank``."""
+
+    pod: str
+    mean: float
+    median: float
+
+
 class BesideRow(View, frozen=True, kw_only=True):
     """A device that a job is on, with all that is on it."""
 
@@ -284,6 +332,21 @@ class CurveRow(View, frozen=True, kw_only=True):
     memory_mib: tuple[float | None, ...]
     cpu_cores: tuple[float | None, ...]
     cpu_limit: float | None
+
+
+class RankRow(View, frozen=True, kw_only=True):
+    """A pod of a gang, with its use at each point."""
+
+    pod: str
+    busy: tuple[float | None, ...]
+
+
+class RanksRow(View, frozen=True, kw_only=True):
+    """Over time, as far as this leader saw it: a point each ``step_seconds``, from ``start`` on."""
+
+    start: float
+    step_seconds: int
+    pods: tuple[RankRow, ...]
 
 
 class Used(View, frozen=True, kw_only=True):

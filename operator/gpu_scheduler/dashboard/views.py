@@ -9,16 +9,21 @@ from gpu_scheduler.dashboard.rows import (
     AdviceRow,
     BesideRow,
     CurveRow,
+    DeviceRow,
+    HealthRow,
     IdleRow,
     JobRow,
     Lead,
     NodeRow,
     PartRow,
     Placed,
+    ProcessRow,
     ProjectRow,
     QueueRow,
     Ranked,
+    RanksRow,
     ReasonRow,
+    SlowestRow,
     Step,
     SweepRow,
     Used,
@@ -55,6 +60,25 @@ class GpusView(View, frozen=True, kw_only=True):
     nodes: tuple[NodeRow, ...]
 
 
+class DeviceView(View, frozen=True, kw_only=True):
+    """One GPU.
+
+    Attributes:
+        node: that it is in, with no other.
+        health: None: no agent has told it.
+        processes: on it, of all that the reader may see, with most memory first.
+    """
+
+    at: float
+    lead: Lead
+    idle_seconds: int
+    followed: bool
+    node: NodeRow
+    device: DeviceRow
+    health: HealthRow | None
+    processes: tuple[ProcessRow, ...]
+
+
 class QueueView(View, frozen=True, kw_only=True):
     """Those asked for, in the order in which they are served; ``total``: that match."""
 
@@ -85,6 +109,8 @@ class JobView(View, frozen=True, kw_only=True):
     Attributes:
         facts: short words about it: what it asks for, its priority, its image.
         steps: the oldest first; ``steps_note``: what is not known any more of it.
+        slowest: None: it is no gang of several pods, or nobody knows what they do.
+        ranks: of a gang of several pods.
         commands: lines of kubectl for it, by what they do.
         may_suspend: whether it can be suspended at all: a GPUJob that has not ended.
     """
@@ -96,9 +122,11 @@ class JobView(View, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     steps_note: str
     placed: tuple[Placed, ...]
+    slowest: SlowestRow | None
     beside: tuple[BesideRow, ...]
     advice: tuple[AdviceRow, ...]
     curve: CurveRow | None
+    ranks: RanksRow | None
     used: Used | None
     commands: dict[str, str]
     may_suspend: bool
@@ -219,7 +247,7 @@ class ProblemView(View, frozen=True, kw_only=True):
 
 
 VIEWS: tuple[type[View], ...] = (
-    OverviewView, GpusView, QueueView, JobsView, JobView, ProjectsView, ProjectView, SweepsView,
-    SweepView, ChartView, Me, WhatIfQuestion, WhatIfAnswer, ProblemView,
+    OverviewView, GpusView, DeviceView, QueueView, JobsView, JobView, ProjectsView, ProjectView,
+    SweepsView, SweepView, ChartView, Me, WhatIfQuestion, WhatIfAnswer, ProblemView,
 )  # fmt: skip
 """All that the front end reads or sends."""

@@ -1,13 +1,15 @@
-"""What a what-if's process is told, beside a dump: the question, and what its reader may see."""
+"""What the process of what-ifs is told, beside a dump: a question, and what its reader may see."""
 
 import msgspec
 
 from gpu_scheduler.dashboard.views import WhatIfQuestion
 from gpu_scheduler.dashboard.visible import Visible
 
+CPU_SECONDS = 10  # of a question, the first with the dump
+
 
 class WhatIfTask(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of its input; the rest is the dump.
+    """A line of its input.
 
     Attributes:
         question: what was asked.

@@ -1,44 +1,63 @@
-"""The process of one what-if of the dashboard: reads the task and a dump, plans, prints the answer.
+"""The process that answers the dashboard's what-ifs on one dump, one after the other.
 
-Ends with 2 and a ``Problem`` where the question cannot be used. It bounds itself before it reads:
-time, memory, priority, and that it goes first where the pod has no memory left.
+Standard input has the length of the dump in bytes as a line, the dump, and then a line for each
+question, a ``WhatIfTask`` as JSON; it ends where they end. Each answer is a line of three numbers,
+0 or 2, the answer's length in bytes, and microseconds of a CPU since the answer before, and then
+the answer: a ``WhatIfAnswer``, or with 2 a ``ProblemView`` where the question cannot be used.
+
+It bounds itself before it reads: time of each question, memory, priority, and that it goes first
+where the pod has no memory left.
 """
 
 import os
 import resource
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from gpu_scheduler.dashboard.views import ProblemView
-from gpu_scheduler.dashboard.what_if import WhatIfTask
+from gpu_scheduler.dashboard.what_if import CPU_SECONDS, WhatIfTask
 from gpu_scheduler.runtime.dump import read
 from gpu_scheduler.simulate.cluster_objects import SimulationError
-from gpu_scheduler.simulate.dashboard_what_if import answer
+from gpu_scheduler.simulate.dashboard_what_if import PlannedInput, answer
 
-CPU_SECONDS = 10
 MOST_BYTES = 384 << 20  # of memory of its own
 
 
 def main() -> int:
     """The exit code."""
     _bound()
-    task = msgspec.json.decode(sys.stdin.buffer.readline(), type=WhatIfTask)
-    given = read(sys.stdin.buffer.read()).to_input()
-    code = 0
-    try:
-        said = msgspec.json.encode(answer(task, given))
-    except SimulationError as error:
-        code, said = 2, msgspec.json.encode(ProblemView(error=str(error)[:1000]))
-    sys.stdout.buffer.write(said)
-    return code
+    _allow_time()
+    source, target = sys.stdin.buffer, sys.stdout.buffer
+    planned = PlannedInput(read(source.read(int(source.readline()))).to_input())
+    told = 0.0
+    while line := source.readline():
+        code = 0
+        try:
+            task = msgspec.json.decode(line, type=WhatIfTask)
+            said = msgspec.json.encode(answer(task, planned))
+        except SimulationError as error:
+            code, said = 2, msgspec.json.encode(ProblemView(error=str(error)[:1000]))
+        used = time.process_time()
+        target.write(b"%d %d %d\n" % (code, len(said), 1_000_000 * (used - told)))
+        target.write(said)
+        target.flush()
+        told = used
+        _allow_time()
+    return 0
+
+
+def _allow_time() -> None:
+    """The next question may take as long as each."""
+    until = int(time.process_time()) + CPU_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (until, resource.RLIM_INFINITY))
 
 
 def _bound() -> None:
     os.nice(19)
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

@@ -1,12 +1,13 @@
 """What if, on a dump: a GPUJob more, nodes like one there is, or another quota of a project.
 
-Planned twice, as it is and with the change; the answer is the difference. A reader who may not see
+Planned as it is and with the change; the answer is the difference. A reader who may not see
 all is named their own work, and of the rest the number. Pure.
 """
 
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from math import isfinite
 
 from gpu_scheduler.api.names import API_VERSION
@@ -32,19 +33,31 @@ STARTS = "starts now"
 _HOSTNAME = "kubernetes.io/hostname"
 
 
-def answer(task: WhatIfTask, given: PlanInput) -> WhatIfAnswer:
+class PlannedInput:
+    """What plans are made from, and the plan as it is: made once, when it is asked for."""
+
+    def __init__(self, given: PlanInput) -> None:
+        self.given = given
+
+    @cached_property
+    def outcome(self) -> "_Outcome":
+        """Without any change."""
+        return _Outcome.of(plan(self.given))
+
+
+def answer(task: WhatIfTask, planned: PlannedInput) -> WhatIfAnswer:
     """What would be.
 
     Raises:
         SimulationError: the question cannot be used.
     """
-    asked = task.question
+    asked, given = task.question, planned.given
     if sum((bool(asked.manifest), bool(asked.like_node), bool(asked.project))) != 1:
         raise SimulationError("ask for one of: a manifest, a node, a project")
     if asked.manifest:
         return _with_jobs(task, given)
     changed = _with_nodes(task, given) if asked.like_node else _with_quota(task, given)
-    return _difference(task, given, changed)
+    return _difference(task, planned, changed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +191,8 @@ def _with_quota(task: WhatIfTask, given: PlanInput) -> PlanInput:
     return replace(given, projects={**given.projects, name: changed})
 
 
-def _difference(task: WhatIfTask, given: PlanInput, changed: PlanInput) -> WhatIfAnswer:
-    before, after = _Outcome.of(plan(given)), _Outcome.of(plan(changed))
+def _difference(task: WhatIfTask, planned: PlannedInput, changed: PlanInput) -> WhatIfAnswer:
+    given, before, after = planned.given, planned.outcome, _Outcome.of(plan(changed))
     pods = {job.key: len(job.pods) for job in given.jobs}
     rows, others, jobs = list[WhatIfRow](), 0, 0
     for job in given.jobs:

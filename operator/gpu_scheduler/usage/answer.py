@@ -14,7 +14,9 @@ from gpu_scheduler.usage.window import MOST_WINDOWS, Window
 
 VERSION = 1
 BUCKETS = 10  # of the histogram of use: below 10 %, below 20 %, and so on
+MOST_PROCESSES = 64  # that are told of a share, those with most memory
 _MOST_DEVICES, _MOST_SHARES, _MOST_ENDED = 256, 4096, 65536
+_MOST_CODES = 64
 
 # A node may be anybody's by now: what cannot be is no answer. NaN is none of these.
 Ratio = Annotated[float, Meta(ge=0, le=1)]
@@ -28,6 +30,32 @@ class _Struct(msgspec.Struct, frozen=True, kw_only=True, gc=False, omit_defaults
     pass
 
 
+class DeviceHealth(_Struct, frozen=True, kw_only=True):
+    """How a device is, as the driver says.
+
+    Attributes:
+        celsius: its temperature.
+        watts: that it takes.
+        slowed: why it runs below its clocks: ``thermal``, ``power-brake``, ``power-cap``.
+        xids: how often each error event was seen since the agent's start, by its code.
+        uncorrected_ecc: errors of its memory since the last reset.
+        remapped_after_corrected: rows of its memory that were replaced, in its life.
+        remapped_after_uncorrected: the same, after errors that cost somebody their work.
+        remap_failed: a row that could not be replaced.
+        nvlink_mib_a_second: to and from it, over all links; only from Hopper on.
+    """
+
+    celsius: Amount | None = None
+    watts: Amount | None = None
+    slowed: Annotated[tuple[Name, ...], Meta(max_length=8)] | None = None
+    xids: Annotated[dict[Count, Count], Meta(max_length=_MOST_CODES)] = {}
+    uncorrected_ecc: Count | None = None
+    remapped_after_corrected: Count | None = None
+    remapped_after_uncorrected: Count | None = None
+    remap_failed: bool = False
+    nvlink_mib_a_second: Amount | None = None
+
+
 class DeviceNow(_Struct, frozen=True, kw_only=True):
     """A device at the last look.
 
@@ -37,6 +65,7 @@ class DeviceNow(_Struct, frozen=True, kw_only=True):
         memory_mib: in use.
         allocated: sum of the shares on it.
         used: of these, sum of what each uses, at most its share; None: not known of one.
+        health: None: an agent of before says nothing of it.
     """
 
     uuid: Name
@@ -44,6 +73,15 @@ class DeviceNow(_Struct, frozen=True, kw_only=True):
     memory_mib: Amount | None = None
     allocated: Amount = 0.0
     used: Amount | None = None
+    health: DeviceHealth | None = None
+
+
+class ProcessNow(_Struct, frozen=True, kw_only=True):
+    """A process on a device; ``pid``: the node's."""
+
+    pid: Count
+    memory_mib: Amount | None = None
+    busy: Ratio | None = None
 
 
 class Totals(_Struct, frozen=True, kw_only=True):
@@ -114,6 +152,7 @@ class ShareUse(_Struct, frozen=True, kw_only=True):
         busy: share of time with a kernel of its own, at the last look.
         memory_mib: that it holds.
         cpu_milli: cores in use × 1000; and so on: of the container, not of this device.
+        processes: its own on this device, with most memory first.
         windows: the last full ones, the oldest first; None where the asker has them.
     """
 
@@ -136,6 +175,7 @@ class ShareUse(_Struct, frozen=True, kw_only=True):
     cpu_limit_milli: Amount | None = None
     ram_mib: Amount | None = None
     ram_limit_mib: Amount | None = None
+    processes: Annotated[tuple[ProcessNow, ...], Meta(max_length=MOST_PROCESSES)] = ()
     windows: Annotated[tuple[Window, ...], Meta(max_length=MOST_WINDOWS)] | None = None
 
 

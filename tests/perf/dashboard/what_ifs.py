@@ -68,6 +68,7 @@ async def _measured(nodes: int, pods: int, users: int) -> dict[str, Any]:
         watching = asyncio.create_task(_watch(peaks))
         answers = await asyncio.gather(*(_ask(processes, n) for n in range(count)))
         watching.cancel()
+        await processes.close()  # of what has not ended the kernel tells nothing
         cpu = _children_cpu()
         took = sorted(seconds for seconds, _ in answers)
         said[name] = {
@@ -78,7 +79,6 @@ async def _measured(nodes: int, pods: int, users: int) -> dict[str, Any]:
             "cpuSecondsEach": round((cpu - before) / count, 2),
             "mostMiBOfOne": round(max(peaks.values(), default=0.0), 1),
         }
-    processes.close()
     said["copy"] = {
         "megabytes": round(sum(map(len, written(dump()))) / 1e6, 1),
         "millisecondsOfTheLoop": round(1000 * max(copies), 1),

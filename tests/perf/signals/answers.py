@@ -12,8 +12,10 @@ from gpu_scheduler.api.orders import Orders
 from gpu_scheduler.usage.answer import (
     BUCKETS,
     AgentUsage,
+    DeviceHealth,
     DeviceNow,
     EndedUse,
+    ProcessNow,
     ShareUse,
     Totals,
     dumps,
@@ -155,12 +157,23 @@ class NodeAnswers:
             cpu_limit_milli=_CORES_MILLI,
             ram_mib=_RAM_MIB / 2,
             ram_limit_mib=_RAM_MIB,
+            processes=(ProcessNow(pid=4711, memory_mib=share.memory_mib, busy=share.busy),),
             windows=_windows(share) if cut >= since else None,
         )
 
     def _device(self, uuid: str) -> DeviceNow:
         busy = self._random.random()
-        return DeviceNow(uuid=uuid, busy=busy, memory_mib=20_000.0, allocated=1.0, used=busy)
+        health = DeviceHealth(
+            celsius=round(40 + 40 * busy),
+            watts=round(100 + 200 * busy),
+            slowed=(),
+            uncorrected_ecc=0,
+            remapped_after_corrected=0,
+            remapped_after_uncorrected=0,
+        )
+        return DeviceNow(
+            uuid=uuid, busy=busy, memory_mib=20_000.0, allocated=1.0, used=busy, health=health
+        )
 
 
 def _look(now: float) -> int:

@@ -6,15 +6,18 @@ from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.rows import (
     AdviceRow,
     DeviceRow,
+    HealthRow,
     IdleRow,
     JobRow,
     NodeRow,
     Placed,
+    ProcessRow,
     ProjectRow,
     QueueRow,
     ShareRow,
     SweepRow,
     WorkRef,
+    XidRow,
 )
 from gpu_scheduler.usage.figures import GpuState
 
@@ -67,9 +70,26 @@ def device(*shares: ShareRow, **said: Any) -> DeviceRow:
     free = round(1 - sum(each.gpus for each in shares), 3)
     known: dict[str, Any] = {
         "index": 0, "uuid": "GPU-0", "model": "NVIDIA A100", "memory_mib": 40960, "problem": "",
-        "free": free, "busy": 0.3, "memory_used_mib": 2048.0, "shares": shares,
+        "free": free, "busy": 0.3, "memory_used_mib": 2048.0, "celsius": 61.0,
+        "shares": shares,
     }  # fmt: skip
     return DeviceRow(**known | said)
+
+
+def health(**said: Any) -> HealthRow:
+    known: dict[str, Any] = {
+        "watts": 240.0, "slowed": (), "nvlink_mib_a_second": 12.0,
+        "xids": (XidRow(code=31, times=2),), "uncorrected_ecc": 0,
+        "remapped_after_corrected": 1, "remapped_after_uncorrected": 0, "remap_failed": False,
+    }  # fmt: skip
+    return HealthRow(**known | said)
+
+
+def process(pid: int = 4711, name: str = "train", namespace: str = "team-a") -> ProcessRow:
+    return ProcessRow(
+        pid=pid, ref=ref(name, namespace), pod=f"{name}-0", container="main", memory_mib=900.0,
+        busy=0.3,
+    )  # fmt: skip
 
 
 def node(name: str = "a", *devices: DeviceRow, **said: Any) -> NodeRow:

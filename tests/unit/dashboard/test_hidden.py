@@ -7,9 +7,10 @@ import pytest
 from tests.unit.dashboard import rows
 from tests.unit.dashboard.rows import parts, picture
 
+from gpu_scheduler.dashboard.content import device
 from gpu_scheduler.dashboard.content.hidden import nodes_for, parts_for
 from gpu_scheduler.dashboard.pages import PAGES
-from gpu_scheduler.dashboard.picture import Details, JobDetail, Picture, SweepDetail
+from gpu_scheduler.dashboard.picture import Details, DeviceDetail, JobDetail, Picture, SweepDetail
 from gpu_scheduler.dashboard.rows import WorkRef
 from gpu_scheduler.dashboard.views import ChartView
 from gpu_scheduler.dashboard.visible import ALL, Visible
@@ -27,12 +28,16 @@ class Everything(Details):
     def job(self, ref: WorkRef) -> JobDetail | None:
         told = SECRET if ref.namespace != "team-a" else "own"
         return JobDetail(
-            facts=(told,), steps=(), steps_note="", placed=(), curve=None, used=None,
-            may_suspend=True, suspended=False,
+            facts=(told,), steps=(), steps_note="", placed=(), slowest=None, curve=None, ranks=None,
+            used=None, may_suspend=True, suspended=False,
         )  # fmt: skip
 
     def sweep(self, ref: WorkRef) -> SweepDetail | None:
         return SweepDetail(top=(), errors=())
+
+    def device(self, node: str, index: int) -> DeviceDetail | None:
+        theirs = rows.process(1, "secret-job", "secret-ns")
+        return DeviceDetail(health=rows.health(), processes=(theirs, rows.process(2)))
 
     def chart(self, project: str, span: str) -> ChartView | None:
         return ChartView(
@@ -72,13 +77,14 @@ ASKED = [
     {"project": "secret-project"},
     {"q": "secret"},
 ]
+BASE = {"namespace": "team-a", "kind": "GPUJob", "name": "train", "node": "a", "index": "0"}
 
 
 @pytest.mark.parametrize("visible", [OUTSIDE, NOBODY], ids=["own", "none"])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_nothing_of_others_is_said(page: Any, visible: Visible) -> None:
     for asked in ASKED:
-        whole = {"namespace": "team-a", "kind": "GPUJob", "name": "train"} | asked
+        whole = BASE | asked
         found = page.make(cluster(), visible, whole)
         assert SECRET not in msgspec.json.encode(found).decode(), (page.path, asked)
 
@@ -86,7 +92,7 @@ def test_nothing_of_others_is_said(page: Any, visible: Visible) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_who_may_see_nodes_and_projects_sees_sums_of_others_and_no_work(page: Any) -> None:
     for asked in ASKED:
-        whole = {"namespace": "team-a", "kind": "GPUJob", "name": "train"} | asked
+        whole = BASE | asked
         text = msgspec.json.encode(page.make(cluster(), INSIDE, whole)).decode()
         for word in ("secret-job", "secret-pod", "secret-sweep", '"message":"secret"'):
             assert word not in text, (page.path, asked)
@@ -94,7 +100,7 @@ def test_who_may_see_nodes_and_projects_sees_sums_of_others_and_no_work(page: An
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_who_may_see_all_is_shown_it(page: Any) -> None:
-    asked = {"namespace": "secret-ns", "kind": "GPUJob", "name": "secret-job"}
+    asked = BASE | {"namespace": "secret-ns", "name": "secret-job"}
     if page.path.startswith("projects/") or page.path == "chart":
         asked = {"name": "secret-project", "project": "secret-project"}
     if page.path.startswith("sweeps/"):
@@ -109,6 +115,20 @@ def test_a_device_that_is_shared_says_what_others_hold_and_not_what_they_do() ->
     assert (rest.ref, rest.gpus, rest.busy, rest.memory_mib) == (None, 0.3, None, None)
     assert first.busy is None and first.memory_used_mib is None and first.free == 0.2
     assert [each.ref for each in second.shares] == [None]
+
+
+def test_of_a_device_with_others_on_it_nothing_is_told_that_tells_of_them() -> None:
+    shared = device.page(cluster(), INSIDE, BASE)
+    assert shared is not None and shared.health is not None
+    hidden = shared.health.watts, shared.health.slowed, shared.health.xids, shared.device.celsius
+    assert hidden == (None, None, None, None) and shared.health.remapped_after_corrected == 1
+    assert [each.pid for each in shared.processes] == [2]
+    whole = device.page(cluster(), ALL, BASE)
+    assert whole is not None and whole.health == rows.health() and whole.device.celsius == 61.0
+    assert [each.pid for each in whole.processes] == [1, 2]
+    assert device.page(cluster(), OUTSIDE, BASE | {"node": "b"}) is None
+    for wrong in ({"node": "z"}, {"index": "7"}, {"index": "-1"}, {"index": "x"}):
+        assert device.page(cluster(), ALL, BASE | wrong) is None
 
 
 def test_who_sees_own_work_alone_sees_the_devices_that_it_is_on() -> None:

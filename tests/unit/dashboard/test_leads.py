@@ -6,7 +6,7 @@ import pytest
 from tests.unit.dashboard import rows
 from tests.unit.dashboard.rows import HOUR, NOW, parts, picture
 
-from gpu_scheduler.dashboard.content import gpus, jobs, overview, projects, queue, sweeps
+from gpu_scheduler.dashboard.content import device, gpus, jobs, overview, projects, queue, sweeps
 from gpu_scheduler.dashboard.content.job_lead import lead as job_lead
 from gpu_scheduler.dashboard.content.words import text
 from gpu_scheduler.dashboard.picture import JobDetail
@@ -153,6 +153,32 @@ def test_the_page_of_gpus(known: dict[str, Any], expected: str) -> None:
     assert said(gpus.page(picture(**known), ALL, {}).lead) == expected
 
 
+HOT = rows.health(slowed=("heat", "a limit of its power"))
+
+
+@pytest.mark.parametrize(
+    ("shares", "known", "closed", "health", "expected"),
+    [
+        ((), {}, "", None, "GPU 0 of a is held by nobody. | "),
+        ((0.5,), {}, "", None, "0.5 of GPU 0 of a is held; it is used 30 % of the time. | "),
+        ((0.5, 0.5), {"busy": None}, "", rows.health(),
+         "All of GPU 0 of a is held; what it does is not known. | "),
+        ((1.0,), {"busy": 1.0}, "", HOT,
+         "All of GPU 0 of a is held; it is used 100 % of the time. | "
+         "It runs below its clocks: heat and a limit of its power."),
+        ((), {"problem": "XID 79"}, "is cordoned", HOT,
+         "GPU 0 of a is held by nobody. | It takes nobody: XID 79."),
+        ((), {}, "is cordoned", None,
+         "GPU 0 of a is held by nobody. | It takes nobody: its node is cordoned."),
+    ],
+)  # fmt: skip
+def test_a_device(
+    shares: tuple[float, ...], known: dict[str, Any], closed: str, health: Any, expected: str
+) -> None:
+    one = rows.device(*(rows.share(gpus=each) for each in shares), **known)
+    assert said(device.lead(rows.node("a", one, closed=closed), one, health)) == expected
+
+
 @pytest.mark.parametrize(
     ("found", "expected"),
     [
@@ -199,8 +225,8 @@ def test_the_list_of_jobs(phases: tuple[str, ...], expected: str) -> None:
 
 def detail(**known: Any) -> JobDetail:
     nothing: dict[str, Any] = {
-        "facts": (), "steps": (), "steps_note": "", "placed": (), "curve": None, "used": None,
-        "may_suspend": True, "suspended": False,
+        "facts": (), "steps": (), "steps_note": "", "placed": (), "slowest": None, "curve": None,
+        "ranks": None, "used": None, "may_suspend": True, "suspended": False,
     }  # fmt: skip
     return JobDetail(**nothing | known)
 

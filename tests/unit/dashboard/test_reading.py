@@ -1,20 +1,23 @@
 """What the leader knows becomes rows that equal what kubectl shows."""
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.dashboard import rows
 from tests.unit.dashboard.stage import Stage
 from tests.unit.runtime.usage.stage import NODE
-from tests.unit.state.builders import half, make_pod
+from tests.unit.state.builders import gpujob_body, half, make_pod
 
 from gpu_scheduler.api import names
+from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import DeviceRequest
-from gpu_scheduler.dashboard.content import jobs
+from gpu_scheduler.dashboard.content import device, jobs
 from gpu_scheduler.dashboard.reading import picture_maker
 from gpu_scheduler.dashboard.reading.queue import asked_words, pending_by_project
 from gpu_scheduler.dashboard.rows import WorkRef
 from gpu_scheduler.dashboard.visible import ALL
 from gpu_scheduler.state.jobs.job import job_key
+from gpu_scheduler.usage.answer import DeviceHealth, DeviceNow, ProcessNow
 
 JOB = WorkRef(namespace="team-a", kind="GPUJob", name="job")
 
@@ -43,6 +46,27 @@ async def test_a_job_that_runs() -> None:
     assert page.commands["suspend"] == "kubectl gpu suspend job -n team-a"
 
 
+async def test_a_device_has_its_health_and_its_processes() -> None:
+    stage = Stage()
+    stage.job()
+    pod = stage.runs()
+    process = ProcessNow(pid=7, memory_mib=900.0, busy=0.7)
+    stage.shares[pod.uid] = replace(stage.shares[pod.uid], processes=(process,))
+    asked = {"node": NODE, "index": "0"}
+    page = device.page(await stage.picture(), ALL, asked)
+    assert page is not None and (page.health, page.processes) == (None, ())
+    health = DeviceHealth(celsius=81.0, slowed=("thermal", "new-word"), xids={79: 1, 31: 4})
+    stage.answers(devices=(DeviceNow(uuid="0", busy=0.7, health=health),))
+    page = device.page(await stage.picture(), ALL, asked)
+    assert page is not None and page.health is not None
+    assert page.health.slowed == ("heat", "new-word") and page.device.celsius == 81.0
+    assert [(each.code, each.times) for each in page.health.xids or ()] == [(31, 4), (79, 1)]
+    (row,) = page.processes
+    assert (row.pid, row.ref, row.pod, row.container) == (7, JOB, "job-0", "main")
+    assert page.node.name == NODE and page.node.devices == ()
+    assert device.page(await stage.picture(), ALL, asked | {"index": "9"}) is None
+
+
 async def test_the_life_of_a_job_has_its_cores_beside_the_use_of_its_gpus() -> None:
     stage = Stage()
     stage.job()
@@ -54,6 +78,27 @@ async def test_the_life_of_a_job_has_its_cores_beside_the_use_of_its_gpus() -> N
     assert page is not None and page.curve is not None
     assert (page.curve.busy, page.curve.memory_mib) == ((0.7,), (1000.0,))
     assert (page.curve.cpu_cores, page.curve.cpu_limit) == ((1.5,), 4.0)
+
+
+async def test_the_pods_of_a_gang_have_a_curve_each_and_the_slowest_is_named() -> None:
+    stage = Stage()
+    stage.job()
+    (job,) = stage.state.gpujobs.values()
+    job.said = GPUJobSpec.model_validate(gpujob_body(parallelism=2, gang=True)["spec"])
+    for name, busy in (("job-0", 0.9), ("job-1", 0.3)):
+        stage.works(stage.runs(name), 60, busy)
+    stage.answers()
+    await stage.minute.look()
+    page = jobs.one(
+        await stage.picture(), ALL, {"namespace": "team-a", "kind": "GPUJob", "name": "job"}
+    )
+    assert page is not None and page.ranks is not None and page.slowest is not None
+    assert (page.slowest.pod, page.slowest.mean, page.slowest.median) == ("job-1", 0.3, 0.6)
+    assert [(each.pod, each.busy) for each in page.ranks.pods] == [
+        ("job-0", (0.9,)),
+        ("job-1", (0.3,)),
+    ]
+    assert page.at - page.ranks.start == pytest.approx(61.0)
 
 
 async def test_an_idle_job_is_listed_with_what_it_wasted() -> None:

@@ -14,7 +14,7 @@ from gpu_scheduler.dashboard.views import WhatIfAnswer, WhatIfQuestion
 from gpu_scheduler.dashboard.visible import Visible
 from gpu_scheduler.dashboard.what_if import WhatIfTask
 from gpu_scheduler.simulate.cluster_objects import SimulationError
-from gpu_scheduler.simulate.dashboard_what_if import STARTS, answer
+from gpu_scheduler.simulate.dashboard_what_if import STARTS, PlannedInput, answer
 
 OWNERS = {"ns": "team-a", "other": "team-b"}
 
@@ -40,7 +40,8 @@ def ask(
     **more: Any,
 ) -> WhatIfAnswer:
     visible = Visible(None if namespaces is None else frozenset(namespaces), inventory)
-    return answer(WhatIfTask(question=question, visible=visible, owners=OWNERS, **more), now)
+    task = WhatIfTask(question=question, visible=visible, owners=OWNERS, **more)
+    return answer(task, PlannedInput(now))
 
 
 def results(found: WhatIfAnswer) -> dict[str, str]:

@@ -12,14 +12,23 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from gpu_scheduler.agent.container_host import UNKNOWN, ContainerHostUse
-from gpu_scheduler.agent.driver import DeviceProperties
 from gpu_scheduler.agent.history.columns import RingType, Values
 from gpu_scheduler.agent.history.history_file import HistoryFile
 from gpu_scheduler.agent.history.rows import container_owner, device_mib, share_owner
 from gpu_scheduler.agent.history.slot import LOOK_SECONDS, LOOKS, RingOwner, RingSlot
-from gpu_scheduler.agent.sampler import Sample
-from gpu_scheduler.agent.usage import ContainerUse
-from gpu_scheduler.usage.answer import AgentUsage, DeviceNow, EndedUse, ShareUse, Totals
+from gpu_scheduler.agent.sampler import DeviceSample, Sample
+from gpu_scheduler.agent.usage import ContainerUse, Use
+from gpu_scheduler.core.model.units import MIB
+from gpu_scheduler.usage.answer import (
+    MOST_PROCESSES,
+    AgentUsage,
+    DeviceHealth,
+    DeviceNow,
+    EndedUse,
+    ProcessNow,
+    ShareUse,
+    Totals,
+)
 from gpu_scheduler.usage.window import (
     MOST_WINDOWS,
     WARM_UP_SECONDS,
@@ -135,6 +144,7 @@ class Answering:
                             compute_capability=device.facts.compute_capability,
                             busy=each.busy_ratio,
                             memory_mib=each.used_mib,
+                            processes=_processes(each),
                             windows=cut.last,
                         ),
                     )
@@ -142,7 +152,7 @@ class Answering:
         self._windows = windows
         self._answer = _Answer(
             look,
-            tuple(_device(slots, device.facts, look) for device in sample.devices),
+            tuple(_device(slots, device, look) for device in sample.devices),
             tuple(shares),
             tuple(_ended(slots.values(), look)),
             at=now,
@@ -225,16 +235,48 @@ def _share(slot: RingSlot, owner: RingOwner, host: ContainerHostUse, look: int) 
     )
 
 
-def _device(slots: _Slots, device: DeviceProperties, look: int) -> DeviceNow:
+def _device(slots: _Slots, device: DeviceSample, look: int) -> DeviceNow:
     """As its ring has it of this look; nothing, where there is none."""
-    seen = _looks(slots, RingOwner(type=RingType.DEVICE, device=device.uuid), look, look + 1)
+    uuid = device.facts.uuid
+    seen = _looks(slots, RingOwner(type=RingType.DEVICE, device=uuid), look, look + 1)
     values: Values = next((each for _, each in seen), {})
     return DeviceNow(
-        uuid=device.uuid,
+        uuid=uuid,
         busy=values.get("busy"),
         memory_mib=values.get("memoryMiB"),
         allocated=values.get("allocated") or 0.0,
         used=values.get("used"),
+        health=_health(device),
+    )
+
+
+def _health(device: DeviceSample) -> DeviceHealth:
+    load, vitals = device.load, device.vitals
+    links = load.nvlink_rx_bytes_per_second, load.nvlink_tx_bytes_per_second
+    known = [each for each in links if each is not None]
+    return DeviceHealth(
+        celsius=load.temperature_celsius,
+        watts=load.power_watts,
+        slowed=tuple(sorted(load.throttled)) if load.throttled is not None else None,
+        xids=dict(device.xids),
+        uncorrected_ecc=vitals.uncorrected_ecc,
+        remapped_after_corrected=vitals.remapped_after_corrected,
+        remapped_after_uncorrected=vitals.remapped_after_uncorrected,
+        remap_failed=vitals.remap_failed,
+        nvlink_mib_a_second=sum(known) / MIB if known else None,
+    )
+
+
+def _processes(use: Use) -> tuple[ProcessNow, ...]:
+    """With most memory first."""
+    ordered = sorted(use.processes, key=lambda each: (-(each.used_bytes or 0), each.pid))
+    return tuple(
+        ProcessNow(
+            pid=each.pid,
+            memory_mib=None if each.used_bytes is None else each.used_bytes / MIB,
+            busy=each.busy_ratio,
+        )
+        for each in ordered[:MOST_PROCESSES]
     )
 
 

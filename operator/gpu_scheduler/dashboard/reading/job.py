@@ -9,7 +9,8 @@ from gpu_scheduler.api.job_usage import JobUsage
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.dashboard.content.words import amount
 from gpu_scheduler.dashboard.picture import JobDetail
-from gpu_scheduler.dashboard.rows import CurveRow, Placed, Step, Used
+from gpu_scheduler.dashboard.rows import CurveRow, Placed, RankRow, RanksRow, SlowestRow, Step, Used
+from gpu_scheduler.runtime.usage.curve import RankCurves
 from gpu_scheduler.runtime.usage.works import LiveWork, busy_of, sum_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds
@@ -35,7 +36,11 @@ _NOTE = (
 
 
 def job_detail(
-    state: ClusterState, job: GPUJobRecord, work: LiveWork | None, kept: Workload | None
+    state: ClusterState,
+    job: GPUJobRecord,
+    work: LiveWork | None,
+    kept: Workload | None,
+    ranks: RankCurves | None,
 ) -> JobDetail:
     """Of a GPUJob, or of a group of pods.
 
@@ -44,6 +49,7 @@ def job_detail(
         job: its record.
         work: what of it holds GPUs.
         kept: what GPUUsage says of it.
+        ranks: how each of its pods used its GPUs, where these wait for each other.
     """
     is_gpujob = job.key in state.gpujobs
     return JobDetail(
@@ -51,7 +57,9 @@ def job_detail(
         steps=_steps(job, work),
         steps_note=_NOTE if is_gpujob else "",
         placed=tuple(_placed(state, work)) if work is not None else (),
+        slowest=_slowest(kept) if work is not None else None,
         curve=_curve(kept),
+        ranks=_ranks(ranks),
         used=_used(kept, job.status),
         may_suspend=is_gpujob and job.spec is not None and job.status.get("phase") not in FINISHED,
         suspended=is_gpujob and job.spec is not None and bool(job.spec.suspend),
@@ -148,6 +156,24 @@ def _curve(kept: Workload | None) -> CurveRow | None:
         cpu_cores=_points(curve.cpu_percent or (), 100),
         cpu_limit=_cores(kept.host.cpu_limit_milli),
     )
+
+
+def _ranks(ranks: RankCurves | None) -> RanksRow | None:
+    if ranks is None:
+        return None
+    pods = ranks.shown()
+    return RanksRow(
+        start=ranks.began,
+        step_seconds=ranks.step_seconds,
+        pods=tuple(RankRow(pod=pod, busy=_points(pods[pod], 100)) for pod in sorted(pods)),
+    )
+
+
+def _slowest(kept: Workload | None) -> SlowestRow | None:
+    if kept is None or kept.slowest_rank is None:
+        return None
+    rank = kept.slowest_rank
+    return SlowestRow(pod=rank.pod, mean=rank.mean_percent / 100, median=rank.median_percent / 100)
 
 
 def _points(values: Sequence[int], unit: int = 1) -> tuple[float | None, ...]:

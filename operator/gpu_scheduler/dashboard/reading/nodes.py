@@ -80,6 +80,7 @@ class NodeRows:
         self, node: NodeHeld, listed: NodeDevice, there: list[tuple[Held, int, int]]
     ) -> DeviceRow:
         now = node.said.devices.get(listed.id) if node.said is not None else None
+        health = now.health if now is not None else None
         shares = [self._share(listed.id, *each) for each in there]
         left = DEVICE_MILLI - sum(milli for _, milli, _ in there)
         return DeviceRow(
@@ -91,6 +92,7 @@ class NodeRows:
             free=max(left, 0) / DEVICE_MILLI,
             busy=now.busy if now is not None else None,
             memory_used_mib=now.memory_mib if now is not None else None,
+            celsius=health.celsius if health is not None else None,
             shares=tuple(sorted(shares, key=lambda share: (-share.gpus, share.pod))),
         )
 

@@ -11,8 +11,9 @@ from operator import attrgetter
 
 from gpu_scheduler.api.gpuusage import Workload
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.dashboard.picture import JobDetail, Picture, SweepDetail
+from gpu_scheduler.dashboard.picture import DeviceDetail, JobDetail, Picture, SweepDetail
 from gpu_scheduler.dashboard.reading.chart import chart_of
+from gpu_scheduler.dashboard.reading.device import device_detail
 from gpu_scheduler.dashboard.reading.job import job_detail
 from gpu_scheduler.dashboard.reading.nodes import NodeRows
 from gpu_scheduler.dashboard.reading.owners import OwnerRows
@@ -25,6 +26,7 @@ from gpu_scheduler.dashboard.rows import AdviceRow, IdleRow, JobRow, WorkRef
 from gpu_scheduler.dashboard.views import ChartView
 from gpu_scheduler.limits.shared_look import SharedLook
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.runtime.usage.held import NodeHeld
 from gpu_scheduler.runtime.usage.works import LiveWork
 from gpu_scheduler.state.jobs.job import GPUJobRecord, epoch_seconds, job_key
 from gpu_scheduler.usage.giving_back import give_back
@@ -72,6 +74,7 @@ class PictureMaker:
         self._readers = _Readers.new(leader, inf)
         self._queue = InOrder()
         self._works: Mapping[str, LiveWork] = {}
+        self._nodes: Mapping[str, NodeHeld] = {}
         self.look = SharedLook(self._look, self._seconds, leader.common.clock.monotonic)
 
     def _seconds(self) -> float:
@@ -93,6 +96,7 @@ class PictureMaker:
         readers = self._current(at - clock.monotonic())
         holders, where = await usage.cluster.holders(), await usage.cluster.gpus()
         self._works = holders.works
+        self._nodes = holders.nodes
         nodes = await readers.nodes.read(holders.nodes.values())
         jobs = await readers.jobs.read(holders.works, headlines)
         others = await readers.others.read(holders.works, headlines, at)
@@ -165,7 +169,8 @@ class PictureMaker:
             job = work.job if work is not None else self._waiting(ref)
         if job is None:
             return None
-        return job_detail(self._leader.state, job, work, self._kept(ref))
+        ranks = self._leader.usage.minute.objects.ranks(ref.namespace, self._key(ref))
+        return job_detail(self._leader.state, job, work, self._kept(ref), ranks)
 
     def _waiting(self, ref: WorkRef) -> GPUJobRecord | None:
         state = self._leader.state
@@ -176,6 +181,11 @@ class PictureMaker:
         """Of a search."""
         job = self._job(ref)
         return sweep_detail(job, self._leader.common.clock.now()) if job is not None else None
+
+    def device(self, node: str, index: int) -> DeviceDetail | None:
+        """Of a GPU."""
+        held = self._nodes.get(node)
+        return device_detail(held, index) if held is not None else None
 
     def chart(self, project: str, span: str) -> ChartView | None:
         """GPUs over time."""

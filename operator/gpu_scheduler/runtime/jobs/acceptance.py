@@ -148,10 +148,8 @@ class Acceptance:
         for part in parts(job.spec):
             if refused := self._conflict(job.spec, part):
                 return refused
-            if part.role in made:
-                continue
-            if found := await self._templates.problems(part.spec):
-                return Refusal("; ".join(users_words(job.spec, part.role, each) for each in found))
+        if refused := await self._wrong_template(job.spec, made):
+            return refused
         rendered = await self.rendered(job, project)
         for accepted in rendered:
             if refused := await self._preemption(job.spec, accepted):
@@ -162,6 +160,13 @@ class Acceptance:
                 self.doubt(job.namespace)
                 return refused
         return rendered
+
+    async def _wrong_template(self, spec: GPUJobSpec, made: Container[str] = ()) -> Refusal | None:
+        """What is wrong in one that no Job was made of; nothing else may look into such a one."""
+        for part in parts(spec):
+            if part.role not in made and (found := await self._templates.problems(part.spec)):
+                return Refusal("; ".join(users_words(spec, part.role, each) for each in found))
+        return None
 
     def forget(self, job: GPUJobRecord) -> None:
         """A Job of these templates was refused: they are judged anew."""
@@ -180,6 +185,8 @@ class Acceptance:
         """
         if job.spec is None:
             return None
+        if not rendered and (refused := await self._wrong_template(job.spec)):
+            return refused
         for_now = None
         for accepted in rendered or await self.rendered(job, project):
             refused = await self._dry_run(job, job.spec, accepted)
@@ -207,6 +214,8 @@ class Acceptance:
         Raises:
             ApiError: the API server could not be asked.
         """
+        if job.spec is not None and await self._wrong_template(job.spec, made):
+            return Tried(refused=True, final=True)
         rendered = await self.rendered(job, project)
         jobs = [each for each in rendered if each.role not in made]
         for pods in (True, False) if pods_first else (False, True):

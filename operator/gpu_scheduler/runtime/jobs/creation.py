@@ -110,8 +110,7 @@ async def found_again(client: Client, job: GPUJobRecord, rendered: Mapping[str, 
         found = await client.get(path, FoundJob)
     except errors.NotFound:
         return None
-    owned = any(o.controller and o.uid == job.uid for o in found.metadata.owner_references)
-    if found.metadata.deletion_timestamp or not owned:
+    if found.metadata.deletion_timestamp or not _controls(job, found):
         return None
     return await _put_right(client, job, rendered, found)
 
@@ -225,11 +224,16 @@ def _with_labels(message: str, error: errors.Refused) -> str:
     return f"{message}; labels of the GPUJob and those in template.metadata.labels are on its Job"
 
 
+def _controls(job: GPUJobRecord, found: Job | Named) -> bool:
+    """Whether the GPUJob of this uid is its controller, and no earlier one of the same name."""
+    return any(each.controller and each.uid == job.uid for each in found.metadata.owner_references)
+
+
 def _ours(kind: str, job: GPUJobRecord, name: str, found: Job | Named) -> None:
     """Nothing, if what exists under the name is this GPUJob's."""
-    meta = found.metadata
-    if any(owner.controller and owner.uid == job.uid for owner in meta.owner_references):
+    if _controls(job, found):
         return
+    meta = found.metadata
     owner = next((o for o in meta.owner_references if o.controller and o.kind == "GPUJob"), None)
     if meta.deletion_timestamp or (owner is not None and owner.name == job.name):
         raise StaleJobError(f"{kind} {name} of an earlier GPUJob {job.key} is not gone yet")

@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 
 from gpu_scheduler.api.advice import MOST_RULES, Advice, AdviceEvent
-from gpu_scheduler.api.gpuusage import Busy, HostUse, MemoryUse, SlowestRank, Workload
+from gpu_scheduler.api.gpuusage import Busy, HostUse, MemoryUse, Workload
 from gpu_scheduler.api.job_usage import MOST_ROLES
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.common.work_name import GPUJOB
-from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve, Point
+from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve, Point, RankCurves
 from gpu_scheduler.runtime.usage.sums import (
     mean,
     p50,
@@ -22,7 +22,7 @@ from gpu_scheduler.runtime.usage.sums import (
     slowest_rank,
     used_gpu_seconds,
 )
-from gpu_scheduler.runtime.usage.works import LiveWork, gpus, in_step
+from gpu_scheduler.runtime.usage.works import LiveWork, busy_of, gpus, in_step
 from gpu_scheduler.state.jobs.job import epoch_seconds
 from gpu_scheduler.usage.advice.oversized import p95_of
 from gpu_scheduler.usage.answer import Totals
@@ -70,12 +70,14 @@ class KeptWork:
         shown: as the object had it last.
         totals: since it began.
         curve: its life.
+        ranks: the same of each pod of a gang, since this leader began.
         ended: when it gave its last GPU back; 0: it has not.
     """
 
     shown: Workload
     totals: Totals = Totals()
     curve: LifeCurve = field(default_factory=LifeCurve)
+    ranks: RankCurves = field(default_factory=RankCurves)
     ended: float = 0.0
     _told: tuple[Workload, Mapping[str, Any], int] | None = None
 
@@ -141,6 +143,9 @@ class KeptWork:
                 UNKNOWN if cpu is None else round(cpu / 10),
             )
         )
+        gang = _is_gang(work)
+        if gang:
+            self.ranks.look({pod.name: busy_of(shares) for pod, shares in work.pods}, now)
         idle = work.idle_seconds()
         self.shown = self.shown.model_copy(
             update={
@@ -157,16 +162,12 @@ class KeptWork:
                 "gpu_seconds": round(self.totals.held_gpu_seconds),
                 "used_gpu_seconds": used_gpu_seconds(self.totals),
                 "curve": self.curve.shown(),
-                "slowest_rank": self._slowest_rank(work),
+                "slowest_rank": (
+                    slowest_rank(work.by_pod()) or self.shown.slowest_rank if gang else None
+                ),
                 **(advised.shown() if advised is not None else {}),
             }
         )
-
-    def _slowest_rank(self, work: LiveWork) -> SlowestRank | None:
-        """Of a Deployment nobody knows whether its pods wait for each other: nothing is said."""
-        if work.name.kind != GPUJOB or len(work.pods) < 2 or not in_step(work):
-            return None
-        return slowest_rank(work.by_pod()) or self.shown.slowest_rank
 
     def by_role(self, totals: Mapping[str, Totals]) -> None:
         """The same by role; less than was said, of which an agent is not heard, is left out."""
@@ -182,6 +183,8 @@ class KeptWork:
     def rest(self) -> None:
         """It holds none at present, and may get some again."""
         self.curve.add(Point())
+        if self.ranks.points:
+            self.ranks.look({}, 0.0)
         self.shown = self.shown.model_copy(
             update={
                 "pods": 0,
@@ -219,6 +222,11 @@ class KeptWork:
                 ),
             }
         )
+
+
+def _is_gang(work: LiveWork) -> bool:
+    """Of a Deployment nobody knows whether its pods wait for each other: nothing is said."""
+    return work.name.kind == GPUJOB and len(work.pods) > 1 and in_step(work)
 
 
 _IDLE_SECONDS = 60

@@ -28,6 +28,7 @@ from gpu_scheduler.kube.listing import parts
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.limits.in_pieces import in_pieces
+from gpu_scheduler.runtime.usage.curve import RankCurves
 from gpu_scheduler.runtime.usage.kept_work import Advised, KeptWork
 from gpu_scheduler.runtime.usage.usage_writes import GPUUSAGES, NamespaceGoneError, UsageWrites
 from gpu_scheduler.runtime.usage.works import LiveWork
@@ -169,6 +170,11 @@ class UsageObjects:
         """What the object says, or is about to say, of a workload; None: nothing."""
         known = self._kept.get(namespace, {}).get(key)
         return known.shown if known is not None else None
+
+    def ranks(self, namespace: str, key: str) -> RankCurves | None:
+        """How each pod of a gang used its GPUs, as this leader saw it; None: it is no gang."""
+        known = self._kept.get(namespace, {}).get(key)
+        return known.ranks if known is not None and known.ranks.points else None
 
     def lately(self) -> set[str]:
         """Keys of work that may get GPUs again, or whose end may still be written."""

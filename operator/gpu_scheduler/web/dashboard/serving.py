@@ -98,9 +98,10 @@ class Dashboard:
     async def cleanup(self) -> None:
         """Listen no more."""
         async with AsyncExitStack() as stack:
-            for close in (self._users.close, self._reviews.close, self._listener.cleanup):
-                stack.push_async_callback(close)
-            stack.callback(self._what_if.close)
+            for part in (self._users, self._reviews):
+                stack.push_async_callback(part.close)
+            stack.push_async_callback(self._listener.cleanup)
+            stack.push_async_callback(self._what_if.close)
 
     def reviews(self) -> dict[tuple[str, str], int]:
         """See ``DashboardFigures``."""

@@ -1,8 +1,9 @@
-"""What-ifs: each in a process of its own, on a copy of what the next plan is made from.
+"""What-ifs: in a process of its own, on a copy of what the next plan is made from.
 
-The planner's process is not held up: copies are made between two cycles and shared for seconds,
-their text is written in a thread, and the other process has the lowest priority, bounds of time and
-memory, and is the first to go where the pod has none left. One of a user at a time, two in all.
+The planner's process is not held up: copies are made between two cycles and used for seconds, their
+text is written in a thread, and one process answers all questions about a copy. It has the lowest
+priority, takes a quarter of a core for long, has bounds of time and memory, and is the first to go
+where the pod has none left. One question of a user at a time; each waits for its turn.
 """
 
 import asyncio
@@ -10,14 +11,14 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
 
 from gpu_scheduler.dashboard.views import ProblemView, WhatIfAnswer, WhatIfQuestion
 from gpu_scheduler.dashboard.visible import Visible
-from gpu_scheduler.dashboard.what_if import WhatIfTask
-from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.dashboard.what_if import CPU_SECONDS, WhatIfTask
 from gpu_scheduler.runtime.dump import Dump, written
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.web.dashboard.access import Reader
@@ -25,10 +26,12 @@ from gpu_scheduler.web.dashboard.answers import RefusedAnswer
 from gpu_scheduler.web.dashboard.identities import Identity
 
 PROGRAM = "gpu_scheduler.simulate.asked"
-AT_ONCE, WAITING = 2, 30
-SECONDS = 30.0  # in all; of a CPU it gets less, which the process itself sees to
+WAITING = 30
+SECONDS = 30.0  # of a question; of a CPU it gets less, which the process itself sees to
+_SHARE = 0.25  # that the process may take of a core for long: what is idle is not the pod's alone
+_MOST_REST_SECONDS = 10.0  # after one that took all its time: others wait meanwhile
 _OLD_SECONDS, _OLDEST_SECONDS = 5.0, 30.0  # that a copy may be, by what it cost
-_CORE = 0.05  # that copies may take of one for long
+_COPY_SHARE = 0.05  # that copies may take of one for long
 _MOST_ANSWER_BYTES = 1 << 20
 _ONE_AT_A_TIME = RefusedAnswer(429, "one what-if at a time: your last one is still planned", 5)
 _BUSY = RefusedAnswer(503, "too many what-ifs wait; try again", 10)
@@ -60,6 +63,20 @@ class Planner(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class _Copy:
+    """Of what the next plan is made from."""
+
+    made_at: float  # monotonic seconds
+    text: bytes
+    cpu_seconds: float  # that it took to make, and its process to read
+
+    @property
+    def until(self) -> float:
+        """When it is too old: the later, the more it cost."""
+        return self.made_at + _good_for(self.cpu_seconds)
+
+
 class WhatIfProcesses:
     """Answers, within bounds."""
 
@@ -69,17 +86,18 @@ class WhatIfProcesses:
         """``leading``: whose plans; ``environment``: of the processes, None: a bare one."""
         self._leading = leading
         self._environment = environment if environment is not None else _bare()
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._turn = asyncio.Lock()
         self._asking: set[Identity] = set()
-        self._copied: tuple[float, bytes] | None = None  # until when it is good, monotonic seconds
-        self._copying = asyncio.Lock()
-        self._running: set[asyncio.subprocess.Process] = set()
+        self._copied: _Copy | None = None
+        self._process: asyncio.subprocess.Process | None = None  # that has read this copy
+        self._retires: asyncio.Task[None] | None = None
+        self._rests_until = 0.0
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """End what runs."""
-        for process in self._running:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+        if self._retires is not None:
+            self._retires.cancel()
+        await self._end()
 
     async def answer(
         self, question: WhatIfQuestion, reader: Reader, visible: Visible
@@ -95,7 +113,8 @@ class WhatIfProcesses:
             raise _BUSY
         self._asking.add(reader.who)
         try:
-            async with self._slots:
+            async with self._turn:
+                await asyncio.sleep(self._rests_until - asyncio.get_running_loop().time())
                 return await self._answer(question, visible)
         finally:
             self._asking.discard(reader.who)
@@ -104,9 +123,8 @@ class WhatIfProcesses:
         leader = self._leading()
         if leader is None:
             raise _NOTHING
-        task = _task(question, visible, leader.state)
-        given = msgspec.json.encode(task) + b"\n" + await self._copy(leader)
-        code, said = await self._run(given)
+        task = msgspec.json.encode(_task(question, visible, leader.state))
+        code, said = await self._ask(leader, task)
         try:
             if code == 0:
                 return msgspec.json.decode(said, type=WhatIfAnswer)
@@ -116,18 +134,38 @@ class WhatIfProcesses:
             pass
         raise _LATE
 
-    async def _copy(self, leader: Planner) -> bytes:
-        async with self._copying:
-            now = asyncio.get_running_loop().time()
-            if self._copied is None or now > self._copied[0]:
-                began = time.thread_time()
-                dump = leader.planning.dump()
-                took = time.thread_time() - began
-                text, more = await asyncio.to_thread(_text, dump)
-                self._copied = now + _good_for(took + more), text
-            return self._copied[1]
+    async def _ask(self, leader: Planner, task: bytes) -> tuple[int, bytes]:
+        """What the process says, and how it means it; -1: nothing."""
+        copy = await self._copy(leader)
+        process, new = await self._reads(copy)
+        loop, cpu_seconds, answered = asyncio.get_running_loop(), float(CPU_SECONDS), False
+        began = loop.time()
+        try:
+            async with asyncio.timeout(SECONDS):
+                assert process.stdin is not None and process.stdout is not None
+                process.stdin.write(task + b"\n")
+                await process.stdin.drain()
+                code, size, used = map(int, (await process.stdout.readline()).split())
+                said = await process.stdout.readexactly(min(size, _MOST_ANSWER_BYTES))
+            answered, cpu_seconds = size <= _MOST_ANSWER_BYTES, used / 1e6
+            return code, said
+        except (TimeoutError, OSError, ValueError, asyncio.IncompleteReadError):
+            return -1, b""  # it ended, or is ended
+        finally:
+            now = loop.time()
+            cpu_seconds = min(now - began, cpu_seconds)
+            rest = cpu_seconds * (1 / _SHARE - 1)
+            self._rests_until = now + min(rest, _MOST_REST_SECONDS)
+            if new:
+                copy.cpu_seconds += cpu_seconds
+            if not answered:
+                await self._end()
 
-    async def _run(self, given: bytes) -> tuple[int, bytes]:
+    async def _reads(self, copy: _Copy) -> tuple[asyncio.subprocess.Process, bool]:
+        """The process that has this copy, and whether it is a new one."""
+        process = self._process
+        if process is not None and process.returncode is None:
+            return process, False
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -138,20 +176,39 @@ class WhatIfProcesses:
             env=dict(self._environment),
             cwd="/",
         )
-        self._running.add(process)
-        try:
-            async with asyncio.timeout(SECONDS):
-                said, _ = await process.communicate(given)
-            return process.returncode or 0, said[:_MOST_ANSWER_BYTES]
-        except TimeoutError:
-            return -1, b""
-        except OSError:  # it ended before it had read all
-            return -1, b""
-        except Exception:
-            unexpected("dashboard", "a what-if")
-            return -1, b""
-        finally:
-            self._running.discard(process)
+        self._process = process
+        assert process.stdin is not None
+        process.stdin.write(b"%d\n" % len(copy.text))
+        process.stdin.write(copy.text)
+        return process, True
+
+    async def _copy(self, leader: Planner) -> _Copy:
+        now = asyncio.get_running_loop().time()
+        if self._copied is None or now >= self._copied.until:
+            await self._end()
+            began = time.thread_time()
+            dump = leader.planning.dump()
+            took = time.thread_time() - began
+            text, more = await asyncio.to_thread(_text, dump)
+            self._copied = _Copy(now, text, took + more)
+            if self._retires is not None:
+                self._retires.cancel()
+            self._retires = asyncio.create_task(self._retire(self._copied))
+        return self._copied
+
+    async def _retire(self, copy: _Copy) -> None:
+        """What nobody asks about any more takes no memory."""
+        loop = asyncio.get_running_loop()
+        while self._copied is copy:
+            await asyncio.sleep(copy.until - loop.time())
+            async with self._turn:  # after the first answer it may be used longer
+                if loop.time() >= copy.until:
+                    self._copied = None
+                    await self._end()
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
@@ -165,7 +222,7 @@ def _text(dump: Dump) -> tuple[bytes, float]:
 
 def _good_for(cpu_seconds: float) -> float:
     """Seconds that a copy is used which cost so much."""
-    return min(max(_OLD_SECONDS, cpu_seconds / _CORE), _OLDEST_SECONDS)
+    return min(max(_OLD_SECONDS, cpu_seconds / _COPY_SHARE), _OLDEST_SECONDS)
 
 
 def _task(question: WhatIfQuestion, visible: Visible, state: ClusterState) -> WhatIfTask:

@@ -10,7 +10,7 @@ from tests.unit.agent.builders import OTHER_POD, POD, container, sample, seen, u
 from tests.unit.agent.fake_driver import gpu
 
 from gpu_scheduler.agent.container_host import ContainerHostUse
-from gpu_scheduler.agent.driver import Load
+from gpu_scheduler.agent.driver import Load, Vitals
 from gpu_scheduler.agent.history.answering import Answering
 from gpu_scheduler.agent.history.columns import RingType
 from gpu_scheduler.agent.history.history_clock import HistoryClock
@@ -19,8 +19,18 @@ from gpu_scheduler.agent.history.rows import share_owner
 from gpu_scheduler.agent.history.slot import LOOKS_OF_STEP, RingOwner
 from gpu_scheduler.agent.ledger import MemoryMarks
 from gpu_scheduler.agent.pods import GpuContainer
+from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.usage import ContainerUse
-from gpu_scheduler.usage.answer import ShareUse, Totals, dumps, parse
+from gpu_scheduler.core.model.units import MIB
+from gpu_scheduler.usage.answer import (
+    MOST_PROCESSES,
+    DeviceHealth,
+    ProcessNow,
+    ShareUse,
+    Totals,
+    dumps,
+    parse,
+)
 
 MINUTE, HOUR = 60, 3600
 SHARE = 0.495  # 20,000 of 40,448 MiB, rounded up to the thousandth that was given
@@ -90,6 +100,42 @@ def test_a_share_is_told_with_its_sums_and_what_its_container_uses(node: Node) -
     assert (share.idle_seconds, share.ever_busy) == (0, True)
     answer = node.answering.answer(0)
     assert parse(dumps(answer)) == answer
+
+
+def test_how_a_device_is_and_who_is_on_it_comes_from_the_last_look(node: Node) -> None:
+    first = sample().devices[0]
+    hot = Load(
+        0.7,
+        241.0,
+        81.0,
+        throttled=frozenset({"thermal", "power-cap"}),
+        nvlink_rx_bytes_per_second=MIB,
+        nvlink_tx_bytes_per_second=2 * MIB,
+    )
+    broken = Vitals(uncorrected_ecc=3, remapped_after_uncorrected=2, remap_failed=True)
+    many = [replace(seen(100 + n, n), busy_ratio=0.01) for n in range(MOST_PROCESSES + 8)]
+    of = Sample(0.0, devices=(replace(first, load=hot, vitals=broken, xids={79: 2}),))
+    node.recorder.take(of, (use(*many, of=of_work()),), node.now)
+    answer = parse(dumps(node.answering.answer(0)))
+    assert answer.devices[0].health == DeviceHealth(
+        celsius=81.0,
+        watts=241.0,
+        slowed=("power-cap", "thermal"),
+        xids={79: 2},
+        uncorrected_ecc=3,
+        remapped_after_uncorrected=2,
+        remap_failed=True,
+        nvlink_mib_a_second=3.0,
+    )
+    (share,) = answer.shares
+    assert len(share.processes) == MOST_PROCESSES, "those with most memory"
+    assert share.processes[0] == ProcessNow(pid=171, memory_mib=71.0, busy=0.01)
+    node.now += 10
+    node.look(10, use(of=of_work()))
+    (share,) = node.answering.answer(0).shares
+    assert share.processes == () and node.answering.answer(0).devices[0].health == DeviceHealth(
+        slowed=()
+    ), "what is not known is no nought"
 
 
 def test_windows_are_cut_after_the_warm_up_and_told_once(node: Node) -> None:

@@ -1,8 +1,10 @@
 """A refusal that is lifted is noticed soon, for one or two requests a second in all."""
 
 import asyncio
+from math import inf
 from typing import Any
 
+import pytest
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.informers.test_custom_resources import project_body
 from tests.unit.runtime.job_writing import NO_LIBRARY
@@ -32,9 +34,9 @@ class Case:
 
     def __init__(self, *names: str, namespaces: tuple[str, ...] = ("team-a",)) -> None:
         self.state = ClusterState()
-        resources = CustomResources(self.state, changed=lambda key: None)
+        self.resources = resources = CustomResources(self.state, changed=lambda key: None)
         resources.project(project_body(namespaces=list(namespaces)))
-        self.answers: dict[str, Any] = {"jobs": DENIED, "pods": {}}
+        self.answers: dict[str, Any] = {"jobs": DENIED, "pods": {}, "podtemplates": {}}
         self.client: Any = FakeClient(self._reply)
         acceptance = Acceptance(self.client, NO_LIBRARY, placement="bind", clock=clock)
         self.again: list[JobKey] = []
@@ -50,10 +52,14 @@ class Case:
                 self.refusals.refused(JobKey(f"{namespace}/{name}"), "as it is")
 
     def _reply(self, sent: Sent) -> Any:
-        return self.answers[sent.path.rpartition("/")[2]] if sent.method == "DRYRUN" else {}
+        if sent.method != "DRYRUN":
+            return {}
+        answer = self.answers[sent.path.rpartition("/")[2]]
+        return answer(sent) if callable(answer) else answer
 
     def tries(self) -> list[str]:
-        return [sent.path for sent in self.client.sent if sent.method == "DRYRUN"]
+        tried = (sent.path for sent in self.client.sent if sent.method == "DRYRUN")
+        return [path for path in tried if not path.endswith("/podtemplates")]
 
     def running(self) -> Running:
         return Running(self.lifting.run())
@@ -63,7 +69,7 @@ class Case:
 async def test_a_policy_that_is_lifted_is_noticed_within_two_seconds() -> None:
     for kind in ("jobs", "pods"):
         case = Case("a")
-        case.answers = {"jobs": {}, "pods": {}} | {kind: DENIED}
+        case.answers |= {"jobs": {}, "pods": {}} | {kind: DENIED}
         async with case.running():
             await asyncio.sleep(30)
             assert case.told == []
@@ -106,7 +112,7 @@ async def test_one_that_is_refused_for_ever_is_tried_ever_more_seldom() -> None:
 @virtual
 async def test_pods_that_were_refused_are_one_request() -> None:
     case = Case("a")
-    case.answers = {"jobs": {}, "pods": DENIED}
+    case.answers |= {"jobs": {}, "pods": DENIED}
     async with case.running():
         await asyncio.sleep(10)
     assert len([path for path in case.tries() if path.endswith("/jobs")]) == 1
@@ -124,6 +130,36 @@ async def test_what_is_wrong_by_itself_is_tried_once() -> None:
         case.refusals.refused(JobKey("team-a/a"), "another spec")
         await asyncio.sleep(600)
         assert len(case.tries()) == 2
+
+
+@virtual
+async def test_a_template_that_cannot_be_read_is_looked_into_by_nobody_and_others_go_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    case = Case("a", namespaces=("team-a", "team-b"))
+    wrong = JobKey("team-a/wrong")
+    template = {"spec": {"volumes": [5], "containers": [{"name": "a", "image": "x"}]}}
+    case.resources.gpujob(gpujob_body("wrong", uid="wrong", namespace="team-a", template=template))
+    case.refusals.refused(wrong, "as it is")
+    word = (
+        'PodTemplate in version "v1" cannot be handled as a PodTemplate: json: cannot unmarshal '
+        "number into Go struct field PodSpec.template.spec.volumes of type v1.Volume"
+    )
+    case.answers["podtemplates"] = lambda sent: (
+        errors.BadRequest(400, "BadRequest", word) if 5 in volumes_of(sent) else {}
+    )
+    async with case.running():
+        await asyncio.sleep(10)
+        assert case.lifting._known[wrong].due == inf, "it is wrong by itself"
+        case.answers["jobs"] = {}
+        await asyncio.sleep(3)
+    assert "unexpected" not in caplog.text
+    assert sorted(case.told) == ["team-a", "team-b"]
+
+
+def volumes_of(sent: Sent) -> list[Any]:
+    found: list[Any] = sent.body["template"]["spec"].get("volumes", [])
+    return found
 
 
 @virtual

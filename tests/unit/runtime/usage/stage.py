@@ -16,7 +16,7 @@ from gpu_scheduler.runtime.informers.custom_resources import CustomResources
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
 from gpu_scheduler.state.pods.pod import PodRecord
-from gpu_scheduler.usage.answer import BUCKETS, AgentUsage, EndedUse, ShareUse, Totals
+from gpu_scheduler.usage.answer import BUCKETS, AgentUsage, DeviceNow, EndedUse, ShareUse, Totals
 
 NODE = "a"
 
@@ -124,12 +124,13 @@ class UsageStage:
             make_pod(pod.name, node=NODE, devices=half(), phase="Succeeded", version=version)
         )
 
-    def answers(self, seconds: float = 60.0) -> None:
+    def answers(self, seconds: float = 60.0, devices: tuple[DeviceNow, ...] = ()) -> None:
         """So much later its agent says it."""
         self.seconds += seconds
         self.look += 1
         ended = tuple(EndedUse(work=work, totals=sums) for work, sums in self.gone.items())
-        answer = AgentUsage(look=self.look, shares=tuple(self.shares.values()), ended=ended)
+        shares = tuple(self.shares.values())
+        answer = AgentUsage(look=self.look, devices=devices, shares=shares, ended=ended)
         self.seen.take(NODE, answer, self.monotonic())
 
     def status(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A life in at most sixty points."""
 
 from gpu_scheduler.api.gpuusage import POINTS, Curve
-from gpu_scheduler.runtime.usage.curve import UNKNOWN, LifeCurve, Point
+from gpu_scheduler.runtime.usage.curve import MOST_RANKS, UNKNOWN, LifeCurve, Point, RankCurves
 
 
 def test_a_long_life_has_points_that_stand_for_longer() -> None:
@@ -65,3 +65,25 @@ def test_another_leader_goes_on() -> None:
         one.add(Point(minute % 100, minute, 900))
         other.add(Point(minute % 100, minute, 900))
     assert one.shown() == other.shown()
+
+
+def test_each_pod_of_a_gang_has_its_column_also_one_that_came_late_or_was_not_seen() -> None:
+    ranks = RankCurves()
+    ranks.look({"a-0": 0.5, "a-1": 0.25}, 1000.0)
+    ranks.look({"a-0": None, "a-1": 0.75, "a-2": 1.0}, 1060.0)
+    ranks.look({}, 0.0)
+    assert ranks.began == 940.0
+    assert ranks.shown() == {
+        "a-0": (50, UNKNOWN, UNKNOWN),
+        "a-1": (25, 75, UNKNOWN),
+        "a-2": (UNKNOWN, 100, UNKNOWN),
+    }
+
+
+def test_the_curves_of_a_gang_have_sixty_points_and_as_many_pods_as_are_shown() -> None:
+    ranks = RankCurves()
+    for minute in range(POINTS + 1):
+        ranks.look({f"a-{n}": minute % 2 for n in range(MOST_RANKS + 3)}, 60.0 * minute)
+    assert ranks.step_seconds == 120 and len(ranks.points) == POINTS // 2
+    shown = ranks.shown()
+    assert len(shown) == MOST_RANKS and set(shown["a-0"]) == {50}

@@ -241,6 +241,9 @@ async def test_of_pods_that_wait_for_each_other_the_slowest_is_named(gang: bool)
     await minute(stage)
     named = {"pod": "job-1", "meanPercent": 30, "medianPercent": 80, "ranks": 3}
     assert stage.workload().get("slowestRank") == (named if gang else None)
+    ranks = stage.minute.objects.ranks("team-a", job.uid)
+    points = {"job-0": (90,), "job-1": (30,), "job-2": (80,)}
+    assert (ranks.shown() if ranks is not None else None) == (points if gang else None)
     for pod in pods.values():
         stage.ends(pod)
     job.status = {"phase": "Succeeded"}

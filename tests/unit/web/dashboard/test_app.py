@@ -36,7 +36,7 @@ def addresses(application: web.Application) -> list[tuple[str, str]]:
         if path.startswith("/api") and route.method != "HEAD":
             method = "GET" if route.method == "*" else route.method
             path = path.replace("{rest}", "").replace("{namespace}", "team-b")
-            for part in ("{kind}", "{name}", "{pod}"):
+            for part in ("{kind}", "{name}", "{pod}", "{node}", "{index}"):
                 path = path.replace(part, "some-name")
             found.append((method, f"{path}?view=/queue" if path.endswith("/stream") else path))
     return found
@@ -114,10 +114,10 @@ async def test_who_may_see_all_sees_all() -> None:
     async with scene.served() as client:
         for page in PAGES:
             path = page.path.replace("{namespace}", "team-b").replace("{kind}", "GPUJob")
-            answer = await client.get(
-                f"/api/v1/{path.replace('{name}', 'x')}", headers=bearer(token)
-            )
-            assert SECRET in await answer.text()
+            for part in ("{name}", "{node}", "{index}"):
+                path = path.replace(part, "x")
+            answer = await client.get(f"/api/v1/{path}", headers=bearer(token))
+            assert SECRET in await answer.text(), path
 
 
 async def test_a_page_of_a_namespace_that_may_not_be_seen_is_as_if_it_were_not_there() -> None:

@@ -2,26 +2,34 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import shutil
+from asyncio import timeout
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from aiohttp import ClientSession
+from tests.unit.dashboard import rows
 from tests.unit.web.dashboard import oauth2_proxy
 from tests.unit.web.dashboard.fakes import Scene
 from tests.unit.web.dashboard.oauth2_proxy import Issuer
+
+from gpu_scheduler.dashboard.pages import PAGES
+from gpu_scheduler.web.dashboard.assets import read
 
 needs_program = pytest.mark.skipif(
     oauth2_proxy.program() is None, reason="oauth2-proxy is not built: make dashboard-oidc"
 )
 
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 QUEUE = "/api/v1/queue"
 STREAM = "/api/v1/stream?view=/queue"
 HOST = "gpus.example.com"
 SUSPEND = "/api/v1/jobs/team-a/train/suspend"
 ROOT = Path(__file__).parents[4]
+DIST = ROOT / "dashboard" / "dist"
 JSON = {"Accept": "application/json, */*"}  # as the page asks
 
 
@@ -36,8 +44,8 @@ class Stand:
 
 
 @asynccontextmanager
-async def stood(tmp_path: Path) -> AsyncIterator[Stand]:
-    scene = Scene()
+async def stood(tmp_path: Path, scene: Scene | None = None) -> AsyncIterator[Stand]:
+    scene = scene or Scene()
     scene.api.user("anna@example.com", "team-a")
     given = scene.api.tokens.__setitem__
     async with (
@@ -58,6 +66,63 @@ async def test_who_logs_in_sees_what_is_theirs(tmp_path: Path) -> None:
             said = await answer.text()
         assert answer.status == 200
         assert "secret-of-team-a" in said and "secret-of-team-b" not in said
+
+
+@needs_program
+@pytest.mark.skipif(
+    CHROMIUM is None or not (DIST / "index.html").exists(),
+    reason="there is no Chromium, or no front end: make dashboard-oidc",
+)
+async def test_the_page_in_a_browser_logs_in_by_itself_and_shows_what_is_theirs(
+    tmp_path: Path,
+) -> None:
+    works = rows.job("ours"), rows.job("theirs", namespace="team-b")
+    scene = Scene(assets=read(DIST), pages=PAGES, picture=rows.picture(works=works))
+    async with stood(tmp_path, scene) as stand:
+        async with browser_on(f"{stand.address}/jobs", tmp_path / "browser") as text, timeout(60):
+            while "ours" not in (shown := await text()):  # noqa: ASYNC110 - a browser's
+                await asyncio.sleep(0.05)
+        assert stand.issuer.logins >= 1
+        assert "theirs" not in shown and "Log in" not in shown
+
+
+@asynccontextmanager
+async def browser_on(address: str, profile: Path) -> AsyncIterator[Callable[[], Awaitable[str]]]:
+    """Chromium on a page; what it shows now, by its DevTools protocol."""
+    process = await asyncio.create_subprocess_exec(
+        str(CHROMIUM),
+        "--no-sandbox",
+        "--remote-debugging-port=0",
+        f"--user-data-dir={profile}",
+        address,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with timeout(60), ClientSession() as session:
+            while not (port := (await asyncio.to_thread(_port, profile))):  # noqa: ASYNC110 - a browser's
+                await asyncio.sleep(0.05)
+            async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
+                (page,) = [each for each in await answer.json() if each["type"] == "page"]
+            async with session.ws_connect(page["webSocketDebuggerUrl"]) as devtools:
+
+                async def text() -> str:
+                    ask = {"expression": "document.body ? document.body.innerText : ''"}
+                    await devtools.send_json({"id": 1, "method": "Runtime.evaluate", "params": ask})
+                    said = await devtools.receive_json()
+                    return str(said.get("result", {}).get("result", {}).get("value", ""))
+
+                yield text
+                await devtools.send_json({"id": 2, "method": "Browser.close"})
+                await process.wait()
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+
+def _port(profile: Path) -> str:
+    file = profile / "DevToolsActivePort"
+    return file.read_text().partition("\n")[0] if file.exists() else ""
 
 
 @needs_program
