@@ -2,8 +2,8 @@
 
 Lines are the same if they differ in names, numbers and times only. A line is repeated without a
 change where it is said of an object that it was said of the last time, in the same words, and
-nothing of that object has changed in between. What has no object is its own. A watch changes with
-what happens to the connections to the API server.
+nothing of that object has changed in between. What has no object is its own. A watch and the lease
+change with what happens to the connections to the API server.
 """
 
 import re
@@ -21,7 +21,13 @@ _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16
 _NAME = re.compile(r"\b[A-Za-z][\w.]*-[\w.-]*\d[\w.-]*")  # share-17, gpu-0003, replica-2_x
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_WATCHES = ("kube.reflector", "kube.watches", "controllers.session", "kopf.")
+_OF_CONNECTIONS = (
+    "kube.reflector",
+    "kube.watches",
+    "kube.lease",
+    "controllers.session",
+    "kopf.",
+)
 AFTER_SECONDS, BEFORE_SECONDS = 2.0, 10.0
 """So long a change may be seen after the line that tells of it, or before."""
 
@@ -99,7 +105,7 @@ class LogLines:
     def _changed(self, line: Line, since: float) -> bool:
         """Whether the object, or the one whose pod it is, changed between two lines."""
         about, until = line.about, line.at
-        if line.logger.startswith(_WATCHES):
+        if line.logger.startswith(_OF_CONNECTIONS):
             return any(a - AFTER_SECONDS <= until <= b + BEFORE_SECONDS for a, b in self.cuts)
         names = [about] if about in self.changes else _owners(about, self.changes)
         return any(

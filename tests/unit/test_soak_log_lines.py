@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+import pytest
 from tests.soak.log_lines import LogLines
 
 BINDER, RECONCILE = "gpu_scheduler.runtime.binding.binder", "gpu_scheduler.runtime.jobs.reconcile"
@@ -94,9 +95,17 @@ def test_an_object_in_a_path_is_found_and_a_line_without_any_is_its_own() -> Non
     ]
 
 
-def test_a_watch_that_is_cut_again_by_a_fault_is_news_and_one_that_ends_by_itself_is_not() -> None:
-    said = "watch of /api/v1/pods: Server disconnected; again in 1.0 s"
-    text = log(*((s, "gpu_scheduler.kube.reflector", said) for s in (0, 60)))
+@pytest.mark.parametrize(
+    ("logger", "said"),
+    [
+        ("reflector", "watch of /api/v1/pods: Server disconnected; again in 1.0 s"),
+        ("lease", "lease: PUT /apis/x/v1/namespaces/a/leases/b: no answer within 2 s"),
+    ],
+)
+def test_what_is_cut_again_by_a_fault_is_news_and_what_ends_by_itself_is_not(
+    logger: str, said: str
+) -> None:
+    text = log(*((s, f"gpu_scheduler.kube.{logger}", said) for s in (0, 60)))
     for cuts, repeated in (((at(55), at(58)),), 0), ((), 1), (((at(0), at(5)),), 1):
         lines = LogLines(cuts=cuts)
         lines.read(text)
