@@ -185,8 +185,6 @@ class Acceptance:
         """
         if job.spec is None:
             return None
-        if not rendered and (refused := await self._wrong_template(job.spec)):
-            return refused
         for_now = None
         for accepted in rendered or await self.rendered(job, project):
             refused = await self._dry_run(job, job.spec, accepted)
