@@ -70,11 +70,19 @@ def names(shown: Any) -> set[str]:
     return {row["ref"]["namespace"] for row in shown["rows"]}
 
 
+def gpu_of(tenant: Tenant) -> dict[str, str]:
+    """The node of a tenant's only pod, and the index of its GPU there."""
+    (allocation,) = tenant.allocations(f"job-of-{tenant.name}")
+    (device,) = allocation.devices
+    return {"node": allocation.node, "index": device.device}  # no agent has told another id
+
+
 def test_each_sees_what_is_theirs_on_every_page(scene: Scene) -> None:
     mine, hidden = f"job-of-{scene.one.name}", scene.other.name
     until(lambda: mine in scene.user.get("jobs").text, "the own job is shown")
-    part = {"namespace": scene.one.name, "kind": "GPUJob", "name": mine}
+    part = {"namespace": scene.one.name, "kind": "GPUJob", "name": mine, **gpu_of(scene.one)}
     foreign = {"namespace": hidden, "kind": "GPUJob", "name": f"job-of-{hidden}"}
+    foreign |= gpu_of(scene.other)
     for page in PAGES:
         own = scene.user.get(page.path.format(**part))
         assert own.status in (200, 404), (page.path, own.text)
