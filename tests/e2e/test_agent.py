@@ -133,7 +133,7 @@ def test_the_node_keeps_who_used_its_gpus_over_a_restart_of_the_agent(
         *(tenant.name, "holder"),
         tenant.allocations("holder")[0].devices[0].device,
     )
-    assert ring(operated, name, "memoryMiB")["memoryMiB"] > 0
+    until(lambda: ring(operated, name, "memoryMiB")["memoryMiB"], "its program has allocated")
     restart(operated)
     again = until(lambda: ring(operated, name, "busy"), "it is seen again")
     assert again["seenFor"] >= first["seenFor"]
