@@ -98,10 +98,9 @@ class Dashboard:
     async def cleanup(self) -> None:
         """Listen no more."""
         async with AsyncExitStack() as stack:
-            for part in (self._users, self._reviews):
-                stack.push_async_callback(part.close)
-            stack.push_async_callback(self._listener.cleanup)
-            stack.push_async_callback(self._what_if.close)
+            own = self._users.close, self._reviews.close, self._listener.cleanup
+            for close in (*own, self._what_if.close):
+                stack.push_async_callback(close)
 
     def reviews(self) -> dict[tuple[str, str], int]:
         """See ``DashboardFigures``."""
