@@ -19,7 +19,7 @@ clean_up() {
 trap clean_up EXIT
 for ((i = 0; i < busy; i++)); do
   # In a session of its own, as other people's work is: Linux shares by sessions. It ends with us.
-  setsid bash -c 'while kill -0 "$0" 2>/dev/null; do :; done' $$ &
+  setsid bash -c "while kill -0 $$ 2>/dev/null; do :; done" &
   loops+=($!)
 done
 
