@@ -1,7 +1,7 @@
-import type { DeviceView, HealthRow, ProcessRow } from '../src/api/views.ts';
+import type { DeviceView, EarlierRow, HealthRow, ProcessRow } from '../src/api/views.ts';
 import { gpus, percent } from '../src/format/number.ts';
 import { heldOf } from '../src/parts/box.ts';
-import { lead } from './build.ts';
+import { DAY, HOUR, lead, MINUTE } from './build.ts';
 import type { World } from './world.ts';
 
 /** The page of one GPU; null: there is none. */
@@ -46,7 +46,20 @@ export function deviceView(world: World, name: string, index: number): DeviceVie
             device.shares.some((one) => !one.ref),
           ),
     processes,
+    earlier: index === 1 ? earlier(world) : [],
+    earlierFrom: at - 3 * DAY,
   };
+}
+
+/** Searches that have ended there, the last first. */
+function earlier({ at, sweeps }: World): EarlierRow[] {
+  return sweeps.slice(0, 2).map(({ ref }, place) => ({
+    ref,
+    gpus: place === 0 ? 0.25 : 1,
+    pods: place === 0 ? 3 : 1,
+    since: at - (2 + 5 * place) * HOUR,
+    until: at - place * HOUR - 20 * MINUTE,
+  }));
 }
 
 function health(index: number, others: boolean): HealthRow {

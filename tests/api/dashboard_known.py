@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from tests.api.caller import Caller
+from tests.api.replica import LEASE
 from tests.api.tenant import GROUP, Json
 from tests.api.usage_agent import UsageAgent
 
@@ -75,6 +76,7 @@ class ClusterAtRest:
             (each["namespace"], each["kind"], each["name"]): each
             for each in gpu("idle", "-A")["idleNow"]
         }
+        self.led_since = seconds(admin.get(LEASE).body["spec"]["acquireTime"])
         self.at = time.time()
         """When it had been read."""
 

@@ -27,6 +27,8 @@ from tests.api.dashboard_known import (
 )
 from tests.api.tenant import Json
 
+from gpu_scheduler.api.allocation import parse
+from gpu_scheduler.api.names import ALLOCATION
 from gpu_scheduler.dashboard import views
 from gpu_scheduler.dashboard.rows import State, WorkRef
 
@@ -314,6 +316,27 @@ def _health(name: str) -> Rule:
 def _xid(known: ClusterAtRest, c: Chain) -> int | None:
     health = known.agent.devices[c[0].device.uuid].health
     return health.xids.get(c[-1].code) if health else None
+
+
+def _gave_back(known: ClusterAtRest, c: Chain) -> list[tuple[Json, float]]:
+    """The pods of a workload that have ended and held this device, and how much of it each."""
+    view, ref, found = c[0], c[-1].ref, []
+    for pod in known.pods.values():
+        where = pod["metadata"]["namespace"], *owner_of(pod)
+        if where != key(ref) or pod["spec"].get("nodeName") != view.node.name or not ended(pod):
+            continue
+        text = pod["metadata"].get("annotations", {}).get(ALLOCATION)
+        devices = parse(text).devices if text else ()
+        held = sum(each.milli for each in devices if each.device == view.device.uuid)
+        if held:
+            found.append((pod, held / 1000))
+    return found
+
+
+def _over(pod: Json) -> float:
+    """When its last container ended."""
+    states = [each["state"]["terminated"] for each in pod["status"]["containerStatuses"]]
+    return max(seconds(each["finishedAt"]) for each in states)
 
 
 def _process(name: str) -> Rule:
@@ -606,6 +629,11 @@ RULES: dict[str, Rule] = {
     "XidRow.code": lambda known, c: c[-1].code if _xid(known, c) else None,
     "XidRow.times": _xid,
     **{f"ProcessRow.{name}": _process(name) for name in ("pid", "memory_mib", "busy")},
+    "DeviceView.earlier_from": lambda known, c: About(known.led_since, 10),
+    "EarlierRow.gpus": lambda known, c: max(gpus for _, gpus in _gave_back(known, c)),
+    "EarlierRow.pods": lambda known, c: len(_gave_back(known, c)),
+    "EarlierRow.since": lambda known, c: About(min(_bound(p) for p, _ in _gave_back(known, c)), 2),
+    "EarlierRow.until": lambda known, c: About(max(_over(p) for p, _ in _gave_back(known, c)), 3),
     "ShareRow.gpus": lambda known, c: _share(known, c)["milliGPU"] / 1000,
     "ShareRow.busy": _share_busy,
     "ShareRow.memory_mib": lambda known, c: (

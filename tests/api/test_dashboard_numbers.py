@@ -164,6 +164,7 @@ def test_every_number_is_the_one_that_kubectl_tells(
     assert not found, "\n".join(found)
     shown = {leaf.name for view in pages.values() for leaf in leaves(view)}
     assert {f"{each.__name__}.at" for each in ANSWERS if "at" in each.__struct_fields__} <= shown
+    assert {"EarlierRow.pods", "ProcessRow.pid", "XidRow.times"} <= shown
 
 
 def test_the_chart_is_the_one_that_the_operators_object_keeps(

@@ -1,6 +1,7 @@
 """The trials of a sweep as a test sees and plays them: their values, their ends, what is stored."""
 
 import json
+from datetime import UTC, datetime
 
 from tests.api.replica import CALM_LEASE
 from tests.api.tenant import Json, Tenant, runs, template, until
@@ -55,6 +56,7 @@ def end(tenant: Tenant, pod: Json, result: str, exit_code: int = 0, reason: str 
         "exitCode": exit_code,
         "message": result,
         "reason": reason or ("Error" if exit_code else "Completed"),
+        "finishedAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
     status = {
         "phase": "Failed" if exit_code else "Succeeded",

@@ -184,6 +184,10 @@ export interface DeviceView {
   readonly health: HealthRow | null;
   /** on it, of all that the reader may see, with most memory first. */
   readonly processes: readonly ProcessRow[];
+  /** who held it before, of the same, who gave it back last first. */
+  readonly earlier: readonly EarlierRow[];
+  /** since when that is known: as long as this leader lives. */
+  readonly earlierFrom: number;
 }
 
 /** How a GPU is, as its driver says. */
@@ -216,6 +220,19 @@ export interface ProcessRow {
   readonly container: string;
   readonly memoryMib: number | null;
   readonly busy: number | null;
+}
+
+/** Who held a GPU before. */
+export interface EarlierRow {
+  readonly ref: WorkRef;
+  /** that one of its pods held of it at most. */
+  readonly gpus: number;
+  /** of its pods gave it back. */
+  readonly pods: number;
+  /** when the first of them got it. */
+  readonly since: number;
+  /** when the last of them gave it back. */
+  readonly until: number;
 }
 
 /** Those asked for, in the order in which they are served; `total`: that match. */

@@ -4,16 +4,18 @@ import { devicePath } from '../format/job.ts';
 import { memory } from '../format/number.ts';
 import { Card } from '../parts/Card.tsx';
 import { modelWords, ofCap } from '../parts/device.ts';
+import { EarlierList } from '../parts/EarlierList.tsx';
 import { GpuBox } from '../parts/GpuBox.tsx';
 import { HealthCard } from '../parts/HealthCard.tsx';
 import { Page } from '../parts/Page.tsx';
 import { ProcessList } from '../parts/ProcessList.tsx';
 import { ShareList } from '../parts/ShareList.tsx';
 import { State } from '../parts/State.tsx';
+import { Moment } from '../parts/Time.tsx';
 import { NO_USE, Unknown } from '../parts/Unknown.tsx';
 import { Link } from '../router/Link.tsx';
 
-/** One GPU: who is on it, and how it is. */
+/** One GPU: who is on it, who was, and how it is. */
 export function DevicePage({ node: name, index }: { node: string; index: number }) {
   const { view, refusal } = useView<DeviceView>(devicePath(name, index));
   return (
@@ -38,7 +40,8 @@ export function DevicePage({ node: name, index }: { node: string; index: number 
   );
 }
 
-function One({ of: { node, device, health, processes } }: { of: DeviceView }) {
+function One({ of: view }: { of: DeviceView }) {
+  const { node, device, health, processes, earlier, earlierFrom } = view;
   return (
     <>
       <Card title="Its shares" about="width is the share, height its use">
@@ -93,6 +96,20 @@ function One({ of: { node, device, health, processes } }: { of: DeviceView }) {
           <ProcessList processes={processes} />
         ) : (
           <State words="No process of such work is known on it." />
+        )}
+      </Card>
+      <Card
+        title="Who held it before"
+        about={
+          <>
+            work that you may see, since this leader began at <Moment at={earlierFrom} />
+          </>
+        }
+      >
+        {earlier.length > 0 ? (
+          <EarlierList rows={earlier} />
+        ) : (
+          <State words="None of it has given this GPU back." />
         )}
       </Card>
     </>

@@ -1,13 +1,11 @@
-import { useMemo, useState } from 'react';
-import type uPlot from 'uplot';
+import { useCallback, useMemo } from 'react';
 
 import type { JobView, RanksRow } from '../api/views.ts';
-import { clock } from '../format/moment.ts';
 import { measured, percent } from '../format/number.ts';
-import { axes } from './axes.ts';
 import { Card } from './Card.tsx';
 import type { Colours } from './colours.ts';
-import { Plot, type Options } from './Plot.tsx';
+import { LinesOverTime } from './LinesOverTime.tsx';
+import type { Options } from './Plot.tsx';
 
 const say = (ratio: number) => measured(Math.round(ratio * 100));
 
@@ -26,55 +24,33 @@ export function RanksCard({ job: { ranks, slowest } }: { job: JobView }) {
 
 function Lines({ ranks, strong }: { ranks: RanksRow; strong: string }) {
   const { start, stepSeconds, pods } = ranks;
-  const [point, setPoint] = useState<number | null>(null);
-  const many = pods[0]?.busy.length ?? 0;
-  const times = useMemo(
-    () => Array.from({ length: many }, (_, index) => start + index * stepSeconds),
-    [many, start, stepSeconds],
-  );
-  const data = useMemo(
-    () => [times, ...pods.map(({ busy }) => [...busy])] as uPlot.AlignedData,
-    [times, pods],
-  );
+  const lines = useMemo(() => pods.map(({ busy }) => busy), [pods]);
   const names = pods.map(({ pod }) => pod).join(' ');
-  const span = many * stepSeconds;
-  const make = useMemo(
-    () =>
-      (colours: Colours): Options => ({
-        padding: [16, 14, 0, 0],
-        cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-        scales: {
-          x: {
-            time: true,
-            range: () => [start, start + Math.max(span - stepSeconds, stepSeconds)],
-          },
-          y: { range: () => [0, 1.06] },
-        },
-        axes: axes(colours, span, say),
-        series: [
-          {},
-          ...names.split(' ').map((pod) => ({
-            stroke: pod === strong ? colours.bad : colours.busy,
-            width: pod === strong ? 2.2 : 1,
-            points: { show: many < 2 },
-          })),
-        ],
-      }),
-    [start, span, stepSeconds, names, strong, many],
+  const single = (lines[0]?.length ?? 0) < 2;
+  const look = useCallback(
+    (colours: Colours): Pick<Options, 'series'> => ({
+      series: [
+        {},
+        ...names.split(' ').map((pod) => ({
+          stroke: pod === strong ? colours.bad : colours.busy,
+          width: pod === strong ? 2.2 : 1,
+          points: { show: single },
+        })),
+      ],
+    }),
+    [names, strong, single],
   );
   return (
-    <div className="curve">
-      <Plot
-        make={make}
-        data={data}
-        height={160}
-        onPoint={setPoint}
-        label={`GPU use of ${pods.length} pods over time${strong && `; the slowest is ${strong}`}`}
-      />
-      <p className="readout" aria-hidden="true">
-        {point !== null && `${clock(times[point] ?? start, start + span)}: ${told(ranks, point)}`}
-      </p>
-    </div>
+    <LinesOverTime
+      start={start}
+      stepSeconds={stepSeconds}
+      lines={lines}
+      top={1.06}
+      say={say}
+      look={look}
+      label={`GPU use of ${pods.length} pods over time${strong && `; the slowest is ${strong}`}`}
+      told={(point) => told(ranks, point)}
+    />
   );
 }
 

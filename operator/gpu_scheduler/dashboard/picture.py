@@ -10,6 +10,7 @@ from gpu_scheduler.dashboard.others import without_others
 from gpu_scheduler.dashboard.rows import (
     AdviceRow,
     CurveRow,
+    EarlierRow,
     HealthRow,
     IdleRow,
     JobRow,
@@ -61,6 +62,8 @@ class DeviceDetail:
 
     health: HealthRow | None
     processes: tuple[ProcessRow, ...]
+    earlier: tuple[EarlierRow, ...]
+    earlier_from: float
 
 
 class Details(Protocol):

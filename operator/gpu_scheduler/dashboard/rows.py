@@ -202,6 +202,23 @@ class ProcessRow(View, frozen=True, kw_only=True):
     busy: float | None
 
 
+class EarlierRow(View, frozen=True, kw_only=True):
+    """Who held a GPU before.
+
+    Attributes:
+        gpus: that one of its pods held of it at most.
+        pods: of its pods gave it back.
+        since: when the first of them got it.
+        until: when the last of them gave it back.
+    """
+
+    ref: WorkRef
+    gpus: float
+    pods: int
+    since: float
+    until: float
+
+
 class NodeRow(View, frozen=True, kw_only=True):
     """A node with GPUs.
 

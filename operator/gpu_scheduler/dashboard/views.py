@@ -10,6 +10,7 @@ from gpu_scheduler.dashboard.rows import (
     BesideRow,
     CurveRow,
     DeviceRow,
+    EarlierRow,
     HealthRow,
     IdleRow,
     JobRow,
@@ -67,6 +68,8 @@ class DeviceView(View, frozen=True, kw_only=True):
         node: that it is in, with no other.
         health: None: no agent has told it.
         processes: on it, of all that the reader may see, with most memory first.
+        earlier: who held it before, of the same, who gave it back last first.
+        earlier_from: since when that is known: as long as this leader lives.
     """
 
     at: float
@@ -77,6 +80,8 @@ class DeviceView(View, frozen=True, kw_only=True):
     device: DeviceRow
     health: HealthRow | None
     processes: tuple[ProcessRow, ...]
+    earlier: tuple[EarlierRow, ...]
+    earlier_from: float
 
 
 class QueueView(View, frozen=True, kw_only=True):

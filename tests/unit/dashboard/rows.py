@@ -6,6 +6,7 @@ from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.rows import (
     AdviceRow,
     DeviceRow,
+    EarlierRow,
     HealthRow,
     IdleRow,
     JobRow,
@@ -90,6 +91,10 @@ def process(pid: int = 4711, name: str = "train", namespace: str = "team-a") -> 
         pid=pid, ref=ref(name, namespace), pod=f"{name}-0", container="main", memory_mib=900.0,
         busy=0.3,
     )  # fmt: skip
+
+
+def earlier(name: str = "train", namespace: str = "team-a") -> EarlierRow:
+    return EarlierRow(ref=ref(name, namespace), gpus=0.5, pods=2, since=NOW - HOUR, until=NOW)
 
 
 def node(name: str = "a", *devices: DeviceRow, **said: Any) -> NodeRow:

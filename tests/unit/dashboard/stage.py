@@ -9,6 +9,7 @@ from tests.unit.state.builders import gpujob_body, make_project
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.reading.picture_maker import PictureMaker
 from gpu_scheduler.runtime.usage.charting.chart_keeper import ChartKeeper
+from gpu_scheduler.runtime.usage.charting.earlier_holders import EarlierHolders
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 
 
@@ -20,6 +21,7 @@ class Stage(UsageStage):
         self.state.nodes.report_gone(NODE)  # its devices are those of the labels
         self.state.project_changed(make_project("vision", "team-a", quota_milli=1000))
         self.charts = ChartKeeper(self.common, ClusterUses(self.common, self.seen, self.minute))
+        self.earlier = EarlierHolders(self.state, self.common.clock.now)
         self.maker = self.new_maker()
 
     def new_maker(self) -> PictureMaker:
@@ -30,6 +32,7 @@ class Stage(UsageStage):
             charts=self.charts,
             cluster=ClusterUses(self.common, self.seen, self.minute),
             asker=object(),
+            earlier=self.earlier,
         )
         leader: Any = SimpleNamespace(common=self.common, state=self.state, usage=usage)
         return PictureMaker(leader)

@@ -37,7 +37,12 @@ class Everything(Details):
 
     def device(self, node: str, index: int) -> DeviceDetail | None:
         theirs = rows.process(1, "secret-job", "secret-ns")
-        return DeviceDetail(health=rows.health(), processes=(theirs, rows.process(2)))
+        return DeviceDetail(
+            health=rows.health(),
+            processes=(theirs, rows.process(2)),
+            earlier=(rows.earlier("secret-job", "secret-ns"), rows.earlier()),
+            earlier_from=1.0,
+        )
 
     def chart(self, project: str, span: str) -> ChartView | None:
         return ChartView(
@@ -123,9 +128,11 @@ def test_of_a_device_with_others_on_it_nothing_is_told_that_tells_of_them() -> N
     hidden = shared.health.watts, shared.health.slowed, shared.health.xids, shared.device.celsius
     assert hidden == (None, None, None, None) and shared.health.remapped_after_corrected == 1
     assert [each.pid for each in shared.processes] == [2]
+    assert shared.earlier == (rows.earlier(),)
     whole = device.page(cluster(), ALL, BASE)
     assert whole is not None and whole.health == rows.health() and whole.device.celsius == 61.0
     assert [each.pid for each in whole.processes] == [1, 2]
+    assert whole.earlier == (rows.earlier("secret-job", "secret-ns"), rows.earlier())
     assert device.page(cluster(), OUTSIDE, BASE | {"node": "b"}) is None
     for wrong in ({"node": "z"}, {"index": "7"}, {"index": "-1"}, {"index": "x"}):
         assert device.page(cluster(), ALL, BASE | wrong) is None

@@ -67,6 +67,24 @@ async def test_a_device_has_its_health_and_its_processes() -> None:
     assert device.page(await stage.picture(), ALL, asked | {"index": "9"}) is None
 
 
+async def test_a_device_says_who_held_it_before() -> None:
+    stage = Stage()
+    stage.job()
+    asked = {"node": NODE, "index": "0"}
+    pod = make_pod("job-0", node=NODE, devices=half(), phase="Running")
+    stage.earlier.observe(pod, stage.runs())
+    page = device.page(await stage.picture(), ALL, asked)
+    assert page is not None and page.earlier == () and page.earlier_from == stage.earlier.began
+    stage.seconds += 60
+    over = stage.state.pod_changed(make_pod("job-0", node=NODE, phase="Succeeded", version=2))
+    assert over is not None
+    stage.earlier.observe(pod, over)
+    page = device.page(await stage.picture(), ALL, asked)
+    assert page is not None
+    (row,) = page.earlier
+    assert (row.ref, row.gpus, row.pods, row.until - row.since) == (JOB, 0.5, 1, 61)
+
+
 async def test_the_life_of_a_job_has_its_cores_beside_the_use_of_its_gpus() -> None:
     stage = Stage()
     stage.job()

@@ -1,8 +1,8 @@
-"""The page of one GPU: who is on it, and how it is."""
+"""The page of one GPU: who is on it, who was, and how it is."""
 
 from msgspec.structs import replace
 
-from gpu_scheduler.dashboard.content.hidden import nodes_for
+from gpu_scheduler.dashboard.content.hidden import node_for
 from gpu_scheduler.dashboard.content.words import amount, listed, percent, sentence
 from gpu_scheduler.dashboard.picture import Picture
 from gpu_scheduler.dashboard.question import RequestParameters
@@ -13,8 +13,7 @@ from gpu_scheduler.dashboard.visible import Visible
 
 def page(picture: Picture, visible: Visible, asked: RequestParameters) -> DeviceView | None:
     """Asked for by its node and its index there."""
-    nodes = nodes_for(picture, visible)
-    node = next((each for each in nodes if each.name == asked["node"]), None)
+    node = node_for(picture, visible, asked["node"])
     devices = node.devices if node is not None else ()
     device = next((each for each in devices if str(each.index) == asked["index"]), None)
     if node is None or device is None:
@@ -35,6 +34,8 @@ def page(picture: Picture, visible: Visible, asked: RequestParameters) -> Device
         device=device,
         health=health,
         processes=tuple(p for p in detail.processes if visible.sees(p.ref.namespace)),
+        earlier=tuple(each for each in detail.earlier if visible.sees(each.ref.namespace)),
+        earlier_from=detail.earlier_from,
     )
 
 

@@ -21,13 +21,21 @@ def nodes_for(picture: Picture, visible: Visible) -> tuple[NodeRow, ...]:
         for place in own:
             shown[place] = without_others(picture.nodes[place], visible)
         return tuple(shown)
-    nodes = (picture.nodes[place] for place in own)
-    return tuple(
-        without_others(
-            replace(node, devices=tuple(d for d in node.devices if _holds(d, visible))), visible
-        )
-        for node in nodes
-    )
+    return tuple(without_others(_held(picture.nodes[place], visible), visible) for place in own)
+
+
+def node_for(picture: Picture, visible: Visible, name: str) -> NodeRow | None:
+    """One of them; None: there is no such node, or the reader may not see it."""
+    node = next((each for each in picture.nodes if each.name == name), None)
+    if node is None or visible.namespaces is None:
+        return node
+    shown = node if visible.inventory else _held(node, visible)
+    return without_others(shown, visible) if shown.devices else None
+
+
+def _held(node: NodeRow, visible: Visible) -> NodeRow:
+    """With the devices of which the reader's work holds something, and no other."""
+    return replace(node, devices=tuple(d for d in node.devices if _holds(d, visible)))
 
 
 def nodes_with(picture: Picture, visible: Visible, namespace: str) -> tuple[NodeRow, ...]:

@@ -1,11 +1,13 @@
-"""What is said of one GPU alone: how it is, and the processes on it."""
+"""What is said of one GPU alone: how it is, the processes on it, and who held it before."""
 
 from collections.abc import Mapping
 
 from gpu_scheduler.dashboard.picture import DeviceDetail
 from gpu_scheduler.dashboard.reading.refs import of_name
-from gpu_scheduler.dashboard.rows import HealthRow, ProcessRow, XidRow
+from gpu_scheduler.dashboard.rows import EarlierRow, HealthRow, ProcessRow, XidRow
+from gpu_scheduler.runtime.usage.charting.earlier_holders import EarlierHolder, EarlierHolders
 from gpu_scheduler.runtime.usage.held import NodeHeld
+from gpu_scheduler.runtime.usage.works import gpus
 from gpu_scheduler.usage.answer import DeviceHealth
 
 _SLOWED: Mapping[str, str] = {
@@ -15,7 +17,7 @@ _SLOWED: Mapping[str, str] = {
 }
 
 
-def device_detail(node: NodeHeld, index: int) -> DeviceDetail | None:
+def device_detail(node: NodeHeld, index: int, holders: EarlierHolders) -> DeviceDetail | None:
     """Of the device of this index; None: the node has none."""
     listed = next((each for each in node.devices if each.index == index), None)
     if listed is None:
@@ -40,6 +42,18 @@ def device_detail(node: NodeHeld, index: int) -> DeviceDetail | None:
     return DeviceDetail(
         health=_health(now.health) if now is not None and now.health is not None else None,
         processes=tuple(processes),
+        earlier=tuple(_earlier(each) for each in holders.of(node.name, listed.id)),
+        earlier_from=holders.began,
+    )
+
+
+def _earlier(held: EarlierHolder) -> EarlierRow:
+    return EarlierRow(
+        ref=of_name(held.namespace, held.name),
+        gpus=gpus(held.milli),
+        pods=held.pods,
+        since=held.since,
+        until=held.until,
     )
 
 

@@ -185,7 +185,8 @@ class PictureMaker:
     def device(self, node: str, index: int) -> DeviceDetail | None:
         """Of a GPU."""
         held = self._nodes.get(node)
-        return device_detail(held, index) if held is not None else None
+        earlier = self._leader.usage.earlier
+        return device_detail(held, index, earlier) if held is not None else None
 
     def chart(self, project: str, span: str) -> ChartView | None:
         """GPUs over time."""

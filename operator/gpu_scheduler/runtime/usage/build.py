@@ -10,6 +10,7 @@ from gpu_scheduler.runtime.informers.event_handlers import PodFollower
 from gpu_scheduler.runtime.usage.agent_addresses import AgentAddresses
 from gpu_scheduler.runtime.usage.asking import AgentAsker
 from gpu_scheduler.runtime.usage.charting.chart_keeper import ChartKeeper
+from gpu_scheduler.runtime.usage.charting.earlier_holders import EarlierHolders
 from gpu_scheduler.runtime.usage.cluster_use import ClusterUses
 from gpu_scheduler.runtime.usage.minute import Minute
 from gpu_scheduler.runtime.usage.seen import SeenUse
@@ -27,6 +28,7 @@ class UsageParts:
         cluster: the figures for metrics.
         minute: what is looked at once a minute.
         charts: of the cluster and of projects.
+        earlier: who held each GPU before.
         times: how long work waits and runs.
     """
 
@@ -36,12 +38,13 @@ class UsageParts:
     asker: AgentAsker | None
     minute: Minute
     charts: ChartKeeper
+    earlier: EarlierHolders
     times: WorkTimes
 
     @property
     def followers(self) -> Sequence[PodFollower]:
         """Those who are told of each pod."""
-        return self.addresses, self.minute.gpu_seconds, self.times
+        return self.addresses, self.minute.gpu_seconds, self.earlier, self.times
 
     def of_job(self, uid: str) -> JobUsage | None:
         """What a GPUJob did with its GPUs; None: no agent has said."""
@@ -72,5 +75,6 @@ def build(common: CommonParts, observations: Observations) -> UsageParts:
         asker,
         minute,
         ChartKeeper(common, cluster),
+        EarlierHolders(common.state, clock.now),
         WorkTimes(common.state, observations),
     )

@@ -1,1 +1,1 @@
-"""GPUs of the cluster and its projects over time, kept over a change of leader."""
+"""GPUs over time: charts of the cluster and its projects, and who held each GPU before."""
