@@ -21,7 +21,7 @@ class Stage(UsageStage):
         self.state.nodes.report_gone(NODE)  # its devices are those of the labels
         self.state.project_changed(make_project("vision", "team-a", quota_milli=1000))
         self.charts = ChartKeeper(self.common, ClusterUses(self.common, self.seen, self.minute))
-        self.earlier = EarlierHolders(self.state, self.common.clock.now)
+        self.earlier = EarlierHolders(self.state, self.common.clock)
         self.maker = self.new_maker()
 
     def new_maker(self) -> PictureMaker:

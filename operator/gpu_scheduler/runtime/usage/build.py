@@ -75,6 +75,6 @@ def build(common: CommonParts, observations: Observations) -> UsageParts:
         asker,
         minute,
         ChartKeeper(common, cluster),
-        EarlierHolders(common.state, clock.now),
+        EarlierHolders(common.state, clock),
         WorkTimes(common.state, observations),
     )

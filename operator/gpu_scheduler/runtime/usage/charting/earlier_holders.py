@@ -1,7 +1,7 @@
 """Who held each GPU before: as pods gave it back, since this replica leads; kept nowhere."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -9,6 +9,7 @@ import msgspec
 
 from gpu_scheduler.core.model.decision import DeviceAllocation
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.kube.clock import Clock
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.common.work_name import WorkName, work_of
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -56,14 +57,18 @@ class _Holding:
 class EarlierHolders:
     """Follows pods."""
 
-    def __init__(self, state: ClusterState, now: Callable[[], float]) -> None:
-        """``now``: epoch seconds."""
+    def __init__(self, state: ClusterState, clock: Clock) -> None:
+        """Nothing is known yet."""
         self._state = state
-        self._now = now
-        self.began = now()
-        """Since when pods are followed."""
+        self._clock = clock
+        self._began = clock.monotonic()
         self._holdings: dict[PodUID, _Holding] = {}
         self._before: dict[_Gpu, dict[str, EarlierHolder]] = {}  # who gave back last is last
+
+    @property
+    def began(self) -> float:
+        """Since when pods are followed, epoch seconds; the clock is anchored anew after that."""
+        return self._clock.now() - (self._clock.monotonic() - self._began)
 
     def of(self, node: str, device: str) -> Sequence[EarlierHolder]:
         """Of a GPU, who gave it back last is first; ``device``: its id."""
@@ -84,7 +89,7 @@ class EarlierHolders:
         if known is not None:
             known.name = name
         else:
-            since = epoch_seconds(pod.started) or self._now()
+            since = epoch_seconds(pod.started) or self._clock.now()
             self._holdings[pod.uid] = _Holding(pod.namespace, pod.name, *held, name, since)
 
     def gone(self, uid: PodUID) -> None:
@@ -101,14 +106,15 @@ class EarlierHolders:
     def _gave_back(self, gpu: _Gpu, held: _Holding, milli: int) -> None:
         name = held.name or WorkName(f"{held.namespace}/pod {held.pod}", "pod", held.pod)
         there = self._before.pop(gpu, {})
-        was = there.pop(name.key, None)
+        nobody = EarlierHolder(held.namespace, name, 0, 0, held.since, 0.0)
+        was = there.pop(name.key, nobody)
         there[name.key] = EarlierHolder(
             held.namespace,
             name,
-            max(milli, was.milli if was is not None else 0),
-            1 + (was.pods if was is not None else 0),
-            min(held.since, was.since if was is not None else held.since),
-            self._now(),
+            max(was.milli, milli),
+            was.pods + 1,
+            min(was.since, held.since),
+            self._clock.now(),
         )
         self._before[gpu] = there
         _keep(there, MOST)

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.runtime.usage.stage import NODE, UsageStage
 from tests.unit.state.builders import half, make_pod
 
+from gpu_scheduler.kube.clock import Heard
 from gpu_scheduler.runtime.usage.charting import earlier_holders
 from gpu_scheduler.runtime.usage.charting.earlier_holders import EarlierHolder, EarlierHolders
 
@@ -17,7 +18,7 @@ class Followed(UsageStage):
         super().__init__()
         self.versions = 0
         self.began = self.now()
-        self.holders = EarlierHolders(self.state, self.now)
+        self.holders = EarlierHolders(self.state, self.common.clock)
 
     def now(self) -> float:
         return self.common.clock.now()
@@ -108,6 +109,14 @@ def test_of_pods_that_ran_before_this_replica_led_the_start_is_known() -> None:
     stage.leaves()
     (held,) = stage.before()
     assert (held.since, held.until) == (1_700_000_000, stage.began)
+
+
+def test_when_it_began_is_told_by_the_api_servers_clock_once_that_is_known() -> None:
+    stage = Followed()
+    stage.seconds += 5
+    stage.common.clock.begin(Heard("Wed, 15 Nov 2023 00:00:05 GMT", stage.seconds))
+    assert stage.holders.began == stage.now() - 5
+    assert stage.now() - stage.began > 3600
 
 
 def test_a_pod_that_holds_another_device_has_given_the_first_back() -> None:
