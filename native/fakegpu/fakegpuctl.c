@@ -2,6 +2,8 @@
  * Breaks pretended devices and shows what is used of them.
  *
  *   fakegpuctl show                       one line of JSON: devices, processes, limits
+ *   fakegpuctl show --wait                says with an empty line that it has the lock, and shows
+ *                                         once a line has come on standard input
  *   fakegpuctl xid UUID CODE              an XID event
  *   fakegpuctl set UUID FIELD NUMBER      lost, next-error (a CUresult), gpu-percent, …
  *   fakegpuctl load UUID --util 70 …      what a device does from now on (README.md has the
@@ -127,7 +129,13 @@ static bool busy(FgState *state, int pid, const char *text) {
 
 static bool run(FgState *state, const FgPlay *schedule, int count, char **words) {
     const char *verb = count > 1 ? words[1] : "";
-    if (!strcmp(verb, "show") && count == 2) {
+    bool wait = count == 3 && !strcmp(words[2], "--wait");
+    if (!strcmp(verb, "show") && (count == 2 || wait)) {
+        if (wait) {
+            puts("");
+            fflush(stdout);
+            getchar();
+        }
         fg_reap(state);
         show(state);
         return true;

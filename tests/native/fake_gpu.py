@@ -10,7 +10,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -141,17 +142,19 @@ class FakeGPU:
     def child(function: str, *arguments: object) -> list[str]:
         return [sys.executable, "-m", "tests.native.child", function, json.dumps(arguments)]
 
-    def control(self, *words: object, seconds: float = 120) -> str:
+    def control(self, *words: object) -> str:
         """Run fakegpuctl.
 
         Raises:
             AssertionError: it failed.
-            subprocess.TimeoutExpired: a process that is stopped holds the pretended driver's lock.
         """
-        program = self.build.fakegpu / "fakegpuctl"
-        done = self.run([program, *(str(word) for word in words)], seconds=seconds)
+        done = self.run([self._control, *(str(word) for word in words)])
         assert done.returncode == 0, done.stderr
         return done.stdout
+
+    @property
+    def _control(self) -> Path:
+        return self.build.fakegpu / "fakegpuctl"
 
     def set(self, uuid: str, name: str, number: int) -> None:
         """Set a figure of a device: lost, next-error, ecc-uncorrected, gpu-percent, …"""
@@ -176,10 +179,25 @@ class FakeGPU:
         """Let a device have an XID event."""
         self.control("xid", uuid, code)
 
-    def state(self, seconds: float = 120) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Devices, processes and limits, after forgetting the dead."""
-        found: dict[str, Any] = json.loads(self.control("show", seconds=seconds))
+        found: dict[str, Any] = json.loads(self.control("show"))
         return found
+
+    @contextmanager
+    def locked(self) -> Iterator[Callable[[], dict[str, Any]]]:
+        """The pretended driver's lock, so that nobody who is stopped meanwhile has it.
+
+        What comes is called once: it lets the lock go and gives what ``state`` gives.
+        """
+        control = self.start([self._control, "show", "--wait"])
+        try:
+            assert control.stdout is not None
+            control.stdout.readline()
+            yield lambda: json.loads(control.communicate("\n")[0])
+        finally:
+            control.kill()
+            control.communicate()
 
     def used_mib(self, index: int = 0) -> float:
         """What all processes hold of a device."""

@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -28,7 +29,9 @@ CONTEXT_MIB = 16
 CAPS_MIB = (96, 200, 333, 512, 1024)
 PROCESSES = 4
 OUT_OF_MEMORY, UNKNOWN = 2, 999
-SETTLED_SECONDS = 0.5  # until every process has read a new cap: looked at every 100 ms
+# Until every process has read a new cap, which it looks at every 100 ms, and has ended the call
+# that read the one before: on a clock that stands while anybody is stopped.
+SETTLED_SECONDS = 0.5
 STUCK_SECONDS = 60.0  # after its time was over
 DELAY_SECONDS = 0.02
 
@@ -73,6 +76,19 @@ def stands_still(pid: int) -> bool:
     return set(states) <= set("TtZX") and all(map(stands_still, children))
 
 
+def groups_that_run() -> set[int]:
+    """The process groups of which a process has not ended."""
+    groups = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, group = stat.read_text().rpartition(")")[2].split()[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has just ended
+        if state not in "ZX":
+            groups.add(int(group))
+    return groups
+
+
 class Fuzz:
     """One container and what runs in it."""
 
@@ -86,9 +102,10 @@ class Fuzz:
         self._kind, self._compared = kind, compared
         self._folder, self._random = folder, random.Random(seed)
         self._programs: list[Program] = []
+        self._groups: set[int] = set()  # of all that were started
         self._caps: list[tuple[float, int]] = []
         self._allowed_mib = 0.0
-        self._paused_at = self._resumed_at = 0.0
+        self._stopped_seconds = 0.0  # of the run, in which anybody was stopped
         self.seen = FuzzResult(seed)
 
     def run(self, seconds: float, enough: Callable[[FuzzResult], bool]) -> FuzzResult:
@@ -100,9 +117,9 @@ class Fuzz:
             while not self.seen.faults:
                 if time.monotonic() >= end and (enough(self.seen) or self._is_slow(end)):
                     break
-                if time.monotonic() >= next_cap:
+                if self._now() >= next_cap:
                     self._set_cap(self._random.choice(CAPS_MIB))
-                    next_cap = time.monotonic() + 1
+                    next_cap = self._now() + 1
                 if self._random.random() < 0.3:
                     self._gpu.set(
                         self._gpu.uuids[0],
@@ -124,11 +141,24 @@ class Fuzz:
         """Whether it has gone on for longer than any machine takes."""
         return time.monotonic() > end + STUCK_SECONDS
 
+    def _now(self) -> float:
+        """Seconds in which nobody was stopped."""
+        return time.monotonic() - self._stopped_seconds
+
+    @contextmanager
+    def _stop(self) -> Iterator[None]:
+        """Whoever runs stands still meanwhile, or some of them do."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._stopped_seconds += time.monotonic() - began
+
     def _set_cap(self, mib: int) -> None:
         new = self._box.limit_file.with_name("new-limit")
         new.write_text(str(mib))
         new.replace(self._box.limit_file)
-        self._caps.append((time.monotonic(), mib))
+        self._caps.append((self._now(), mib))
         self.seen.caps += 1
 
     def _start(self) -> None:
@@ -157,37 +187,43 @@ class Fuzz:
             start_new_session=True,  # its children stop with it
         )
         errors.close()
+        self._groups.add(process.pid)
         self._programs.append(Program(process, command, now + length, kill_at, pause))
 
     def _turn(self) -> None:
         """Look at everybody, and at what they hold once nobody is paused: with the driver's lock,
         perhaps, which whoever asks the driver waits for."""
-        while True:
-            time.sleep(DELAY_SECONDS)
-            now = time.monotonic()
-            for program in list(self._programs):
-                self._look_at(program, now)
-            if not any(program.paused for program in self._programs):
-                break
-        if self._random.random() < self._compared:
+        self._look_at_all()
+        if self._is_any_paused():
+            with self._stop():
+                while self._is_any_paused():
+                    self._look_at_all()
+        if self._random.random() < self._compared and (self._box.state / "ledger").exists():
             self._compare()
-        self._sample(now)
+        self._sample()
+
+    def _is_any_paused(self) -> bool:
+        return any(program.paused for program in self._programs)
+
+    def _look_at_all(self) -> None:
+        time.sleep(DELAY_SECONDS)
+        for program in list(self._programs):
+            self._look_at(program, time.monotonic())
 
     def _compare(self) -> None:
         """Stop everybody, and compare what each holds by the driver with what it is charged."""
         groups = [program.process.pid for program in self._programs]
-        try:
-            for group in groups:
-                os.killpg(group, signal.SIGSTOP)
-            while not all(map(stands_still, groups)):
-                time.sleep(DELAY_SECONDS)
-            charged = {slot.pid: slot for slot in self._box.ledger().slots}
-            state = self._gpu.state(seconds=0.5)
-        except (subprocess.TimeoutExpired, FileNotFoundError):
-            return  # whoever is stopped holds the driver's lock, or nobody has a ledger yet
-        finally:
-            for group in groups:
-                os.killpg(group, signal.SIGCONT)
+        with self._gpu.locked() as state_of_driver, self._stop():
+            try:
+                for group in groups:
+                    os.killpg(group, signal.SIGSTOP)
+                while not all(map(stands_still, groups)):
+                    time.sleep(DELAY_SECONDS)
+                charged = {slot.pid: slot for slot in self._box.ledger().slots}
+                state = state_of_driver()
+            finally:
+                for group in groups:
+                    os.killpg(group, signal.SIGCONT)
         self.seen.compared += 1
         for process in state["processes"]:
             for kinds in process["bytes"].values():
@@ -211,19 +247,14 @@ class Fuzz:
             program.kill_at = None
         elif program.pause is not None and now >= program.pause[0]:
             program.paused = now < program.pause[1]
-            if program.paused and now > self._resumed_at + SETTLED_SECONDS:
-                self._paused_at = now
-            self._resumed_at = now
             process.send_signal(signal.SIGSTOP if program.paused else signal.SIGCONT)
             program.pause = program.pause if program.paused else None
         elif now > program.over_at + STUCK_SECONDS:
             self.seen.faults.append(f"{' '.join(program.command)} does not end")
 
-    def _sample(self, now: float) -> None:
+    def _sample(self) -> None:
+        settled = self._now() - SETTLED_SECONDS
         used = self._gpu.used_mib()
-        settled = now - SETTLED_SECONDS
-        if self._resumed_at > settled:  # whoever was paused goes on with the cap that it had read
-            settled = self._paused_at - SETTLED_SECONDS
         while len(self._caps) > 1 and self._caps[1][0] < settled:
             del self._caps[0]
         cap = max(mib for _, mib in self._caps)
@@ -252,6 +283,12 @@ class Fuzz:
             return
         while self._programs and not self.seen.faults:
             self._turn()
+        stuck = time.monotonic() + STUCK_SECONDS
+        while children := groups_that_run() & self._groups:  # of those that were killed
+            time.sleep(DELAY_SECONDS)
+            if time.monotonic() > stuck:
+                self.seen.faults.append(f"children of {children} do not end")
+                break
         self._gpu.set(self._gpu.uuids[0], "next-error", 0)
         if held := self._gpu.used_mib():
             self.seen.faults.append(f"{held} MiB are held by nobody")
