@@ -11,17 +11,19 @@ runs=${1:?usage: hack/prove.sh RUNS [BUSY]}
 busy=${2:-0}
 
 folder=$(mktemp -d)
-loops=()
+loops=
 clean_up() {
-  [ ${#loops[@]} = 0 ] || kill "${loops[@]}" 2>/dev/null || true
+  [ -z "$loops" ] || kill -- "-$loops" 2>/dev/null || true
   rm -rf "$folder/clone"
 }
 trap clean_up EXIT
-for ((i = 0; i < busy; i++)); do
-  # In a session of its own, as other people's work is: Linux shares by sessions. It ends with us.
-  setsid bash -c "while kill -0 $$ 2>/dev/null; do :; done" &
-  loops+=($!)
-done
+if [ "$busy" -gt 0 ]; then
+  # In a session of their own, as somebody else's work is: Linux shares by sessions. They end with us.
+  # shellcheck disable=SC2016  # the inner shell's arguments
+  setsid bash -c 'for ((i = 0; i < $1; i++)); do while kill -0 "$2" 2>/dev/null; do :; done & done
+    wait' loops "$busy" "$$" &
+  loops=$!
+fi
 
 echo "prove: $(git rev-parse --short HEAD), $(nproc) processors, $busy of them kept busy; output in $folder"
 for ((run = 1; run <= runs; run++)); do

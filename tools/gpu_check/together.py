@@ -1,6 +1,8 @@
 """Several processes of one box: their sum, their sudden death, and a cap that changes meanwhile."""
 
+import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,6 +17,7 @@ PROCESSES = 4
 SUM_PIECE_MIB = 8
 CHURNED = ("alloc", "async", "vmm", "graph")
 CHURN_PIECE_MIB = 8
+FREED_SECONDS = 2.0  # by the driver, of a process that was killed
 FOLLOWS_SECONDS = 2.0  # libgpucap looks at the file ten times a second
 SEED = 615
 
@@ -38,6 +41,7 @@ class TogetherCheck(Bench):
             [
                 ("sum", several, self._sum),
                 ("sigkill", several, self._sigkill),
+                ("sigkill", "its child lives", self._outlived),
                 ("live limit", "1 process", self._live),
             ]
         )
@@ -117,6 +121,42 @@ class TogetherCheck(Bench):
         found = findings.judged(check, how, note, self.cap_mib, taken.mib, figures)
         well = f"{killed} processes killed, nothing lost, nobody waited"
         return found if note else replace(found, note=well)
+
+    def _outlived(self, check: str, how: str) -> Finding:
+        """One is killed whose forked child has the driver's descriptors; another one takes."""
+        box, most = self.make_box(self.cap_mib), self.cap_mib + 2 * PIECES_MIB[0]
+        with self.start(box) as other:
+            alone = self._used_mib()
+            with self.start(box) as holder:
+                held = holder.fill("alloc", self.cap_mib // 2).mib
+                child = int(holder.ask("fork")[0])
+                holder.kill()
+            try:
+                kept = self._kept_mib(alone)
+                beside = other.fill("alloc", most).mib
+            finally:
+                os.kill(child, signal.SIGKILL)
+            until, taken = time.monotonic() + FREED_SECONDS, beside
+            while self.cap_mib - taken >= GRANULE_MIB and time.monotonic() < until:
+                taken += other.fill("alloc", most - taken).mib
+        over = (held if kept is None or kept >= GRANULE_MIB else 0) + beside - self.cap_mib
+        lost = self.cap_mib - taken
+        note = findings.said(
+            f"{over:g} MiB more than the cap while the child lived" if over > 0 else "",
+            f"{lost:g} MiB were lost" if lost >= GRANULE_MIB else "",
+        )
+        figures: Figures = {"held_mib": held, "kept_mib": kept, "beside_mib": beside}
+        return findings.judged(check, how, note, self.cap_mib, taken, figures)
+
+    def _used_mib(self) -> float:
+        return self.nvml.used_mib() if self.nvml else 0.0
+
+    def _kept_mib(self, alone: float) -> float | None:
+        """What the device has beyond that, with the context, once it is free or stays."""
+        until = time.monotonic() + FREED_SECONDS
+        while (kept := self._used_mib() - alone) >= GRANULE_MIB and time.monotonic() < until:
+            time.sleep(0.05)
+        return kept if self.nvml else None
 
     def _live(self, check: str, how: str) -> Finding:
         """The limit grows, then shrinks below what is held; the program holds what it has."""

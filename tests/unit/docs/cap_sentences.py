@@ -450,6 +450,9 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
     "Code is charged when the agent has measured it": (
         "native/test_gpucap_views.py::test_no_more_modules_at_the_cap",
     ),
+    "What a dead process held: A process that forked": NVIDIAS,
+    "The container is charged for it no more": LIMIT,
+    "What is planned is in ADR 0076": READ_ON,
     "Memory that is handed on: What is exported": (
         "native/test_gpucap_shared.py::test_a_descriptor_keeps_the_memory_charged_wherever_it_is",
         "native/test_gpucap_shared.py::test_who_holds_it_after_its_maker_pays",

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
     const char *symbol;
@@ -70,6 +71,13 @@ static void churn(const struct row *row, size_t bytes) {
             row->drop();
 }
 
+static void fork_child(void) {
+    pid_t child = fork();
+    while (child == 0)
+        pause();
+    printf("%d\n", (int)child);
+}
+
 static void obey(const char *word, const char *name, size_t bytes, long number) {
     const struct row *row = find_row(name);
     int answer = CUDA_ERROR_NOT_FOUND;
@@ -83,6 +91,8 @@ static void obey(const char *word, const char *name, size_t bytes, long number) 
         see();
     } else if (strcmp(word, "launch") == 0) {
         printf("%.1f\n", launch_nanoseconds(strtol(name, NULL, 10)));
+    } else if (strcmp(word, "fork") == 0) {
+        fork_child();
     } else if (strcmp(word, "unknown") == 0) {
         unknown();
     } else if (row && strcmp(word, "take") == 0) {
