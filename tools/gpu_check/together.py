@@ -126,13 +126,13 @@ class TogetherCheck(Bench):
         """One is killed whose forked child has the driver's descriptors; another one takes."""
         box, most = self.make_box(self.cap_mib), self.cap_mib + 2 * PIECES_MIB[0]
         with self.start(box) as other:
-            alone = self._used_mib()
+            watch = Watch(self.nvml)
             with self.start(box) as holder:
                 held = holder.fill("alloc", self.cap_mib // 2).mib
                 child = int(holder.ask("fork")[0])
                 holder.kill()
             try:
-                kept = self._kept_mib(alone)
+                kept = self._kept_mib(watch, holder)
                 beside = other.fill("alloc", most).mib
             finally:
                 os.kill(child, signal.SIGKILL)
@@ -148,15 +148,12 @@ class TogetherCheck(Bench):
         figures: Figures = {"held_mib": held, "kept_mib": kept, "beside_mib": beside}
         return findings.judged(check, how, note, self.cap_mib, taken, figures)
 
-    def _used_mib(self) -> float:
-        return self.nvml.used_mib() if self.nvml else 0.0
-
-    def _kept_mib(self, alone: float) -> float | None:
-        """What the device has beyond that, with the context, once it is free or stays."""
+    def _kept_mib(self, watch: Watch, dead: Probe) -> float | None:
+        """What the device has of it, with its context, once that is free or stays."""
         until = time.monotonic() + FREED_SECONDS
-        while (kept := self._used_mib() - alone) >= GRANULE_MIB and time.monotonic() < until:
+        while (kept := watch.held_mib([dead.process.pid])) and time.monotonic() < until:
             time.sleep(0.05)
-        return kept if self.nvml else None
+        return kept
 
     def _live(self, check: str, how: str) -> Finding:
         """The limit grows, then shrinks below what is held; the program holds what it has."""
