@@ -27,7 +27,8 @@ static const char *const KINDS[FG_KINDS] = {"context", "module", "sync",  "manag
 
 static void show_process(FgState *state, int s, const char *before) {
     const FgSlot *slot = &state->shared->slot[s];
-    printf("%s{\"pid\": %d, \"bytes\": {", before, (int)fg_holder(state, s));
+    pid_t holder = fg_holder(state, s); /* -1: dead, children keep it */
+    printf("%s{\"pid\": %d, \"bytes\": {", before, (int)(holder < 0 ? slot->pid : holder));
     const char *comma = "";
     for (uint32_t d = 0; d < state->shared->devices; d++) {
         if (!fg_slot_bytes(slot, (int)d)) {

@@ -152,6 +152,17 @@ pid_t fg_holder(FgState *state, int slot) {
     return lock.l_pid > 0 ? lock.l_pid : 0;
 }
 
+static struct flock kept_lock(int slot) {
+    return (struct flock){
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = FG_SLOTS + slot, .l_len = 1};
+}
+
+/* Whether somebody has the open file of who took the slot: itself, or a forked child. */
+static bool is_kept(FgState *state, int slot) {
+    struct flock lock = kept_lock(slot);
+    return !fcntl(state->lock_file, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+}
+
 static void take_slot(FgState *state) {
     FgShared *shared = state->shared;
     for (int s = 0; s < FG_SLOTS; s++) {
@@ -173,6 +184,8 @@ static void take_slot(FgState *state) {
         if (shared->high_slot <= (uint32_t)s) {
             shared->high_slot = (uint32_t)s + 1;
         }
+        struct flock kept = kept_lock(s);
+        fcntl(state->lock_file, F_OFD_SETLK, &kept);
         state->slot = s;
         return;
     }
@@ -202,10 +215,13 @@ static int find_device(FgShared *shared, const FgDeviceConfig *wanted) {
 int fg_attach(FgState *state, bool member) {
     int error = fg_read_config(&state->config);
     state->slot = -1;
-    if (!error && !state->shared) { /* after a fork both are there already */
+    if (!error && !state->shared) { /* after a fork it is there already */
         error = map_state(state);
-        state->lock_file = error ? -1 : open_shared("lock");
-        error = error ? error : state->lock_file < 0 ? errno : 0;
+        state->lock_file = -1;
+    }
+    if (!error && state->lock_file < 0) {
+        state->lock_file = open_shared("lock");
+        error = state->lock_file < 0 ? errno : 0;
     }
     if (error) {
         return error;
@@ -243,10 +259,15 @@ uint64_t fg_slot_bytes(const FgSlot *slot, int device) {
 void fg_reap(FgState *state) {
     FgShared *shared = state->shared;
     for (uint32_t s = 0; s < shared->high_slot; s++) {
-        if (shared->slot[s].used && fg_holder(state, (int)s) < 0) {
-            shared->slot[s] = (FgSlot){0};
-            fg_shares_reap(state, (int)s);
+        if (!shared->slot[s].used || fg_holder(state, (int)s) >= 0) {
+            continue;
         }
+        if (is_kept(state, (int)s)) {
+            shared->slot[s].busy_count = 0; /* nobody works */
+            continue;
+        }
+        shared->slot[s] = (FgSlot){0};
+        fg_shares_reap(state, (int)s);
     }
     fg_shares_look(state);
     recount(shared);

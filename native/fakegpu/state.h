@@ -4,7 +4,9 @@
  * `used` is the sum of the slots' bytes on it.
  *
  * A process is alive while the kernel holds its lock on byte `slot` of the file `lock`; the kernel
- * frees that at any death, and tells a reader the holder's pid in the reader's own namespace.
+ * frees that at any death, and tells a reader the holder's pid in the reader's own namespace. What a
+ * dead process held stays in its slot while a forked child has its descriptors, as the real driver's
+ * files keep it: a lock on byte FG_SLOTS + `slot` belongs to its open file and goes to such a child.
  */
 #ifndef FAKEGPU_STATE_H
 #define FAKEGPU_STATE_H
@@ -162,7 +164,7 @@ void fg_unlock(FgState *state);
 bool fg_charge(FgState *state, int device, FgKind kind, uint64_t bytes);
 void fg_release(FgState *state, int device, FgKind kind, uint64_t bytes);
 
-/* Forget what dead processes held. */
+/* Forget what dead processes held that no child of theirs keeps. */
 void fg_reap(FgState *state);
 
 /* Memory that this process was charged for may be held by others from now on. With `file` it gets

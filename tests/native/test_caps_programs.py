@@ -52,7 +52,7 @@ def test_programs_whose_contexts_nobody_measured_are_never_above_their_cap(
 
 
 def test_what_a_dead_process_learned_of_a_context_is_forgotten(unmeasured: Stage) -> None:
-    """What only a forked child keeps, which nobody is charged for, looked like part of one."""
+    """What only a forked child keeps looked like part of one, when nobody was charged for it."""
     then = (Op("fork", 1, made=3), Op("fork", 3, made=4), Op("exit", 1), Op("retain", 4))
     fault = unmeasured.play(tuple((op,) for op in (*MAPPED, *then)))
     assert fault is None, str(fault)
@@ -184,27 +184,60 @@ MAPPED = (
 
 
 @pytest.mark.parametrize(
-    "then",
+    ("then", "uncharged_mib"),
     [
-        (Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3)),
-        (Op("fork", 1, made=3), Op("fork", 3, made=4), Op("kill", 3), Op("exit", 1)),
-        (Op("release", 1, of=2), Op("fork", 1, made=3), Op("unmap", 1, of=2)),
-        (Op("reopen", 1), Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3)),
-        (Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3), Op("reopen", 3)),
+        ((Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3)), 0),
+        ((Op("fork", 1, made=3), Op("fork", 3, made=4), Op("kill", 3), Op("exit", 1)), 0),
+        ((Op("release", 1, of=2), Op("fork", 1, made=3), Op("unmap", 1, of=2)), 8),
+        ((Op("reopen", 1), Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3)), 0),
+        ((Op("fork", 1, made=3), Op("kill", 1), Op("retain", 3), Op("reopen", 3)), 0),
     ],
 )
-def test_what_forked_children_alone_keep_of_exportable_memory_is_charged_to_nobody(
-    stage: Stage, then: tuple[Op, ...]
+def test_what_its_maker_let_go_of_and_forked_children_alone_keep_is_charged_to_nobody(
+    stage: Stage, then: tuple[Op, ...], uncharged_mib: int
 ) -> None:
     model = Model(exports_stay=True)
     for op in (*MAPPED, *then):
         assert model.allows(op), op
         model.did(op)
-    assert model.uncharged() == 8 * MIB
+    assert model.uncharged() == uncharged_mib * MIB
     for end in [Op("kill", number) for number in model.processes]:
         model.did(end)
     assert model.uncharged() == 0
     fault = stage.play(tuple((op,) for op in (*MAPPED, *then)))
+    assert fault is None, str(fault)
+
+
+HOLDS = (*BEGIN, Op("alloc", 1, made=2, kib=65536), Op("fork", 1, made=3))
+
+
+@pytest.mark.parametrize(
+    ("then", "mib"),
+    [
+        ((Op("kill", 1),), 64 + 16),
+        ((Op("alloc", 1, made=4, kib=2048), Op("exit", 1)), 66 + 16),  # also what came later
+        ((Op("exec", 1),), 64 + 16),
+        ((Op("exec", 1), Op("retain", 1), Op("alloc", 1, made=4, kib=2048)), 64 + 16 + 2),
+        ((Op("exec", 1), Op("retain", 1), Op("kill", 3)), 0),
+        ((Op("kill", 1), Op("fork", 3, made=4), Op("kill", 3)), 64 + 16),
+        ((Op("kill", 1), Op("fork", 3, made=4), Op("kill", 3), Op("kill", 4)), 0),
+        ((Op("kill", 1), Op("exec", 3)), 0),
+        ((Op("exec", 3), Op("kill", 1)), 0),
+        ((Op("fork", 3, made=4), Op("exec", 3), Op("kill", 1)), 64 + 16),
+    ],
+)
+def test_what_a_dead_process_held_stays_and_is_charged_while_a_forked_child_has_its_descriptors(
+    stage: Stage, then: tuple[Op, ...], mib: int
+) -> None:
+    assert model_of(*HOLDS, *then) == (mib, mib)
+    fault = stage.play(tuple((op,) for op in (*HOLDS, *then)))
+    assert fault is None, str(fault)
+
+
+def test_a_child_of_who_has_not_used_the_driver_yet_keeps_nothing(stage: Stage) -> None:
+    ops = (Op("spawn", 0, made=1), Op("fork", 1, made=2), Op("retain", 1), Op("kill", 1))
+    assert model_of(*ops) == (0, 0)
+    fault = stage.play(tuple((op,) for op in ops))
     assert fault is None, str(fault)
 
 

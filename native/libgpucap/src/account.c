@@ -446,9 +446,9 @@ uint64_t account_held(int device) {
 }
 
 void account_forget(void) {
-    /* The mapping is inherited and stays good; the slot and the figures are the parent's. */
-    struct ledger_mapping ledger = state.ledger;
+    /* The slot and the figures are the parent's. What it holds stays as long as this process has
+     * the driver's files, which are closed at exec and by programs that close all, as this is. */
+    ledger_leave_open(&state.ledger);
     memset(&state, 0, sizeof state);
-    state.ledger = ledger;
-    drop_ledger();
+    state.ledger.descriptor = -1;
 }

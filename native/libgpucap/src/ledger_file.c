@@ -272,15 +272,18 @@ static bool is_ours(const struct ledger_mapping *mapping, const struct stat *sta
     return status->st_ino == mapping->inode && status->st_dev == mapping->volume;
 }
 
+void ledger_leave_open(struct ledger_mapping *mapping) {
+    if (mapping->file)
+        munmap(mapping->file, sizeof *mapping->file);
+    *mapping = (struct ledger_mapping){.descriptor = -1};
+}
+
 void ledger_close(struct ledger_mapping *mapping) {
     struct stat status;
-    if (mapping->file) {
-        munmap(mapping->file, sizeof *mapping->file);
-        /* Only if it is still ours: programs close and reuse descriptors they do not know. */
-        if (os_fstat(mapping->descriptor, &status) == 0 && is_ours(mapping, &status))
-            close(mapping->descriptor);
-    }
-    *mapping = (struct ledger_mapping){.descriptor = -1};
+    /* Only if it is still ours: programs close and reuse descriptors they do not know. */
+    if (mapping->file && os_fstat(mapping->descriptor, &status) == 0 && is_ours(mapping, &status))
+        close(mapping->descriptor);
+    ledger_leave_open(mapping);
 }
 
 bool ledger_is_current(const struct ledger_mapping *mapping) {
@@ -297,10 +300,17 @@ bool ledger_reopened(struct ledger_mapping *mapping) {
     return mapping->descriptor >= 0;
 }
 
+/* Whether somebody else has a lock on some of as many bytes as there are slots. */
+static bool is_locked(int fd, int how, unsigned from) {
+    struct flock lock = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = LEDGER_SLOTS};
+    return fcntl(fd, how, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
 bool ledger_replace_dead(const struct ledger_mapping *mapping) {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = LEDGER_SLOTS};
-    if (fcntl(mapping->descriptor, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK)
-        return false; /* somebody who lives has a slot */
+    if (is_locked(mapping->descriptor, F_GETLK, 0) ||
+        is_locked(mapping->descriptor, OS_OFD_GETLK, LEDGER_KEPT_AT))
+        return false; /* somebody who lives has a slot, or keeps one */
     int folder = open(state_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return false;

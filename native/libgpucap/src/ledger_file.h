@@ -26,6 +26,9 @@ enum ledger_answer {
 enum ledger_answer ledger_open(struct ledger_mapping *out);
 void ledger_close(struct ledger_mapping *mapping);
 
+/* The same, but leaves the descriptor open: in a forked child, whose parent's locks it keeps. */
+void ledger_leave_open(struct ledger_mapping *mapping);
+
 /* The file on disk is still the one that is mapped, whole. */
 bool ledger_is_current(const struct ledger_mapping *mapping);
 
@@ -38,8 +41,8 @@ bool ledger_reopened(struct ledger_mapping *mapping);
 bool ledger_lock(struct ledger_file *file, bool impatient);
 void ledger_unlock(struct ledger_file *file);
 
-/* Puts a new ledger in the place of one that no living process uses and whose lock is taken all the
- * same: the machine lost its power while somebody held it. false: somebody uses it. */
+/* Puts a new ledger in the place of one that no living process uses, nor a dead one's children keep,
+ * and whose lock is taken all the same: the machine lost its power while somebody held it. false: somebody uses it. */
 bool ledger_replace_dead(const struct ledger_mapping *mapping);
 
 #endif

@@ -65,9 +65,15 @@ struct process_key slots_self(void) {
     return self;
 }
 
-static struct flock byte_lock(unsigned slot) {
+static struct flock byte_lock(unsigned byte) {
     return (struct flock){
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1};
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
+}
+
+/* Whether a forked child of a process has what it had open: the driver keeps all of it then. */
+static bool is_kept(unsigned slot, const struct process_key *self) {
+    struct flock lock = byte_lock(LEDGER_KEPT_AT + slot);
+    return fcntl(self->file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 static bool is_own(const struct ledger_slot *slot, const struct process_key *self) {
@@ -99,10 +105,11 @@ static bool is_gone(const struct ledger_slot *slots, const struct ledger_slot *s
                     const struct process_key *self, bool thoroughly) {
     if (is_own(slot, self) || !is_unseen(slot, self, thoroughly))
         return false;
-    struct flock lock = byte_lock((unsigned)(slot - slots));
+    unsigned number = (unsigned)(slot - slots);
+    struct flock lock = byte_lock(number);
     if (fcntl(self->file, F_GETLK, &lock) != 0)
         return slot->pid_namespace == self->pid_namespace; /* no locks here: the number must do */
-    return lock.l_type == F_UNLCK;
+    return lock.l_type == F_UNLCK && !is_kept(number, self);
 }
 
 static void reap_one(struct ledger_file *file, unsigned number, const struct process_key *self,
@@ -176,10 +183,17 @@ void slots_reap(struct ledger_file *file, const struct process_key *self) {
         header->looked_until = until;
 }
 
+/* The slot that this process had as another program. What that held may stay for its children: then
+ * the slot gets a key that no process has. */
 static struct ledger_slot *own(struct ledger_file *file, const struct process_key *self) {
-    for (unsigned i = 0; i < seen(file); i++)
-        if (is_own(&file->slot[i], self))
-            return &file->slot[i];
+    for (unsigned i = 0; i < seen(file); i++) {
+        struct ledger_slot *slot = &file->slot[i];
+        if (!is_own(slot, self))
+            continue;
+        if (!is_kept(i, self))
+            return slot;
+        slot->start_time = slot->pid_namespace = 0;
+    }
     return NULL;
 }
 
@@ -228,10 +242,12 @@ void slots_lock(struct ledger_file *file, struct ledger_slot *slot,
                 const struct process_key *self) {
     struct flock lock = byte_lock((unsigned)(slot - file->slot));
     fcntl(self->file, F_SETLK, &lock); /* where a file system has no locks, the pid must do */
+    lock = byte_lock(LEDGER_KEPT_AT + (unsigned)(slot - file->slot));
+    fcntl(self->file, OS_OFD_SETLK, &lock);
 }
 
 bool slots_turn(const struct process_key *self, unsigned device, bool take) {
-    struct flock lock = byte_lock(LEDGER_SLOTS + device);
+    struct flock lock = byte_lock(LEDGER_TURN_AT + device);
     lock.l_type = take ? F_WRLCK : F_UNLCK;
     int kept_errno = errno;
     bool done = fcntl(self->file, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);

@@ -44,7 +44,9 @@ class Actor:
         self.path, self.number = path, number
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.connect(path)
-        self._say({"actor": number, "pid": os.getpid()})
+        forks, self._forks = os.pipe()  # closed when all that this process forked have begun
+        self._say({"actor": number, "pid": os.getpid()}, [forks])
+        os.close(forks)
         self._cuda: Cuda | None = None
         self._primary = 0
         self._things: dict[int, Any] = {}
@@ -119,7 +121,9 @@ class Actor:
         self._socket.close()
         for file in self._files.values():
             os.close(file)
-        Actor(self.path, message["made"]).serve()
+        child = Actor(self.path, message["made"])
+        os.close(self._forks)
+        child.serve()
 
     def do_exec(self, message: Message, files: list[int]) -> None:
         for file in self._files.values():

@@ -3,7 +3,8 @@
 A figure is a span where a driver is free to keep more than is used (pools, graphs, a library that
 was unloaded). Rules are those of NVIDIA's CUDA driver API: memory belongs to a context and goes
 with it, physical memory stays until its last handle, map and exported descriptor, in whichever
-process, is gone, all of a process goes when it ends. ``exports_stay`` False: an exporter's end or
+process, is gone, all of a process goes when it ends and no forked child has its descriptors (as
+NVIDIA's Megatron-LM reports it, pull request 3684). ``exports_stay`` False: an exporter's end or
 release gives exported memory back though others have it, as the pretended driver did at first.
 ``context``: what the driver takes for one.
 """
@@ -18,6 +19,7 @@ CONTEXT, MODULE, GRANULE, CHUNK = 16 * MIB, 2 * MIB, 2 * MIB, 32 * MIB
 SMALL = GRANULE // 2
 NOBODY, INHERITED, STALE = 0, "inherited", "stale"
 DESTROYED = -(1 << 20)  # numbers below are those of what was destroyed and still has memory
+DEAD = -(1 << 40)  # and these of processes
 NO_CONTEXT = frozenset(
     ("spawn", "retain", "reopen", "exec", "exit", "kill", "fork", "release", "close", "unmap")
 )
@@ -42,11 +44,13 @@ class Thing:
     holders: dict[tuple[int, str], int] = field(default_factory=dict)  # of physical memory
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Process:
-    """A process that lives."""
+    """A process that lives, or is dead and kept: then its number is nobody else's."""
 
     number: int
+    keeps: frozenset["Process"] = frozenset()  # whose descriptors of the driver it has
+    opened: bool = False  # it has some of its own
     primary: bool = False
     stale: int = 0  # held by a driver that was unloaded, at most
     stale_uncharged: int = 0  # of it: what may be charged no more
@@ -57,8 +61,9 @@ class Model:
 
     def __init__(self, *, exports_stay: bool, context: int = CONTEXT) -> None:
         """Nobody is there."""
-        self._exports_stay, self._context = exports_stay, context
+        self._exports_stay, self._context, self._last_dead = exports_stay, context, DEAD
         self.processes: dict[int, Process] = {}
+        self.dead: list[Process] = []  # whose children keep what they held
         self.things: dict[int, Thing] = {}
 
     # --- what may be done ---
@@ -72,13 +77,11 @@ class Model:
             return False
         if op.what not in NO_CONTEXT and not process.primary:
             return False
-        if op.what == "import":
+        if op.what in ("import", "open"):
             thing = self.things.get(op.of)
-            held = thing is not None and (thing.home, "file") in thing.holders
-            return held and thing is not None and thing.home != op.actor
-        if op.what == "open":
-            thing = self.things.get(op.of)
-            return thing is not None and thing.kind == "alloc" and thing.home != op.actor
+            if thing is None or thing.home not in self.processes.keys() - {op.actor}:
+                return False
+            return thing.kind == "alloc" if op.what == "open" else (thing.home, "file") in thing.holders
         if op.what == "retain":
             return not process.primary
         if op.what == "reset":  # it is the last one
@@ -134,6 +137,11 @@ class Model:
         """It succeeded."""
         DONE[op.what](self, op)
 
+    def refused(self, op: Op) -> None:
+        """There was not enough memory."""
+        if op.what == "retain":
+            self.processes[op.actor].opened = True
+
     def make(self, op: Op, size: int = 0, parent: int = 0) -> Thing:
         """Something new of a process."""
         thing = Thing(op.made, op.what, op.actor, size, parent)
@@ -177,9 +185,28 @@ class Model:
         return any(who == thing.home for who, _ in thing.holders)
 
     def end(self, number: int) -> None:
-        """A process is gone, and with it what only it held."""
-        del self.processes[number]
-        self.forget(number)
+        """A process is gone, and with it what only it held; but what children keep."""
+        gone = self.processes.pop(number)
+        gone.keeps = frozenset()
+        self._rename(gone)
+        self.dead.append(gone)
+        kept = {each for process in self.processes.values() for each in process.keeps}
+        for process in [each for each in self.dead if each not in kept]:
+            self.dead.remove(process)
+            self.forget(process.number)
+
+    def _rename(self, process: Process) -> None:
+        """A number that no program uses, for its own is perhaps that of another program soon."""
+        before, self._last_dead = process.number, self._last_dead - 1
+        process.number = self._last_dead
+        if (pool := self.things.pop(-before, None)) is not None:
+            pool.number = process.number
+            self.things[pool.number] = pool
+        for thing in self.things.values():
+            if thing.home == before:
+                thing.home = process.number
+            for who, how in [key for key in thing.holders if key[0] == before]:
+                thing.holders[process.number, how] = thing.holders.pop((who, how))
 
     def forget(self, number: int, but: tuple[str, ...] = ()) -> None:
         """A process holds nothing any more, but in these ways."""
@@ -197,7 +224,7 @@ class Model:
     def span(self) -> tuple[int, int]:
         """Bytes of the device that are held: at least, at most."""
         least = most = 0
-        for process in self.processes.values():
+        for process in self._all():
             small = 0
             fixed = self._context if process.primary else 0
             for thing in self._of(process.number):
@@ -216,7 +243,7 @@ class Model:
     def uncharged(self) -> int:
         """What the documents say that nobody is charged for at once.
 
-        Modules; what only forked children have left of exportable memory.
+        Modules; what only forked children have left of exportable memory that was let go of.
         """
         there = sum(MODULE for thing in self.things.values() if thing.kind == "module")
         there += sum(
@@ -224,7 +251,10 @@ class Model:
             for thing in self.things.values()
             if thing.holders and all(how == INHERITED for _, how in thing.holders)
         )
-        return there + sum(process.stale_uncharged for process in self.processes.values())
+        return there + sum(process.stale_uncharged for process in self._all())
+
+    def _all(self) -> list[Process]:
+        return [*self.processes.values(), *self.dead]
 
     def _of(self, number: int) -> Iterator[Thing]:
         return (thing for thing in self.things.values() if thing.home == number)
@@ -374,7 +404,8 @@ def _destroy_context(model: Model, op: Op) -> None:
 
 
 def _retain(model: Model, op: Op) -> None:
-    model.processes[op.actor].primary = True
+    process = model.processes[op.actor]
+    process.primary = process.opened = True
 
 
 def _reset(model: Model, op: Op) -> None:
@@ -391,8 +422,9 @@ def _new_process(model: Model, op: Op) -> None:
 
 def _fork(model: Model, op: Op) -> None:
     """A child has what its parent has open, so that a driver may keep shared memory for it."""
-    _new_process(model, op)
-    model.processes[op.made].stale = model.processes[op.actor].stale
+    parent = model.processes[op.actor]
+    keeps = parent.keeps | {parent} if parent.opened else parent.keeps
+    model.processes[op.made] = Process(op.made, keeps)
     for thing in model.things.values():
         if thing.kind == "exportable" and any(who == op.actor for who, _ in thing.holders):
             thing.holders[op.made, INHERITED] = 1
@@ -403,7 +435,7 @@ def _end(model: Model, op: Op) -> None:
 
 
 def _exec(model: Model, op: Op) -> None:
-    model.forget(op.actor)
+    model.end(op.actor)
     model.processes[op.actor] = Process(op.actor)
 
 

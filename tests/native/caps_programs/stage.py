@@ -88,6 +88,7 @@ class Stage:
         self._used = _Used(self.gpu)
         self._peers: dict[int, _Peer] = {}
         self._ends: dict[int, int] = {}  # descriptors that tell of the end of who may live
+        self._forks: dict[int, int] = {}  # read ends of pipes: nobody that it forks is yet to begin
         self._answers: dict[int, dict[str, Any]] = {}
         self._given: dict[int, list[int]] = {}
         self._ids = 0
@@ -103,6 +104,8 @@ class Stage:
         self._zygote.wait()
         os.close(self._ends.pop(ZYGOTE))
         self._lose(ZYGOTE)
+        for number in list(self._forks):
+            self._close_forks(number)
         self._listener.close()
         self._used.close()
 
@@ -153,7 +156,9 @@ class Stage:
                 model.did(op)
                 self._after(op)
                 self._check_told(answer)
-            elif answer["code"] != OUT_OF_MEMORY:
+            elif answer["code"] == OUT_OF_MEMORY:
+                model.refused(op)
+            else:
                 raise _Broken(f"{op} was answered with CUresult {answer['code']}")
         for op in allowed:
             if op.what == "kill":
@@ -185,9 +190,10 @@ class Stage:
 
     def _forked_late(self, model: Model, op: Op) -> None:
         """A process that was killed while it forked: its child may be there or not."""
-        end = time.monotonic() + 0.05
-        while op.made not in self._peers and time.monotonic() < end:
-            self._pump(0.01)
+        if not select.select([self._forks[op.actor]], [], [], ANSWER_SECONDS)[0]:
+            raise _Broken(f"process {op.made} does not begin")
+        while select.select([self._listener], [], [], 0)[0]:
+            self._accept()
         if op.made in self._peers and op.made not in model.processes:
             self._kill(op.made)
 
@@ -330,12 +336,19 @@ class Stage:
 
     def _accept(self) -> None:
         made, _ = self._listener.accept()
-        hello = json.loads(made.recv(MOST_BYTES))
+        data, (forks,), _, _ = socket.recv_fds(made, MOST_BYTES, 1)
+        hello = json.loads(data)
+        self._close_forks(hello["actor"])
+        self._forks[hello["actor"]] = forks
         if (old := self._peers.get(hello["actor"])) is not None:
             old.socket.close()
         self._peers[hello["actor"]] = _Peer(made)
         if hello["actor"] not in self._ends:  # exec keeps the process
             self._ends[hello["actor"]] = os.pidfd_open(hello["pid"])
+
+    def _close_forks(self, number: int) -> None:
+        if (file := self._forks.pop(number, None)) is not None:
+            os.close(file)
 
     def _lose(self, number: int) -> None:
         if (peer := self._peers.pop(number, None)) is not None:
