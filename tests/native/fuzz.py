@@ -2,7 +2,7 @@
 
 Several processes of ``programs/fuzz.c`` run at a time, one to four threads each; some are killed
 with SIGKILL, some are paused, the cap changes every second, and calls of the driver fail by
-themselves. The pretended driver says what the processes hold. That is never above the cap, or
+themselves. The pretended driver says what the container holds. That is never above the cap, or
 where the cap was lowered never above what was charged then; at the end it is nothing, the ledger is
 empty and the whole cap is to be had. NATIVE_BUILD names a build with sanitizers (make fuzz).
 """
@@ -254,7 +254,7 @@ class Fuzz:
 
     def _sample(self) -> None:
         settled = self._now() - SETTLED_SECONDS
-        used = self._held_by_processes()
+        used = self._gpu.used_mib()
         while len(self._caps) > 1 and self._caps[1][0] < settled:
             del self._caps[0]
         cap = max(mib for _, mib in self._caps)
@@ -267,13 +267,6 @@ class Fuzz:
         self.seen.most_above_cap_mib = max(self.seen.most_above_cap_mib, above)
         if above > 0:
             self.seen.faults.append(f"{used} MiB are held, {above} too many:\n{self._who()}")
-
-    def _held_by_processes(self) -> float:
-        """MiB, without those that a child's inherited descriptors keep of a maker that was killed:
-        nobody is charged for these (what libgpucap's README says it does not see)."""
-        processes = self._gpu.state()["processes"]
-        each = [kinds.values() for process in processes for kinds in process["bytes"].values()]
-        return sum(map(sum, each)) / MIB
 
     def _who(self) -> str:
         """What each process holds by the driver, and by the ledger."""

@@ -144,12 +144,12 @@ def test_sudden_death_loses_nothing(
     assert found["figures"]["killed"] == 40
 
 
-def test_what_a_child_keeps_of_one_that_was_killed_is_looked_for(
+def test_what_a_child_keeps_of_one_that_was_killed_is_charged(
     findings: Mapping[tuple[str, str], dict[str, Any]],
 ) -> None:
     found = findings["sigkill", "its child lives"]
     assert found["got_mib"] == DEFAULT_CAP_MIB
-    assert found["figures"] == {"held_mib": 500, "kept_mib": 0, "beside_mib": DEFAULT_CAP_MIB}
+    assert found["figures"] == {"held_mib": 500, "kept_mib": 800, "beside_mib": 500}
 
 
 def test_limit_follows_the_file(findings: Mapping[tuple[str, str], dict[str, Any]]) -> None:

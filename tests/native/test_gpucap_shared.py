@@ -1,5 +1,8 @@
 """Memory that several processes hold is charged once, as long as anybody of the container does."""
 
+import os
+import select
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -53,6 +56,26 @@ def test_a_descriptor_keeps_the_memory_charged_wherever_it_is(box: Container, ke
         assert maker.create_answer(CAP) == SUCCESS, "it is free"
     assert box.gpu.used_mib() == 0
     assert box.gpu.peak_mib() <= CAP + 2 * 300
+
+
+def test_what_a_killed_process_held_is_charged_while_its_child_has_its_descriptors(
+    box: Container,
+) -> None:
+    with Partner(box) as other, Partner(box) as maker:
+        maker.allocate(500)
+        child = maker.fork()
+        end = os.pidfd_open(child)
+        try:
+            maker.process.kill()
+            maker.process.wait()
+            assert left(other) == CAP - 500
+            with Partner(box) as next_one:
+                assert left(next_one) == CAP - 500
+        finally:
+            signal.pidfd_send_signal(end, signal.SIGKILL)
+            select.select([end], [], [])
+            os.close(end)
+        assert other.allocate_answer(CAP) == SUCCESS
 
 
 @pytest.mark.parametrize("ends", ["released", "killed"])

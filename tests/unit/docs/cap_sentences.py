@@ -451,8 +451,15 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
         "native/test_gpucap_views.py::test_no_more_modules_at_the_cap",
     ),
     "What a dead process held: A process that forked": NVIDIAS,
-    "The container is charged for it no more": LIMIT,
-    "What is planned is in ADR 0076": READ_ON,
+    "The container stays charged for it so long": (
+        "native/test_gpucap_shared.py"
+        "::test_what_a_killed_process_held_is_charged_while_its_child_has_its_descriptors",
+        "native/test_caps_programs.py::test_what_a_dead_process_held_stays_and_is_charged"
+        "_while_a_forked_child_has_its_descriptors",
+        "native/test_gpu_check.py::test_what_a_child_keeps_of_one_that_was_killed_is_charged",
+    ),
+    "End the children first, or let them close": READ_ON,
+    "A child that closes the driver's descriptors alone": LIMIT,
     "Memory that is handed on: What is exported": (
         "native/test_gpucap_shared.py::test_a_descriptor_keeps_the_memory_charged_wherever_it_is",
         "native/test_gpucap_shared.py::test_who_holds_it_after_its_maker_pays",
@@ -461,7 +468,7 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
     ),
     "To nobody: what only descriptors keep": (
         "native/test_caps_programs.py"
-        "::test_what_forked_children_alone_keep_of_exportable_memory_is_charged_to_nobody",
+        "::test_what_its_maker_let_go_of_and_forked_children_alone_keep_is_charged_to_nobody",
     ),
     "An allocation below 1 MiB that has an IPC": (
         "native/test_gpucap_shared.py"
