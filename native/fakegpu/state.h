@@ -4,9 +4,10 @@
  * `used` is the sum of the slots' bytes on it.
  *
  * A process is alive while the kernel holds its lock on byte `slot` of the file `lock`; the kernel
- * frees that at any death, and tells a reader the holder's pid in the reader's own namespace. What a
- * dead process held stays in its slot while a forked child has its descriptors, as the real driver's
- * files keep it: a lock on byte FG_SLOTS + `slot` belongs to its open file and goes to such a child.
+ * frees that at any death, and tells a reader the holder's pid in the reader's own namespace. What
+ * a dead process held stays in its slot while a forked child has its descriptors, as the real
+ * driver's files keep it: a lock on byte FG_SLOTS + `slot` belongs to its open file and goes to
+ * such a child.
  */
 #ifndef FAKEGPU_STATE_H
 #define FAKEGPU_STATE_H

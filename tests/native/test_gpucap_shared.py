@@ -69,6 +69,8 @@ def test_what_a_killed_process_held_is_charged_while_its_child_has_its_descripto
             maker.process.kill()
             maker.process.wait()
             assert left(other) == CAP - 500
+            (line,) = box.log()
+            assert f"what process {maker.pid} held is charged though that is gone" in line
             with Partner(box) as next_one:
                 assert left(next_one) == CAP - 500
         finally:

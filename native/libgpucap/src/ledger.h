@@ -29,7 +29,7 @@
 #define LEDGER_VERSION    1u
 #define LEDGER_DEVICES    16u
 #define LEDGER_SLOTS      2048u
-#define LEDGER_TURN_AT    LEDGER_SLOTS                    /* bytes of the file that are locked, */
+#define LEDGER_TURN_AT    LEDGER_SLOTS                      /* bytes of the file that are locked, */
 #define LEDGER_KEPT_AT    (LEDGER_TURN_AT + LEDGER_DEVICES) /* one for each device or slot */
 #define LEDGER_MUTEX_ROOM 64u /* pthread_mutex_t is 40 bytes on x86-64, 48 on aarch64 */
 

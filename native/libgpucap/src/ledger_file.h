@@ -41,8 +41,9 @@ bool ledger_reopened(struct ledger_mapping *mapping);
 bool ledger_lock(struct ledger_file *file, bool impatient);
 void ledger_unlock(struct ledger_file *file);
 
-/* Puts a new ledger in the place of one that no living process uses, nor a dead one's children keep,
- * and whose lock is taken all the same: the machine lost its power while somebody held it. false: somebody uses it. */
+/* Puts a new ledger in the place of one that no living process uses, nor a dead one's children
+ * keep, and whose lock is taken all the same: the machine lost its power while somebody held it.
+ * false: somebody uses it. */
 bool ledger_replace_dead(const struct ledger_mapping *mapping);
 
 #endif

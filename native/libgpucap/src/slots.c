@@ -1,6 +1,7 @@
 #include "slots.h"
 
 #include "fault.h"
+#include "log.h"
 #include "os.h"
 #include "shared.h"
 
@@ -70,10 +71,16 @@ static struct flock byte_lock(unsigned byte) {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
 }
 
-/* Whether a forked child of a process has what it had open: the driver keeps all of it then. */
-static bool is_kept(unsigned slot, const struct process_key *self) {
-    struct flock lock = byte_lock(LEDGER_KEPT_AT + slot);
-    return fcntl(self->file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+/* Whether a forked child of who had the slot has what it had open: the driver keeps all of it. */
+static bool is_kept(const struct ledger_slot *slots, const struct ledger_slot *slot,
+                    const struct process_key *self) {
+    struct flock lock = byte_lock(LEDGER_KEPT_AT + (unsigned)(slot - slots));
+    if (fcntl(self->file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
+        return false;
+    log_once("ledger: what process %u held is charged though that is gone: a forked child has its "
+             "descriptors, for which the driver keeps it",
+             slot->pid);
+    return true;
 }
 
 static bool is_own(const struct ledger_slot *slot, const struct process_key *self) {
@@ -105,11 +112,10 @@ static bool is_gone(const struct ledger_slot *slots, const struct ledger_slot *s
                     const struct process_key *self, bool thoroughly) {
     if (is_own(slot, self) || !is_unseen(slot, self, thoroughly))
         return false;
-    unsigned number = (unsigned)(slot - slots);
-    struct flock lock = byte_lock(number);
+    struct flock lock = byte_lock((unsigned)(slot - slots));
     if (fcntl(self->file, F_GETLK, &lock) != 0)
         return slot->pid_namespace == self->pid_namespace; /* no locks here: the number must do */
-    return lock.l_type == F_UNLCK && !is_kept(number, self);
+    return lock.l_type == F_UNLCK && !is_kept(slots, slot, self);
 }
 
 static void reap_one(struct ledger_file *file, unsigned number, const struct process_key *self,
@@ -190,7 +196,7 @@ static struct ledger_slot *own(struct ledger_file *file, const struct process_ke
         struct ledger_slot *slot = &file->slot[i];
         if (!is_own(slot, self))
             continue;
-        if (!is_kept(i, self))
+        if (!is_kept(file->slot, slot, self))
             return slot;
         slot->start_time = slot->pid_namespace = 0;
     }

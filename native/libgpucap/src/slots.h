@@ -23,9 +23,9 @@ struct process_key slots_self(void);
  * whose process is gone on the way, as far as that costs next to nothing. */
 struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_key *self);
 
-/* Locks the file's bytes of the slot: the kernel holds one for as long as the process lives, or until
- * it closes a descriptor of the file, the other until nobody has this descriptor, forked children
- * included. */
+/* Locks the file's bytes of the slot: the kernel holds one for as long as the process lives, or
+ * until it closes a descriptor of the file, the other until nobody has this descriptor, forked
+ * children included. */
 void slots_lock(struct ledger_file *file, struct ledger_slot *slot, const struct process_key *self);
 
 /* The turn of one process at a time, of those that make a context on the device: taken or given

@@ -19,7 +19,7 @@ CONTEXT, MODULE, GRANULE, CHUNK = 16 * MIB, 2 * MIB, 2 * MIB, 32 * MIB
 SMALL = GRANULE // 2
 NOBODY, INHERITED, STALE = 0, "inherited", "stale"
 DESTROYED = -(1 << 20)  # numbers below are those of what was destroyed and still has memory
-DEAD = -(1 << 40)  # and these of processes
+KEPT = -(1 << 40)  # and these of what is kept of processes
 NO_CONTEXT = frozenset(
     ("spawn", "retain", "reopen", "exec", "exit", "kill", "fork", "release", "close", "unmap")
 )
@@ -46,11 +46,12 @@ class Thing:
 
 @dataclass(slots=True, eq=False)
 class Process:
-    """A process that lives, or is dead and kept: then its number is nobody else's."""
+    """A process and the driver that it has loaded; what is kept of one has a number of its own."""
 
     number: int
-    keeps: frozenset["Process"] = frozenset()  # whose descriptors of the driver it has
-    opened: bool = False  # it has some of its own
+    keeps: frozenset["Process"] = frozenset()  # whose descriptors of a driver it has, its own aside
+    opened: bool = False  # its driver has some
+    cut_off: bool = False  # it ended in a call: nobody knows what that has done
     primary: bool = False
     stale: int = 0  # held by a driver that was unloaded, at most
     stale_uncharged: int = 0  # of it: what may be charged no more
@@ -61,9 +62,9 @@ class Model:
 
     def __init__(self, *, exports_stay: bool, context: int = CONTEXT) -> None:
         """Nobody is there."""
-        self._exports_stay, self._context, self._last_dead = exports_stay, context, DEAD
+        self._exports_stay, self._context, self._last_kept = exports_stay, context, KEPT
         self.processes: dict[int, Process] = {}
-        self.dead: list[Process] = []  # whose children keep what they held
+        self.kept: list[Process] = []  # what others have the descriptors of
         self.things: dict[int, Thing] = {}
 
     # --- what may be done ---
@@ -81,7 +82,8 @@ class Model:
             thing = self.things.get(op.of)
             if thing is None or thing.home not in self.processes.keys() - {op.actor}:
                 return False
-            return thing.kind == "alloc" if op.what == "open" else (thing.home, "file") in thing.holders
+            is_exported = (thing.home, "file") in thing.holders
+            return is_exported if op.what == "import" else thing.kind == "alloc"
         if op.what == "retain":
             return not process.primary
         if op.what == "reset":  # it is the last one
@@ -142,6 +144,12 @@ class Model:
         if op.what == "retain":
             self.processes[op.actor].opened = True
 
+    def cut_off(self, op: Op) -> None:
+        """Its process is about to end in it: what it does is done, or not, or in part."""
+        process = self.processes[op.actor]
+        process.cut_off, process.opened = True, process.opened or op.what == "retain"
+        process.stale += rounded(op.kib << 10, CHUNK) + CHUNK + self._context
+
     def make(self, op: Op, size: int = 0, parent: int = 0) -> Thing:
         """Something new of a process."""
         thing = Thing(op.made, op.what, op.actor, size, parent)
@@ -186,19 +194,22 @@ class Model:
 
     def end(self, number: int) -> None:
         """A process is gone, and with it what only it held; but what children keep."""
-        gone = self.processes.pop(number)
-        gone.keeps = frozenset()
-        self._rename(gone)
-        self.dead.append(gone)
-        kept = {each for process in self.processes.values() for each in process.keeps}
-        for process in [each for each in self.dead if each not in kept]:
-            self.dead.remove(process)
+        for thing in list(self.things.values()):  # descriptors that it gave out are its own
+            if (number, "file") in thing.holders:
+                del thing.holders[number, "file"]
+                if not self._lives(thing):
+                    self.drop(thing.number)
+        self.keep(self.processes.pop(number))
+        having = {each for process in self.processes.values() for each in process.keeps}
+        for process in [each for each in self.kept if each not in having]:
+            self.kept.remove(process)
             self.forget(process.number)
 
-    def _rename(self, process: Process) -> None:
-        """A number that no program uses, for its own is perhaps that of another program soon."""
-        before, self._last_dead = process.number, self._last_dead - 1
-        process.number = self._last_dead
+    def keep(self, process: Process) -> None:
+        """It stays as it is, for those who have its descriptors."""
+        before, self._last_kept = process.number, self._last_kept - 1
+        process.number = self._last_kept
+        self.kept.append(process)
         if (pool := self.things.pop(-before, None)) is not None:
             pool.number = process.number
             self.things[pool.number] = pool
@@ -224,17 +235,19 @@ class Model:
     def span(self) -> tuple[int, int]:
         """Bytes of the device that are held: at least, at most."""
         least = most = 0
+        known = {process.number for process in self._all() if not process.cut_off}
         for process in self._all():
-            small = 0
+            small, before = 0, least
             fixed = self._context if process.primary else 0
             for thing in self._of(process.number):
                 low, high, little = self.cost(thing)
                 least, most, small = least + low, most + high, small + little
             least += fixed + rounded(small, GRANULE)
             most += fixed + rounded(small, GRANULE) + process.stale
+            least = before if process.cut_off else least
         for thing in self.things.values():
             if thing.kind in ("vmm", "exportable"):
-                sure = any(how not in (INHERITED, STALE) for _, how in thing.holders)
+                sure = any(h not in (INHERITED, STALE) and w in known for w, h in thing.holders)
                 least, most = least + thing.size * sure, most + thing.size
             elif thing.home == NOBODY:
                 most += thing.most
@@ -254,7 +267,7 @@ class Model:
         return there + sum(process.stale_uncharged for process in self._all())
 
     def _all(self) -> list[Process]:
-        return [*self.processes.values(), *self.dead]
+        return [*self.processes.values(), *self.kept]
 
     def _of(self, number: int) -> Iterator[Thing]:
         return (thing for thing in self.things.values() if thing.home == number)
@@ -454,6 +467,8 @@ def _reopen(model: Model, op: Op) -> None:
             thing.holders[op.actor, STALE] = 1
     model.forget(op.actor, but=(INHERITED, STALE))
     process.primary = False
+    model.keep(process)
+    model.processes[op.actor] = Process(op.actor, process.keeps | {process})
 
 
 def _nothing(model: Model, op: Op) -> None:

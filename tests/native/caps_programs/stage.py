@@ -136,6 +136,7 @@ class Stage:
         allowed = [op for op in step if model.allows(op)]
         told = {op: self._before(model, op) for op in allowed}
         sent: list[tuple[Op, int]] = []
+        cut_off: list[Op] = []
         for op in allowed:
             before = told[op]
             if op.what == "kill":
@@ -149,6 +150,7 @@ class Stage:
             killed = any(each.what == "kill" and each.actor == op.actor for each in allowed)
             answer = self._wait(op, number, may_die=killed or op.what == "exit")
             if answer is None:
+                cut_off.append(op)
                 continue
             if "wrong" in answer:
                 raise _Broken(f"{op}: {answer['wrong']}")
@@ -162,9 +164,9 @@ class Stage:
                 raise _Broken(f"{op} was answered with CUresult {answer['code']}")
         for op in allowed:
             if op.what == "kill":
-                for each, _ in sent:
-                    if each.what == "fork" and each.actor == op.actor:
-                        self._forked_late(model, each)
+                for each in cut_off:
+                    if each.actor == op.actor:
+                        self._ended_in(model, each)
                 model.did(op)
 
     def _before(self, model: Model, op: Op) -> tuple[dict[str, Any], list[int]] | None:
@@ -188,13 +190,16 @@ class Stage:
         elif op.what == "exit":
             self._await_end(op.actor)
 
-    def _forked_late(self, model: Model, op: Op) -> None:
-        """A process that was killed while it forked: its child may be there or not."""
+    def _ended_in(self, model: Model, op: Op) -> None:
+        """Its process was killed: what it does may be done or not, and a child be there."""
+        model.cut_off(op)
+        if op.what != "fork":
+            return
         if not select.select([self._forks[op.actor]], [], [], ANSWER_SECONDS)[0]:
             raise _Broken(f"process {op.made} does not begin")
         while select.select([self._listener], [], [], 0)[0]:
             self._accept()
-        if op.made in self._peers and op.made not in model.processes:
+        if op.made in self._peers:
             self._kill(op.made)
 
     # --- what must be so ---

@@ -459,7 +459,7 @@ SENTENCES: dict[str, tuple[str, ...] | str] = {
         "native/test_gpu_check.py::test_what_a_child_keeps_of_one_that_was_killed_is_charged",
     ),
     "End the children first, or let them close": READ_ON,
-    "A child that closes the driver's descriptors alone": LIMIT,
+    "A child that closes the driver's alone": LIMIT,
     "Memory that is handed on: What is exported": (
         "native/test_gpucap_shared.py::test_a_descriptor_keeps_the_memory_charged_wherever_it_is",
         "native/test_gpucap_shared.py::test_who_holds_it_after_its_maker_pays",
