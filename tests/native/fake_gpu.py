@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.native.build import NativeBuild
+from tests.native.build import SANITIZERS, NativeBuild
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
@@ -27,11 +27,14 @@ NO_DEEPBIND = "RTLD_DEEPBIND flag which is incompatible with sanitizer runtime"
 
 
 def words_of(command: Sequence[str | Path]) -> list[str]:
-    """The command line; with NATIVE_VALGRIND a C program of the tests runs under valgrind."""
+    """The command line; with NATIVE_VALGRIND a C program of the tests runs under valgrind.
+
+    But one with a sanitizer, which cannot.
+    """
     words = [str(word) for word in command]
     program = Path(words[0])
     checked = "NATIVE_VALGRIND" in os.environ and program.parent.name == "programs"
-    checked = checked and program.name not in CROWDS
+    checked = checked and program.name not in CROWDS and program.parts[-3] not in SANITIZERS
     return [*(VALGRIND if checked else ()), *words]
 
 
