@@ -18,6 +18,7 @@ SEED = int(os.environ.get("PLANS_SEED", "1")) if EXPLORE_SEED is None else EXPLO
 PARTS = 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nobody_is_evicted_twice_for_what_never_starts(part: int) -> None:
     evicted: Counter[str] = Counter()

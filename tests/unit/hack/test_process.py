@@ -29,7 +29,7 @@ def test_a_program_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
     ready.read_text()  # the trap is set
     stop([process], grace_seconds=0.1)
     assert not is_alive(process)
-    stop(marked_with(tmp_path), grace_seconds=10)
+    stop(marked_with(tmp_path), grace_seconds=0.1)  # its `sleep` ignores requests as well
 
 
 def test_a_frozen_program_can_be_stopped(tmp_path: Path) -> None:

@@ -63,6 +63,7 @@ def middle(seed: int) -> RecordedHistory:
     return history
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(HISTORIES // CHUNK))
 def test_from_the_middle_of_a_history_a_dump_gives_the_same_plan_to_the_byte(number: int) -> None:
     seen = set[str]()

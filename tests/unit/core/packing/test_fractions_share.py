@@ -72,6 +72,7 @@ def test_they_share_one_gpu_of_a_cluster_of_free_nodes(packing: Packing):
     assert held == 800
 
 
+@pytest.mark.long
 @POLICY
 def test_fractions_of_one_gpu_share_one_of_a_node_whatever_was_learned(packing: Packing):
     for seed in range(HISTORIES):
@@ -84,6 +85,7 @@ def test_fractions_of_one_gpu_share_one_of_a_node_whatever_was_learned(packing: 
         assert list(by_device(result).values()) == [sum(milli)], seed
 
 
+@pytest.mark.long
 @POLICY
 def test_they_share_one_of_several_nodes_where_each_pod_that_was_learned_is_on_one_gpu(
     packing: Packing,

@@ -47,6 +47,7 @@ class Interned(History):
 PACKING = Packing.FRAGMENTATION
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(8))
 def test_what_is_kept_changes_no_plan(number: int) -> None:
     for seed in range(number * CHUNK, (number + 1) * CHUNK):

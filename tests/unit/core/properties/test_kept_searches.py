@@ -64,6 +64,7 @@ def cycles(seed: int) -> int:
     return reserved
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(SEEDS // CHUNK))
 def test_what_was_found_before_changes_no_plan(number: int) -> None:
     found = [cycles(seed) for seed in range(number * CHUNK, (number + 1) * CHUNK)]

@@ -71,6 +71,7 @@ async def test_answers_about_one_copy_come_from_one_other_process(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_OLD_SECONDS", 600.0)
+    monkeypatch.setattr(module, "_SHARE", 1.0)  # it rests for no moment
     leader = Leader()
     asked = processes(leader)
     found = await asked.answer(QUESTION, reader("anna"), Visible())
@@ -104,6 +105,7 @@ async def test_what_nobody_asks_about_takes_no_memory(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_OLD_SECONDS", 0.05)
+    monkeypatch.setattr(module, "_COPY_SHARE", 1e6)  # whatever it cost
     asked = processes(Leader())
     await asked.answer(QUESTION, reader("anna"), Visible())
     assert asked._retires is not None
