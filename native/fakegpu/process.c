@@ -10,8 +10,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 /* CUDA does not survive a fork: the child has to call cuInit, and then owns nothing. */
 static void forked(void) {
     pthread_mutex_init(&mutex, NULL);
-    FgState state = {
-        .shared = fg.state.shared, .lock_file = -1, .slot = -1}; /* theirs stays open */
+    /* What is open stays so. */
+    FgState state = {.shared = fg.state.shared, .lock_file = -1, .kept_file = -1, .slot = -1};
     fg_forget_device(-1);
     fg_vmm_drop(); /* before what it is bound to */
     fg_arrays_drop(NULL);

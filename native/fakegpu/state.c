@@ -141,8 +141,12 @@ static bool is_own(const FgSlot *slot) {
            slot->start_time == own_start_time() && slot->image == own_image();
 }
 
+static struct flock byte_lock(int slot) {
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+}
+
 pid_t fg_holder(FgState *state, int slot) {
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+    struct flock lock = byte_lock(slot);
     if (slot == state->slot || is_own(&state->shared->slot[slot])) {
         return getpid();
     }
@@ -152,21 +156,16 @@ pid_t fg_holder(FgState *state, int slot) {
     return lock.l_pid > 0 ? lock.l_pid : 0;
 }
 
-static struct flock kept_lock(int slot) {
-    return (struct flock){
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = FG_SLOTS + slot, .l_len = 1};
-}
-
 /* Whether somebody has the open file of who took the slot: itself, or a forked child. */
 static bool is_kept(FgState *state, int slot) {
-    struct flock lock = kept_lock(slot);
-    return !fcntl(state->lock_file, F_GETLK, &lock) && lock.l_type != F_UNLCK;
+    struct flock lock = byte_lock(slot);
+    return !fcntl(state->kept_file, F_GETLK, &lock) && lock.l_type != F_UNLCK;
 }
 
 static void take_slot(FgState *state) {
     FgShared *shared = state->shared;
     for (int s = 0; s < FG_SLOTS; s++) {
-        struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = s, .l_len = 1};
+        struct flock lock = byte_lock(s);
         if (shared->slot[s].used || fcntl(state->lock_file, F_SETLK, &lock)) {
             continue;
         }
@@ -184,8 +183,8 @@ static void take_slot(FgState *state) {
         if (shared->high_slot <= (uint32_t)s) {
             shared->high_slot = (uint32_t)s + 1;
         }
-        struct flock kept = kept_lock(s);
-        fcntl(state->lock_file, F_OFD_SETLK, &kept);
+        lock = byte_lock(s);
+        fcntl(state->kept_file, F_OFD_SETLK, &lock);
         state->slot = s;
         return;
     }
@@ -217,11 +216,12 @@ int fg_attach(FgState *state, bool member) {
     state->slot = -1;
     if (!error && !state->shared) { /* after a fork it is there already */
         error = map_state(state);
-        state->lock_file = -1;
+        state->lock_file = state->kept_file = -1;
     }
     if (!error && state->lock_file < 0) {
         state->lock_file = open_shared("lock");
-        error = state->lock_file < 0 ? errno : 0;
+        state->kept_file = open_shared("kept");
+        error = state->lock_file < 0 || state->kept_file < 0 ? errno : 0;
     }
     if (error) {
         return error;

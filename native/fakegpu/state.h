@@ -6,8 +6,8 @@
  * A process is alive while the kernel holds its lock on byte `slot` of the file `lock`; the kernel
  * frees that at any death, and tells a reader the holder's pid in the reader's own namespace. What
  * a dead process held stays in its slot while a forked child has its descriptors, as the real
- * driver's files keep it: a lock on byte FG_SLOTS + `slot` belongs to its open file and goes to
- * such a child.
+ * driver's files keep it: a lock on byte `slot` of the file `kept` is its open file's, which goes
+ * to a child.
  */
 #ifndef FAKEGPU_STATE_H
 #define FAKEGPU_STATE_H
@@ -149,7 +149,7 @@ typedef struct {
     FgShared *shared;
     FgConfig config;
     int to_shared[FG_DEVICES]; /* configured device -> shared device */
-    int lock_file;
+    int lock_file, kept_file;
     int slot; /* -1: a reader */
 } FgState;
 

@@ -29,8 +29,6 @@
 #define LEDGER_VERSION    1u
 #define LEDGER_DEVICES    16u
 #define LEDGER_SLOTS      2048u
-#define LEDGER_TURN_AT    LEDGER_SLOTS                      /* bytes of the file that are locked, */
-#define LEDGER_KEPT_AT    (LEDGER_TURN_AT + LEDGER_DEVICES) /* one for each device or slot */
 #define LEDGER_MUTEX_ROOM 64u /* pthread_mutex_t is 40 bytes on x86-64, 48 on aarch64 */
 
 /* One device of the container. An entry is taken once and never moves: its index is the index into
@@ -74,11 +72,10 @@ struct ledger_shared {
 };
 
 /* One process. Free when pid is 0. Key: pid + start_time; a slot whose process is gone is free for
- * the taking, whatever it says. A process keeps a lock (fcntl) on the byte of the file whose offset
- * is its slot's number: who holds it is alive, whatever its number seems to say. On the byte at
- * LEDGER_KEPT_AT and that number is a lock of its open file, which its forked children have as long
- * as they have the driver's files: the driver keeps for them what the process held, though it is
- * dead, and its slot counts (docs/adr/0076). 320 bytes. */
+ * the taking, whatever it says. Its open file has a lock (F_OFD_SETLK) on the byte whose offset is
+ * its slot's number: while that is held the slot counts, whatever its number seems to say. Forked
+ * children have it as long as they have the driver's files, for which the driver keeps what the
+ * process held, though it is dead (docs/adr/0076). 320 bytes. */
 struct ledger_slot {
     uint32_t pid;        /*  0: in the container's PID namespace (last number of NSpid); 0 = free */
     uint32_t spare0;     /*  4 */

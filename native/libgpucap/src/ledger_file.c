@@ -300,17 +300,10 @@ bool ledger_reopened(struct ledger_mapping *mapping) {
     return mapping->descriptor >= 0;
 }
 
-/* Whether somebody else has a lock on some of as many bytes as there are slots. */
-static bool is_locked(int fd, int how, unsigned from) {
-    struct flock lock = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)from, .l_len = LEDGER_SLOTS};
-    return fcntl(fd, how, &lock) != 0 || lock.l_type != F_UNLCK;
-}
-
 bool ledger_replace_dead(const struct ledger_mapping *mapping) {
-    if (is_locked(mapping->descriptor, F_GETLK, 0) ||
-        is_locked(mapping->descriptor, OS_OFD_GETLK, LEDGER_KEPT_AT))
-        return false; /* somebody who lives has a slot, or keeps one */
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = LEDGER_SLOTS};
+    if (fcntl(mapping->descriptor, OS_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK)
+        return false; /* somebody else has a slot */
     int folder = open(state_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return false;

@@ -71,18 +71,6 @@ static struct flock byte_lock(unsigned byte) {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
 }
 
-/* Whether a forked child of who had the slot has what it had open: the driver keeps all of it. */
-static bool is_kept(const struct ledger_slot *slots, const struct ledger_slot *slot,
-                    const struct process_key *self) {
-    struct flock lock = byte_lock(LEDGER_KEPT_AT + (unsigned)(slot - slots));
-    if (fcntl(self->file, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
-        return false;
-    log_once("ledger: what process %u held is charged though that is gone: a forked child has its "
-             "descriptors, for which the driver keeps it",
-             slot->pid);
-    return true;
-}
-
 static bool is_own(const struct ledger_slot *slot, const struct process_key *self) {
     return slot->pid == self->pid && slot->start_time == self->start_time &&
            slot->pid_namespace == self->pid_namespace;
@@ -106,16 +94,30 @@ static bool is_unseen(const struct ledger_slot *slot, const struct process_key *
     return start_time != slot->start_time || ((state == 'Z' || state == 'X') && threads <= 1);
 }
 
+/* Whether somebody has the lock of a slot: its process, or forked children of it, for which the
+ * driver keeps what that held. -1: there are no locks here. */
+static int is_locked(const struct ledger_slot *slots, const struct ledger_slot *slot,
+                     const struct process_key *self) {
+    struct flock lock = byte_lock((unsigned)(slot - slots));
+    if (fcntl(self->file, F_GETLK, &lock) != 0)
+        return -1;
+    return lock.l_type != F_UNLCK;
+}
+
 /* Numbers and start times deceive: /proc may be that of another PID namespace, and clocks those of
- * another time namespace. The lock does not: who holds it is alive. (Nobody is told of his own.) */
+ * another time namespace. The lock does not: while somebody has it, the slot counts. */
 static bool is_gone(const struct ledger_slot *slots, const struct ledger_slot *slot,
                     const struct process_key *self, bool thoroughly) {
     if (is_own(slot, self) || !is_unseen(slot, self, thoroughly))
         return false;
-    struct flock lock = byte_lock((unsigned)(slot - slots));
-    if (fcntl(self->file, F_GETLK, &lock) != 0)
-        return slot->pid_namespace == self->pid_namespace; /* no locks here: the number must do */
-    return lock.l_type == F_UNLCK && !is_kept(slots, slot, self);
+    int locked = is_locked(slots, slot, self);
+    if (locked < 0)
+        return slot->pid_namespace == self->pid_namespace; /* the number must do */
+    if (locked && slot->pid_namespace == self->pid_namespace)
+        log_once("ledger: what process %u held is charged though that is gone: a forked child has "
+                 "its descriptors, for which the driver keeps it",
+                 slot->pid);
+    return !locked;
 }
 
 static void reap_one(struct ledger_file *file, unsigned number, const struct process_key *self,
@@ -196,7 +198,7 @@ static struct ledger_slot *own(struct ledger_file *file, const struct process_ke
         struct ledger_slot *slot = &file->slot[i];
         if (!is_own(slot, self))
             continue;
-        if (!is_kept(file->slot, slot, self))
+        if (is_locked(file->slot, slot, self) <= 0)
             return slot;
         slot->start_time = slot->pid_namespace = 0;
     }
@@ -247,13 +249,12 @@ struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_k
 void slots_lock(struct ledger_file *file, struct ledger_slot *slot,
                 const struct process_key *self) {
     struct flock lock = byte_lock((unsigned)(slot - file->slot));
-    fcntl(self->file, F_SETLK, &lock); /* where a file system has no locks, the pid must do */
-    lock = byte_lock(LEDGER_KEPT_AT + (unsigned)(slot - file->slot));
-    fcntl(self->file, OS_OFD_SETLK, &lock);
+    if (fcntl(self->file, OS_OFD_SETLK, &lock) != 0)
+        fcntl(self->file, F_SETLK, &lock); /* where a file system has no locks, the pid must do */
 }
 
 bool slots_turn(const struct process_key *self, unsigned device, bool take) {
-    struct flock lock = byte_lock(LEDGER_TURN_AT + device);
+    struct flock lock = byte_lock(LEDGER_SLOTS + device);
     lock.l_type = take ? F_WRLCK : F_UNLCK;
     int kept_errno = errno;
     bool done = fcntl(self->file, F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);

@@ -23,16 +23,15 @@ struct process_key slots_self(void);
  * whose process is gone on the way, as far as that costs next to nothing. */
 struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_key *self);
 
-/* Locks the file's bytes of the slot: the kernel holds one for as long as the process lives, or
- * until it closes a descriptor of the file, the other until nobody has this descriptor, forked
- * children included. */
+/* Locks the file's byte with the slot's number, for as long as anybody has this open file: this
+ * process, until it closes the descriptor, and its forked children. */
 void slots_lock(struct ledger_file *file, struct ledger_slot *slot, const struct process_key *self);
 
 /* The turn of one process at a time, of those that make a context on the device: taken or given
  * back. false: another process has it. */
 bool slots_turn(const struct process_key *self, unsigned device, bool take);
 
-/* Frees every slot whose process is gone: its number and its locks must say so. To ask for a
+/* Frees every slot whose process is gone: its number and its lock must both say so. To ask for a
  * number costs a system call for each slot; a zombie, or a number that another process has now, a
  * look into /proc. Neither is done again for all slots until twenty times as long has passed as it
  * took: a thousand processes that are all refused memory would do nothing else. Until then numbers
