@@ -234,6 +234,13 @@ def test_what_a_dead_process_held_stays_and_is_charged_while_a_forked_child_has_
     assert fault is None, str(fault)
 
 
+def test_a_child_keeps_nothing_of_a_driver_that_its_parent_loaded_later(stage: Stage) -> None:
+    first = (*BEGIN, Op("fork", 1, made=3), Op("retain", 3), Op("reopen", 3), Op("fork", 3, made=4))
+    then = (Op("retain", 3), Op("alloc", 3, made=5, kib=65536), Op("kill", 3))
+    fault = stage.play(tuple((op,) for op in (*first, *then)))
+    assert fault is None, str(fault)
+
+
 def test_a_child_of_who_has_not_used_the_driver_yet_keeps_nothing(stage: Stage) -> None:
     ops = (Op("spawn", 0, made=1), Op("fork", 1, made=2), Op("retain", 1), Op("kill", 1))
     assert model_of(*ops) == (0, 0)

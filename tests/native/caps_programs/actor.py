@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Iterable
 from typing import Any
 
 from tests.native.cuda import Cuda, Number
@@ -40,8 +41,10 @@ class Refused(Exception):
 class Actor:
     """One process, from its first message to its end."""
 
-    def __init__(self, path: str, number: int) -> None:
+    def __init__(self, path: str, number: int, loaded: Iterable[int] = ()) -> None:
+        """``loaded``: handles of the driver's library that it has from its parent."""
         self.path, self.number = path, number
+        self._loaded = list(loaded)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.connect(path)
         forks, self._forks = os.pipe()  # closed when all that this process forked have begun
@@ -121,7 +124,7 @@ class Actor:
         self._socket.close()
         for file in self._files.values():
             os.close(file)
-        child = Actor(self.path, message["made"])
+        child = Actor(self.path, message["made"], self._loaded)
         os.close(self._forks)
         child.serve()
 
@@ -137,9 +140,9 @@ class Actor:
         os._exit(0)
 
     def do_reopen(self, message: Message, files: list[int]) -> None:
-        """The driver's library is closed."""
-        if self._cuda is not None:
-            _ctypes.dlclose(self._cuda.library._handle)
+        """The driver's library is closed, as often as it was opened here and before a fork."""
+        while self._loaded:
+            _ctypes.dlclose(self._loaded.pop())
         for file in self._files.values():
             os.close(file)
         self._cuda, self._primary = None, 0
@@ -150,6 +153,7 @@ class Actor:
     def do_retain(self, message: Message, files: list[int]) -> None:
         if self._cuda is None:
             self._cuda = Cuda(context=False)
+            self._loaded.append(self._cuda.library._handle)
         self._ask("cuInit", 0)
         self._primary = self._get("cuDevicePrimaryCtxRetain", 0)
         self._ask("cuCtxSetCurrent", self._primary)
