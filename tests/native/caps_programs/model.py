@@ -196,9 +196,7 @@ class Model:
         """A process is gone, and with it what only it held; but what children keep."""
         for thing in list(self.things.values()):  # descriptors that it gave out are its own
             if (number, "file") in thing.holders:
-                del thing.holders[number, "file"]
-                if not self._lives(thing):
-                    self.drop(thing.number)
+                self.let_go(thing.number, number, "file")
         self.keep(self.processes.pop(number))
         having = {each for process in self.processes.values() for each in process.keeps}
         for process in [each for each in self.kept if each not in having]:
