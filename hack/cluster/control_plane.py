@@ -91,8 +91,9 @@ def api_server(plan: Plan) -> tuple[str, ...]:
 
 
 def controller_manager(plan: Plan) -> tuple[str, ...]:
-    """All controllers, each with its own service account as in a usual cluster."""
+    """Its controllers, each with its own service account as in a usual cluster."""
     return (
+        f"--controllers={','.join(plan.settings.controllers)}",
         *_client(plan, "kube-controller-manager", plan.ports.controller_manager),
         f"--service-account-private-key-file={plan.folder / 'service-account.key'}",
         f"--root-ca-file={plan.folder / 'ca.crt'}",

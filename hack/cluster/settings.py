@@ -13,6 +13,9 @@ from pathlib import Path
 from cluster.errors import ClusterError
 
 MOST_GPUS = 9  # a digit each, which their UUIDs repeat
+# All but the one that checks each policy anew for each kind that it is about: ten seconds of a core
+# whenever the chart's policies change, and all that comes of it are warnings in their status.
+UNCHECKED_POLICIES = ("*", "-validatingadmissionpolicy-status-controller")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
@@ -32,6 +35,7 @@ class Settings:
         audit: the API server writes one line per request to `logs/audit.log`.
         feature_gates: `Name=true` or `Name=false`, for every part of the control plane.
         apis: `GROUP/VERSION` that the API server serves beside the usual ones.
+        controllers: which ones kube-controller-manager runs, as its ``--controllers`` says.
         node_grace_seconds: how long a node may be silent before it counts as NotReady.
         port: the first of the cluster's ports; None chooses a free block.
         owner: process id of a test run; once that has ended, the next `up` of any cluster
@@ -47,6 +51,7 @@ class Settings:
     audit: bool = False
     feature_gates: tuple[str, ...] = ()
     apis: tuple[str, ...] = ()
+    controllers: tuple[str, ...] = ("*",)
     node_grace_seconds: int = 120
     port: int | None = None
     owner: int | None = None
@@ -74,6 +79,6 @@ class Settings:
         asked = [
             self.name, contents, self.qps, self.real_node, self.audit,
             list(self.feature_gates), self.node_grace_seconds, self.port, self.gpus,
-            list(self.apis),
+            list(self.apis), list(self.controllers),
         ]  # fmt: skip
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]

@@ -22,6 +22,7 @@ from tests.api.tenant import Tenant
 from xdist.remote import Producer
 
 from cluster import Running, Settings, down, up
+from cluster.settings import UNCHECKED_POLICIES
 
 if TYPE_CHECKING:
     from tests.api.site import Site, Team
@@ -68,7 +69,14 @@ def settings(purpose: str) -> Settings:
     """A cluster with our CRDs that ends with this test run."""
     name = f"{purpose}-{os.getpid()}"
     # Its controllers ask more often than by default: thousands of pods go in seconds, not minutes.
-    return Settings(name=name, nodes=(SERVERS,), crds=CRDS, qps=100, owner=os.getpid())
+    return Settings(
+        name=name,
+        nodes=(SERVERS,),
+        crds=CRDS,
+        qps=100,
+        controllers=UNCHECKED_POLICIES,
+        owner=os.getpid(),
+    )
 
 
 @contextmanager

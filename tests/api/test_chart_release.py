@@ -8,6 +8,7 @@ import pytest
 from tests.api.tenant import until
 
 from cluster import Running, Settings, down, up
+from cluster.settings import UNCHECKED_POLICIES
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 CRDS = CHART / "files" / "crds"
@@ -22,7 +23,10 @@ spec: {namespaces: [team-a], quota: 1}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Running]:
-    running = up(Settings(name=f"release-{os.getpid()}", owner=os.getpid()))
+    settings = Settings(
+        name=f"release-{os.getpid()}", controllers=UNCHECKED_POLICIES, owner=os.getpid()
+    )
+    running = up(settings)
     try:
         yield running
     finally:

@@ -17,6 +17,7 @@ from tests.api.share_pods import generated
 from tests.api.tenant import Json, until
 
 from cluster import Running, Settings, down, up
+from cluster.settings import UNCHECKED_POLICIES
 from gpu_scheduler import __version__
 from gpu_scheduler.api.share_keys import KAI_REQUEST, Compat
 from gpu_scheduler.jobs.cap import CapImage
@@ -67,7 +68,10 @@ def in_force(admin: Caller) -> None:
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
-    made = up(Settings(name=f"shares-{os.getpid()}", owner=os.getpid()))
+    settings = Settings(
+        name=f"shares-{os.getpid()}", controllers=UNCHECKED_POLICIES, owner=os.getpid()
+    )
+    made = up(settings)
     try:
         prepare(made)
         yield made

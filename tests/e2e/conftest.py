@@ -20,6 +20,7 @@ from tests.e2e.waits import NodeTenant, until
 from cluster import Running, Settings, connect, lifecycle
 from cluster.name_server import NameServer
 from cluster.progress import say
+from cluster.settings import UNCHECKED_POLICIES
 from demo import environment, install
 
 CLUSTER = "e2e"
@@ -63,7 +64,9 @@ def real_cluster(request: pytest.FixtureRequest) -> Iterator[Running]:
     if demo is not None and demo.state.real_node:
         say("the demo has this machine's real node: stopping it, `make demo` brings it back")
         lifecycle.down(demo.name)
-    settings = Settings(name=CLUSTER, real_node=True, owner=os.getpid())
+    settings = Settings(
+        name=CLUSTER, real_node=True, controllers=UNCHECKED_POLICIES, owner=os.getpid()
+    )
     running = lifecycle.up(settings, recreate=True)
     try:
         request.getfixturevalue("made_ahead")

@@ -32,9 +32,9 @@ def terminal(operated: Running, tmp_path: Path) -> Iterator[Terminal]:
     kubeconfig.chmod(0o600)
     path = (tmp_path / "bin", operated.binary("kubectl").parent, ROOT / ".venv/bin")
     environment = {
-        "PIP_CACHE_DIR": str(
-            Path.home() / ".cache" / "pip"
-        ),  # fetching is no part of what is shown
+        # Fetching is no part of what is shown, nor is byte code of what no command imports.
+        "PIP_CACHE_DIR": str(Path.home() / ".cache" / "pip"),
+        "PIP_NO_COMPILE": "1",
         **{k: v for k, v in os.environ.items() if k.startswith("PIP_") or k.endswith("_proxy")},
         "HOME": str(tmp_path),
         "PATH": os.pathsep.join([*map(str, path), os.environ["PATH"]]),

@@ -44,6 +44,12 @@ def test_requests_are_logged_only_when_asked_for() -> None:
     assert "--audit-log-path=/run/x/logs/audit.log" in logged
 
 
+def test_all_controllers_run_unless_asked_otherwise() -> None:
+    assert "--controllers=*" in control_plane.controller_manager(PLAN)
+    asked = control_plane.controller_manager(plan(controllers=("*", "-job")))
+    assert "--controllers=*,-job" in asked
+
+
 def test_feature_gates_reach_every_part() -> None:
     gated = plan(feature_gates=("A=true", "B=false"))
     for program in (
