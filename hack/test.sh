@@ -18,7 +18,8 @@ export PYTHONPATH="$PWD/operator:$PWD/hack:$PWD/tools"
 unset PYTHONDONTWRITEBYTECODE
 
 heading() { printf '\n=== %s\n' "$*"; }
-spread=(-n auto --maxschedchunk 1) # longest first, one by one: tests/conftest.py
+# Longest first, one by one (tests/conftest.py); garbage is looked for seldom.
+spread=(-n auto --maxschedchunk 1 -p tests.suite.garbage)
 
 if [ "${1:-}" = quick ]; then
   mapfile -t files < <("$python" -m tests.suite.affected --since "${2:-main}" tests/unit)

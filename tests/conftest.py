@@ -1,6 +1,5 @@
 """For all tiers: long tests start first, and those that cannot come out otherwise are skipped."""
 
-import gc
 import json
 import os
 import time
@@ -17,9 +16,6 @@ _LONG_TESTS = "long_tests"
 _LONG = pytest.StashKey[tuple[str, tuple[str, ...]]]()
 
 reads.watch()
-# Ten thousand tests are there to the end: a walk over them for garbage takes a second, and as few as
-# a hundred thousand more objects are reason enough for one. To keep some millions costs less.
-gc.set_threshold(50_000, 10, 10)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
