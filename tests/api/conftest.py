@@ -65,18 +65,26 @@ def control_plane() -> Iterator[Running]:
         yield running
 
 
+def bare_settings(purpose: str) -> Settings:
+    """A cluster without our kinds that ends with this test run."""
+    name = f"{purpose}-{os.getpid()}"
+    return Settings(name=name, controllers=UNCHECKED_POLICIES, owner=os.getpid())
+
+
 def settings(purpose: str) -> Settings:
     """A cluster with our CRDs that ends with this test run."""
-    name = f"{purpose}-{os.getpid()}"
     # Its controllers ask more often than by default: thousands of pods go in seconds, not minutes.
-    return Settings(
-        name=name,
-        nodes=(SERVERS,),
-        crds=CRDS,
-        qps=100,
-        controllers=UNCHECKED_POLICIES,
-        owner=os.getpid(),
-    )
+    return replace(bare_settings(purpose), nodes=(SERVERS,), crds=CRDS, qps=100)
+
+
+@contextmanager
+def cluster_of(wanted: Settings) -> Iterator[Running]:
+    """The cluster of these settings, for as long as the context lasts."""
+    running = up(wanted)
+    try:
+        yield running
+    finally:
+        down(running.name)
 
 
 @contextmanager
@@ -85,14 +93,11 @@ def own_cluster(purpose: str, **more: tuple[str, ...]) -> Iterator[Running]:
 
     ``more``: other ``Settings``.
     """
-    running = up(replace(settings(purpose), **more))
-    try:
+    with cluster_of(replace(settings(purpose), **more)) as running:
         admin = administrator(running)
         assert admin.create("/api/v1/namespaces", {"metadata": {"name": LEASE_NAMESPACE}}).ok
         account.make(running)
         yield running
-    finally:
-        down(running.name)
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.api.conftest import administrator, settings
+from tests.api.conftest import administrator, cluster_of, settings
 from tests.api.replica import LEASE_NAMESPACE, ROOT, Replica
 from tests.api.tenant import until
 
-from cluster import Running, down, up
+from cluster import Running
 from cluster.credentials import render_kubeconfig
 
 RELEASE = "gpu-scheduler"
@@ -22,8 +22,7 @@ _VALUES = ("crds.enabled=false", "agent.enabled=false")
 @contextmanager
 def fenced_cluster(purpose: str) -> Iterator[Running]:
     """Four Dell servers of two A100s each, and the release without any pod of its own."""
-    running = up(settings(purpose))
-    try:
+    with cluster_of(settings(purpose)) as running:
         options = [part for value in _VALUES for part in ("--set", value)]
         where = ("--namespace", LEASE_NAMESPACE, "--create-namespace")
         running.helm("install", RELEASE, str(CHART), *where, *options)
@@ -31,8 +30,6 @@ def fenced_cluster(purpose: str) -> Iterator[Running]:
         running.kubectl("--namespace", LEASE_NAMESPACE, "scale", *deployment)
         _write_kubeconfig(running)
         yield running
-    finally:
-        down(running.name)
 
 
 def operator_kubeconfig(running: Running) -> Path:

@@ -1,14 +1,13 @@
 """Install, upgrade, uninstall, install again: what a release leaves behind, and what not."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.api.conftest import bare_settings, cluster_of
 from tests.api.tenant import until
 
-from cluster import Running, Settings, down, up
-from cluster.settings import UNCHECKED_POLICIES
+from cluster import Running
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 CRDS = CHART / "files" / "crds"
@@ -23,14 +22,8 @@ spec: {namespaces: [team-a], quota: 1}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Running]:
-    settings = Settings(
-        name=f"release-{os.getpid()}", controllers=UNCHECKED_POLICIES, owner=os.getpid()
-    )
-    running = up(settings)
-    try:
+    with cluster_of(bare_settings("release")) as running:
         yield running
-    finally:
-        down(running.name)
 
 
 def release(cluster: Running, verb: str, *values: str) -> str:

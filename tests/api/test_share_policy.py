@@ -1,7 +1,6 @@
 """The chart's policy makes of a pod what ``jobs.share`` makes of it, and touches nobody else's."""
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -11,13 +10,12 @@ from random import Random
 import msgspec
 import pytest
 from tests.api.caller import Answer, Caller
-from tests.api.conftest import administrator
+from tests.api.conftest import administrator, bare_settings, cluster_of
 from tests.api.mutating import mutating
 from tests.api.share_pods import generated
 from tests.api.tenant import Json, until
 
-from cluster import Running, Settings, down, up
-from cluster.settings import UNCHECKED_POLICIES
+from cluster import Running
 from gpu_scheduler import __version__
 from gpu_scheduler.api.share_keys import KAI_REQUEST, Compat
 from gpu_scheduler.jobs.cap import CapImage
@@ -68,15 +66,9 @@ def in_force(admin: Caller) -> None:
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
-    settings = Settings(
-        name=f"shares-{os.getpid()}", controllers=UNCHECKED_POLICIES, owner=os.getpid()
-    )
-    made = up(settings)
-    try:
+    with cluster_of(bare_settings("shares")) as made:
         prepare(made)
         yield made
-    finally:
-        down(made.name)
 
 
 @pytest.fixture

@@ -26,8 +26,9 @@ from tests.api.admission.objects import (
     wait_until,
 )
 from tests.api.caller import Caller
+from tests.api.conftest import cluster_of
 
-from cluster import Running, Settings, down, up
+from cluster import Running, Settings
 
 # A pod that is there before the policies are, with more of everything than they look through.
 BEFORE = pod(ELSEWHERE, annotations={f"x/{n}": "" for n in range(1200)})
@@ -40,11 +41,9 @@ CHART = Path(__file__).parents[3] / "charts" / "gpu-scheduler"
 
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[Running]:
-    running = up(Settings(name=f"admission-{os.getpid()}", audit=True, owner=os.getpid()))
-    try:
+    wanted = Settings(name=f"admission-{os.getpid()}", audit=True, owner=os.getpid())
+    with cluster_of(wanted) as running:
         yield running
-    finally:
-        down(running.name)
 
 
 def caller(cluster: Running, user: str) -> Caller:

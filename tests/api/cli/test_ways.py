@@ -12,10 +12,10 @@ import pytest
 import yaml
 from tests.api.cli.connect_proxy import ConnectProxy
 from tests.api.cli.program import Done, gpu, gpu_here, refused, write_kubeconfig
-from tests.api.conftest import CRDS, administrator
+from tests.api.conftest import CRDS, administrator, bare_settings, cluster_of
 from tests.api.tenant import Tenant
 
-from cluster import Running, Settings, down, up
+from cluster import Running
 
 V1 = "client.authentication.k8s.io/v1"
 SECRET = "not-for-a-screen"
@@ -173,11 +173,8 @@ def test_nobody_is_shown_a_traceback_where_nothing_may_be_done(
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Running]:
     """A control plane without our kinds."""
-    running = up(Settings(name=f"bare-{os.getpid()}", owner=os.getpid()))
-    try:
+    with cluster_of(bare_settings("bare")) as running:
         yield running
-    finally:
-        down(running.name)
 
 
 @pytest.mark.parametrize(
