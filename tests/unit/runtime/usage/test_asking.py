@@ -12,6 +12,7 @@ from tests.unit.runtime.binding.test_node_orders import AGENTS, agent
 from tests.unit.state.builders import make_node
 
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.runtime.usage import asking
 from gpu_scheduler.runtime.usage.agent_addresses import AgentAddresses
 from gpu_scheduler.runtime.usage.asking import AgentAsker
 from gpu_scheduler.runtime.usage.seen import SeenUse
@@ -22,6 +23,11 @@ from gpu_scheduler.usage.key import UsageKeys, may_ask
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+@pytest.fixture(autouse=True)
+def looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asking, "_TICK_SECONDS", 0.005)
+
+
 class Stage:
     def __init__(self, answer: Answer, port: int) -> None:
         self.state = ClusterState(AGENTS)
@@ -29,9 +35,18 @@ class Stage:
         self.addresses = AgentAddresses(AGENTS)
         self.seen = SeenUse(self.state.pods.known)
         self.keys = UsageKeys()
-        self.now = 0.0
-        self.asker = AgentAsker(self.addresses, self.keys, port, self.seen, lambda: self.now)
+        self.now, self.looks = 0.0, 0
+        self.asker = AgentAsker(self.addresses, self.keys, port, self.seen, self._clock)
         self.uid = self.see("127.0.0.1")
+
+    def _clock(self) -> float:
+        self.looks += 1
+        return self.now
+
+    async def asks_at(self, now: float) -> None:
+        """Let it see this time, and have the answer to what it asks then."""
+        self.now, before = now, self.looks
+        await until(lambda: self.looks > before and not self.asker._busy)
 
     def see(self, ip: str, version: int = 1) -> PodUID:
         pod = agent("a", version=version)
@@ -49,13 +64,12 @@ async def asked(answer: Answer, so: Callable[[Stage], bool], *times: float) -> S
     async with TestServer(application) as server:
         assert server.port is not None
         stage = Stage(answer, server.port)
-        asking = asyncio.create_task(stage.asker.run())
+        task = asyncio.create_task(stage.asker.run())
         for at in (0.0, *times):
-            stage.now = at
-            await asyncio.sleep(0.3)
+            await stage.asks_at(at)
         await until(lambda: so(stage))
-        asking.cancel()
-        await asyncio.wait({asking})
+        task.cancel()
+        await asyncio.wait({task})
     return stage
 
 
