@@ -54,7 +54,7 @@ class CustomResource:
 
     def definition(self) -> dict[str, Any]:
         """The CustomResourceDefinition."""
-        kind = self.kind.lower()
+        kind, schema = self.kind.lower(), self._schema()
         return {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -76,20 +76,20 @@ class CustomResource:
                         "served": True,
                         "storage": True,
                         "subresources": {"status": {}} if self.status is not None else {},
-                        "additionalPrinterColumns": self._columns(),
-                        "schema": {"openAPIV3Schema": self._schema()},
+                        "additionalPrinterColumns": self._columns(schema),
+                        "schema": {"openAPIV3Schema": schema},
                     }
                 ],
             },
         }
 
-    def _columns(self) -> list[dict[str, Any]]:
+    def _columns(self, schema: Schema) -> list[dict[str, Any]]:
         columns: list[dict[str, Any]] = []
         for name, path in self.columns:
-            schema = self._schema()
+            shown = schema
             for part in _ENTRY.sub("", path).removeprefix(".").split("."):
-                schema = schema.get("items", schema)["properties"][part]
-            columns.append({"name": name, "type": schema["type"], "jsonPath": path})
+                shown = shown.get("items", shown)["properties"][part]
+            columns.append({"name": name, "type": shown["type"], "jsonPath": path})
         age = {"name": "AGE", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
         return [*columns, age]
 
