@@ -20,7 +20,8 @@ reads.watch()
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if mark := item.get_closest_marker("long"):
+        mark = item.get_closest_marker("long")
+        if mark and not mark.kwargs.get("always"):
             _skip_unless_changed(item, tuple(mark.kwargs.get("reads", ())))
     if hasattr(config, "workerinput"):
         long_tests = config.workerinput[_LONG_TESTS]

@@ -14,6 +14,9 @@ _LISTINGS = ("os.listdir", "os.scandir")
 _PROCESSES = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.fork")
 _CODE = tuple(f"{ROOT / top}/" for top in ("operator", "hack", "tools", "tests"))
 _SUITE = f"{Path(__file__).parent}/"
+# What these read decides nothing: the lines of a traceback, and the constants of whatever modules
+# are loaded, of which hypothesis makes some of its examples.
+_DECIDE_NOTHING = ("linecache", "hypothesis.internal.constants_ast")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,12 @@ def _of_ours(opened: object) -> Path | None:
 
 
 def _by_whom() -> Path | None:
-    """The innermost file of ours on the stack, unless it is one of these here, or shows a trace."""
+    """The innermost file of ours on the stack, unless it is one of these here, or decides nothing."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename
-        if frame.f_globals.get("__name__") == "linecache":
-            return None  # the lines of a traceback decide nothing
+        if frame.f_globals.get("__name__") in _DECIDE_NOTHING:
+            return None
         if name.startswith(_CODE):
             return None if name.startswith(_SUITE) else Path(name).relative_to(ROOT)
         frame = frame.f_back  # type: ignore[assignment]

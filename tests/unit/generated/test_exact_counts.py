@@ -142,7 +142,7 @@ async def play(seed: int, history: list[Step]) -> None:
         await stage.stage.end()
 
 
-@pytest.mark.long(reads=("operator/gpu_scheduler",))  # hypothesis reads what is loaded
+@pytest.mark.long
 @in_parts(PARTS, examples=HISTORIES, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10_000), steps)
 def test_in_the_end_every_status_counts_what_there_is(seed: int, history: list[Step]) -> None:

@@ -212,7 +212,7 @@ async def play(seed: int, history: list[Step]) -> None:
         await stage.stage.end()
 
 
-@pytest.mark.long(reads=("operator/gpu_scheduler",))  # hypothesis reads what is loaded
+@pytest.mark.long
 @in_parts(PARTS, examples=HISTORIES, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10_000), steps)
 def test_no_running_work_is_lost(seed: int, history: list[Step]) -> None:

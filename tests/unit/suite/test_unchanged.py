@@ -6,9 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import pytest
+from hypothesis.internal.constants_ast import constants_from_module
 from tests.suite import reads
 from tests.suite.imports import ROOT, Imports
 from tests.suite.reads import Read
@@ -117,6 +119,13 @@ DATA = Path(__file__).parents[2] / "data"
 def test_named():
     assert (DATA / "plans.txt").read_text() == "1"
 """
+ALWAYS = """
+import subprocess
+
+@pytest.mark.long(always=True)
+def test_always():
+    subprocess.run(["true"], check=True)
+"""
 UNNAMED = """
 @pytest.mark.long
 def test_unnamed():
@@ -133,9 +142,19 @@ def test_the_lines_of_a_traceback_are_not_what_is_read() -> None:
     assert Read(here, shown.relative_to(ROOT)) not in reads.seen()
 
 
+def test_of_what_hypothesis_makes_examples_is_not_what_is_read() -> None:
+    reads.watch()
+    module = types.ModuleType("shown")
+    module.__file__ = str(ROOT / "operator" / "gpu_scheduler" / "kube" / "backoff.py")
+    assert list(constants_from_module(module))
+    here, other = Path(__file__), Path(module.__file__)
+    assert Read(here.relative_to(ROOT), other.relative_to(ROOT)) not in reads.seen()
+
+
+@pytest.mark.long(always=True)
 def test_a_run_skips_what_is_unchanged_and_catches_what_reads_more(tree: Path) -> None:
     """By pytest itself, on a copy of what the tiers share."""
-    (tree / TEST).write_text(LONG)
+    (tree / TEST).write_text(LONG + ALWAYS)
     shutil.copy(ROOT / "tests/conftest.py", tree / "tests/conftest.py")
     shutil.copytree(ROOT / "tests/suite", tree / "tests/suite")
     shutil.copytree(
@@ -149,13 +168,13 @@ def test_a_run_skips_what_is_unchanged_and_catches_what_reads_more(tree: Path) -
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
         return done.stdout
 
-    assert "1 passed" in run()
+    assert "2 passed" in run()
     again = run()
-    assert "1 skipped" in again
+    assert "1 passed, 1 skipped" in again
     said = "test_a.py passed here, and nothing that it reads has changed: [0-9a-f]{16}"
     assert re.search(said, again)
     (tree / "data/plans.txt").write_text("2")
-    assert "1 failed" in run()
+    assert "1 failed, 1 passed" in run()
     (tree / "data/plans.txt").write_text("1")
     (tree / TEST).write_text(LONG + UNNAMED)
     caught = run()
