@@ -34,6 +34,7 @@ def defect(slip: str) -> Defect:
     return Defect("turned", "module.py", "a < b", slip, "It is wrong.", (FIRST,))
 
 
+@pytest.mark.long(always=True)
 def test_a_test_that_fails_with_it_and_passes_without_has_found_it(repository: Path) -> None:
     with trial(repository, tests_from=None, workers=0, test_seconds=60.0) as copy:
         found = copy.of(defect("a > b"), [LEAST], whole=True)

@@ -18,6 +18,8 @@ import time
 from collections.abc import Iterator
 from types import ModuleType
 
+import pytest
+
 import gpu_scheduler
 from gpu_scheduler.api import checkpoint_rules, rules
 
@@ -72,6 +74,7 @@ def main() -> None:
             pattern.search(text)
 
 
+@pytest.mark.long(always=True)
 def test_no_pattern_takes_more_than_in_proportion() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.unit.test_patterns"],

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 from tests.unit.agent.builders import orders
 from tests.unit.agent.fake_driver import FakeDriver, gpu
 from tests.unit.agent.until import until
@@ -105,6 +106,7 @@ async def test_kernel_limits_that_are_not_there_are_said(tmp_path: Path) -> None
         assert stage.statuses()[0]["isolation"] == "interposer"
 
 
+@pytest.mark.long(always=True)
 async def test_without_the_api_server_it_goes_on_looking_and_catches_up(tmp_path: Path) -> None:
     async with running(tmp_path) as stage:
         await until(lambda: bool(stage.statuses()))

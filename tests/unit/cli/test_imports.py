@@ -105,6 +105,7 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield leading_to(port, tmp_path_factory.mktemp("imports"))
 
 
+@pytest.mark.long(always=True)
 @pytest.mark.parametrize("words", COMMANDS)
 def test_a_command_imports_no_more_than_it_needs(words: str, kubeconfig: str) -> None:
     done = subprocess.run(

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.unit.cli.node_objects import GPUJOBS, PODS
 from tests.unit.cli.objects_server import Objects
 from tests.unit.cli.use_cluster import Call, only_one_namespace
@@ -194,6 +195,7 @@ def test_json_has_every_figure(call: Call) -> None:
     assert found["use"]["curve"]["busyPercent"][0] is None
 
 
+@pytest.mark.long
 def test_a_picture_of_one_or_two(call: Call, tmp_path: Path) -> None:
     for words, name in ((["train"], "one.svg"), (["train", "finetune"], "two.png")):
         path = tmp_path / name

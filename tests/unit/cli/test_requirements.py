@@ -53,6 +53,7 @@ def run(
     )
 
 
+@pytest.mark.long(always=True)
 def test_every_import_is_in_the_extras_of_the_command_line() -> None:
     done = run(IMPORTS, *NOT_THEIRS)
     assert done.returncode == 0, done.stderr

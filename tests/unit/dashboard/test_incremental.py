@@ -3,6 +3,7 @@
 from dataclasses import fields
 from random import Random
 
+import pytest
 from tests.unit.dashboard.random_news import RandomNews
 from tests.unit.dashboard.stage import Stage
 
@@ -12,6 +13,7 @@ HISTORIES, NEWS = 200, 12
 _COMPARED = [each.name for each in fields(Picture) if each.name != "details"]
 
 
+@pytest.mark.long
 async def test_after_each_of_random_histories() -> None:
     shown = dict.fromkeys(_COMPARED, 0)
     for seed in range(HISTORIES):

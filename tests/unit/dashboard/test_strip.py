@@ -17,6 +17,7 @@ from gpu_scheduler.usage.figures import HELD
 IDLE_SECONDS = 3600
 
 
+@pytest.mark.long
 async def test_a_thousand_clusters_add_up_and_boxes_equal_the_strip() -> None:
     random = Random(2)
     for _ in range(1000):

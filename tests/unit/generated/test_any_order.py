@@ -13,6 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import msgspec
+import pytest
 import uvloop
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
@@ -206,6 +207,7 @@ async def test_every_watch_of_the_operator_is_told_of_here() -> None:
     )
 
 
+@pytest.mark.long(always=True)
 @in_parts(
     PARTS,
     examples=ORDERS,

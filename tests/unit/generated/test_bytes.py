@@ -222,6 +222,7 @@ def too_many(found: tuple[int, int]) -> bool:
     return found[0] > PER_OBJECT or found[1] > REST
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("namespace", [WITHOUT, WITH])
 def test_what_a_tenant_writes_sets_no_size_here(namespace: str) -> None:
     if too_many(found := played(namespace, LOADS)):

@@ -4,6 +4,7 @@ import asyncio
 import gc
 from random import Random
 
+import pytest
 from tests.unit.generated.histories import History, Step
 from tests.unit.generated.stage import Stage
 from tests.unit.generated.test_histories import played
@@ -25,6 +26,7 @@ async def test_an_operator_that_has_ended_has_no_task() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
+@pytest.mark.long(always=True)
 def test_a_finished_history_leaves_no_task_in_memory() -> None:
     """The collector may look at everything again that a leader has spared it."""
     gc.unfreeze()

@@ -74,6 +74,7 @@ class Kills:
         return next(key for key in self.server.objects if path_of(key) == path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_leader_killed_between_a_place_and_its_pod_loses_nothing(part: int) -> None:
     async def play() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import random
 from typing import Any
 
+import pytest
 import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,6 +79,7 @@ async def never_two_leaders(seed: int, candidates: int, trouble: float) -> None:
     await stage.stop()
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -20,6 +20,7 @@ assert kubernetes.config.load_kube_config and kubernetes.watch.Watch
 """
 
 
+@pytest.mark.long(always=True)
 @pytest.mark.parametrize(
     "program",
     [

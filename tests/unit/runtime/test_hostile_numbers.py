@@ -181,6 +181,7 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
     return make_pod(name, job=job, node=at, containers=containers, devices=devices)
 
 
+@pytest.mark.long
 @POLICIES
 @settings(max_examples=100)
 @given(data=st.data())

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.runtime.evicting import FakePreemption, last_plan
@@ -317,6 +318,7 @@ async def test_a_cycle_that_fails_outside_of_any_object_does_not_end_the_leader(
     assert case.placed == ALL
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(
     jobs=st.sets(st.sampled_from(sorted(ALL)), max_size=3),

@@ -67,6 +67,7 @@ def test_every_write_of_the_code_has_a_scene() -> None:
     assert set(call_sites()) == set(SCENES.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", FINAL)
 @pytest.mark.parametrize("scene", SCENES, ids=name)
 def test_what_is_final_is_told_and_asked_for_ever_more_seldom(
@@ -85,6 +86,7 @@ def test_what_is_final_is_told_and_asked_for_ever_more_seldom(
     run()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", LATER)
 @pytest.mark.parametrize("scene", SCENES, ids=name)
 def test_what_may_pass_later_is_tried_again_with_a_growing_delay(

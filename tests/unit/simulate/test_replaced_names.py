@@ -44,6 +44,7 @@ def strings(value: object) -> Iterator[str]:
             yield from strings(each)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(60, 80))
 def test_the_plan_is_the_same_up_to_the_names(seed: int) -> None:
     history = middle(seed)

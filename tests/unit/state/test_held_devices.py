@@ -7,6 +7,7 @@ card is in which slot of which node, and which card the name in an allocation me
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -295,5 +296,5 @@ class History(RuleBasedStateMachine):
                 assert node.unschedulable
 
 
-TestHistory = History.TestCase
+TestHistory = pytest.mark.long(History.TestCase)
 TestHistory.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

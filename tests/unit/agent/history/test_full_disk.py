@@ -30,6 +30,7 @@ def played(scene: str, folder: Path) -> tuple[dict[str, Any], list[str]]:
     return json.loads(done.stdout), done.stderr.splitlines()
 
 
+@pytest.mark.long(always=True)
 @pytest.mark.parametrize("scene", ["begins", "fills"])
 def test_on_a_real_disk_that_is_full(scene: str, tmp_path: Path) -> None:
     found, said = played(scene, tmp_path)

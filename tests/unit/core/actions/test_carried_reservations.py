@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import pod_shape, project, projects
@@ -247,6 +248,7 @@ def workloads(draw: st.DrawFn) -> Play:
     return play
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(workloads())
 def test_every_gang_of_a_finite_workload_runs_in_the_end(play: Play):

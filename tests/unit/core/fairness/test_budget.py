@@ -326,6 +326,7 @@ ASKS = st.lists(
 )
 
 
+@pytest.mark.long
 @in_parts(2, examples=2000)
 @given(st.integers(0, 30_000), ASKS)
 def test_shares_of_a_model_sum_to_what_there_is_and_keep_what_is_promised(

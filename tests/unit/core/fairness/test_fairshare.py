@@ -83,6 +83,7 @@ TEAMS = st.lists(
 )
 
 
+@pytest.mark.long
 @in_parts(2, examples=2000)
 @given(st.integers(0, 30_000), TEAMS)
 def test_shares_sum_to_what_there_is_or_to_what_is_asked_for(
@@ -100,6 +101,7 @@ def test_shares_sum_to_what_there_is_or_to_what_is_asked_for(
             assert found[name] >= guaranteed[name]
 
 
+@pytest.mark.long
 @in_parts(2, examples=2000)
 @given(
     st.integers(0, 10_000), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5000)), max_size=6)

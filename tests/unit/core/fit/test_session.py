@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_shape, projects
@@ -58,6 +59,7 @@ def cycles(state: Cluster, turns: list[list[int]], planner: Callable[[list[Waiti
         yield result
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.lists(st.integers(0, len(POD_KINDS) - 1), max_size=4), max_size=6))
 def test_a_plan_with_a_session_is_the_plan_without(turns: list[list[int]]):

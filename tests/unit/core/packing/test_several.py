@@ -1,5 +1,6 @@
 """Best fit by free milli alone against what ``Chooser`` picks."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import ClusterBuilder, pod_shape
@@ -26,6 +27,7 @@ def kinds(draw: st.DrawFn) -> PodShape:
     return pod_shape(containers=[DeviceRequest(n, *request) for n, request in enumerate(each)])
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=500)
 @given(kinds(), free_milli(4))
 def test_best_fit_is_what_the_search_finds(asked: PodShape, free: tuple[int, ...]):

@@ -4,6 +4,7 @@ from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_shape, project, projects
@@ -120,6 +121,7 @@ def could_use(scene: Scene, what: PodShape, node: int) -> bool:
     return serving >= request.count and info.cpu_milli >= what.cpu_milli and info.pods > 0
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(scenes())
 def test_no_device_and_no_node_is_given_more_than_it_has(scene: Scene):
@@ -139,6 +141,7 @@ def test_no_device_and_no_node_is_given_more_than_it_has(scene: Scene):
         assert min(left, default=0) >= 0
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(scenes())
 def test_each_pod_gets_what_it_asked_for_where_it_may_run(scene: Scene):
@@ -160,6 +163,7 @@ def test_each_pod_gets_what_it_asked_for_where_it_may_run(scene: Scene):
                 assert accepts(pod.pod_shape, kind)
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(scenes())
 def test_no_project_grows_past_its_ceiling(scene: Scene):
@@ -169,6 +173,7 @@ def test_no_project_grows_past_its_ceiling(scene: Scene):
             assert team.limit_milli is None or held + charge(place) <= team.limit_milli
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(scenes())
 def test_a_borrower_never_takes_what_a_pod_inside_its_quota_waits_for(scene: Scene):
@@ -197,6 +202,7 @@ def test_a_borrower_never_takes_what_a_pod_inside_its_quota_waits_for(scene: Sce
                 assert node.name not in borrowed
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(scenes(), st.randoms(use_true_random=False))
 def test_the_order_of_the_input_does_not_matter_and_nothing_is_changed(scene: Scene, random):
@@ -208,6 +214,7 @@ def test_the_order_of_the_input_does_not_matter_and_nothing_is_changed(scene: Sc
     assert scene.plan() == first
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(scenes())
 def test_every_job_starts_whole_or_waits_once_with_a_sentence(scene: Scene):
@@ -225,6 +232,7 @@ def test_every_job_starts_whole_or_waits_once_with_a_sentence(scene: Scene):
         assert wait.reason is not Reason.INVALID
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None)
 @given(scenes())
 def test_carrying_a_plan_out_leaves_nothing_to_start_and_the_same_sentences(scene: Scene):

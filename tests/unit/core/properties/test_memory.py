@@ -4,6 +4,7 @@ A device never gives more MiB than it has, nor more than 1,000 milli of fraction
 that fits: counted here from the allocations alone.
 """
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import pod_shape
@@ -94,6 +95,7 @@ def pods(*, most: int) -> st.SearchStrategy[list[PodShape | int]]:
     return st.lists(st.one_of(fractions, by_memory, st.integers(0, 99)), max_size=most)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=200)
 @given(pods(most=40), st.sampled_from([1000, 1001, 15_109, 40_448, 81_559]))
 @example([pod_shape(1)] * 1001 + [pod_shape(mib=559), pod_shape(mib=1)], 81_559)

@@ -79,6 +79,7 @@ def cycles(draw: st.DrawFn) -> list[tuple[dict[ProjectName, Project], list[Waiti
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(cycles(), st.randoms(use_true_random=False))
 def test_they_are_those_that_would_be_made_anew(played, random):

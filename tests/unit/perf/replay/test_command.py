@@ -105,6 +105,7 @@ def test_pods_that_come_and_go(trace: list[str]):
     assert found["unallocatedPercent"] > 20
 
 
+@pytest.mark.long(always=True)
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_a_picture_is_drawn(trace: list[str], tmp_path: Path, suffix: str):
     picture = tmp_path / f"picture{suffix}"
@@ -153,6 +154,7 @@ def test_a_trace_without_gpus_is_refused(tmp_path: Path, node: str, pod: str, to
     assert told in result.stderr
 
 
+@pytest.mark.long(always=True)
 def test_the_openb_trace_of_this_repository_can_be_played():
     result = replay(
         "--nodes",

@@ -484,6 +484,7 @@ class Server:
 FAULTS = ["", "away", "lost answer", "delete", "edit", "hold", "late"]
 
 
+@pytest.mark.long
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from(FAULTS), max_size=12))
 def test_a_charge_is_never_freed_while_the_pod_may_hold_it(faults: list[str]) -> None:

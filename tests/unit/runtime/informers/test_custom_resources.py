@@ -80,6 +80,7 @@ def gpunode_body(
 # --- records ---
 
 
+@pytest.mark.long
 @given(gpujob_specs | json_values)
 @example({"image": "x", "gpu": "1e999999"})
 @example({"image": "x", "gpu": 1e30})

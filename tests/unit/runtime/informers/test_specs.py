@@ -76,6 +76,7 @@ def test_what_nobody_holds_any_more_is_not_kept() -> None:
 numbers = st.integers() | st.floats() | st.booleans() | st.text(max_size=3)
 
 
+@pytest.mark.long
 @given(gpujob_specs | st.dictionaries(st.sampled_from(("gpu", "priority", "suspend")), numbers))
 def test_a_spec_that_was_read_before_reads_the_same(spec: Any) -> None:
     specs, body = Specs(), gpujob_body()

@@ -142,6 +142,7 @@ async def test_ten_thousand_refused_jobs_write_little_and_leave_the_workers_to_o
         assert "job-good" in cluster.state.jobs.believed
 
 
+@pytest.mark.long
 @virtual
 async def test_when_what_refused_them_is_gone_all_start() -> None:
     cluster, jobs = Cluster(), 50
@@ -155,6 +156,7 @@ async def test_when_what_refused_them_is_gone_all_start() -> None:
     assert not any(job.problem for job in cluster.state.gpujobs.values())
 
 
+@pytest.mark.long
 @virtual
 async def test_a_refused_job_that_its_owner_changes_is_judged_at_once() -> None:
     cluster = Cluster()

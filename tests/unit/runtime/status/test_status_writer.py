@@ -431,6 +431,7 @@ def test_a_status_that_was_not_written_is_written_later(answer: errors.ApiError)
     run()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("answer", [errors.Forbidden(403), UNPROCESSABLE, errors.TooLarge(413)])
 def test_a_status_that_is_refused_is_written_ever_more_seldom_and_said_once(
     answer: errors.ApiError, caplog: pytest.LogCaptureFixture

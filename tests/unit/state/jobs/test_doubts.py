@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.unit.state.builders import make_gpujob
 
 from gpu_scheduler.core.model.decision import Reason, Wait
@@ -186,6 +187,7 @@ def test_what_is_known_of_those_that_are_alike_has_an_end() -> None:
     assert not doubts.any_of("team-a")
 
 
+@pytest.mark.long
 def test_it_is_bounded_of_one_namespace_and_of_all() -> None:
     doubts = Doubts(lambda: 0.0)
     for number in range(10_000):

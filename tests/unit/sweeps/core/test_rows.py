@@ -27,6 +27,7 @@ OUTCOMES = st.builds(
 )
 
 
+@pytest.mark.long
 @given(st.lists(OUTCOMES, unique_by=lambda o: o.trial))
 def test_outcomes_are_read_back_as_they_were(outcomes):
     header = Header(3, ("val_loss", "acc"), ("lr",))
@@ -70,6 +71,7 @@ def widest(trial: int, message: str) -> Outcome:
 NAMES = tuple(f"{'n' * 61}{i:02}" for i in range(search.MAX_ADAPTIVE))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("message", ["x" * 550, "\U0001f600" * 550, '"' * 550, "\x00" * 550])
 def test_a_full_segment_fits_into_one_object_whatever_is_in_it(message):
     header = Header(99, NAMES[: 1 + search.MAX_ALSO], NAMES)

@@ -76,6 +76,7 @@ def test_the_same_outcome_again_changes_nothing():
     ]
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_trials_have_a_summary_of_the_same_size():
     random = Random(1)
     table = Table(LOSS)

@@ -181,6 +181,7 @@ def test_trials_that_failed_do_not_take_the_room_of_results():
     assert looked_at(study) == [*range(BEST), *range(200 - NEWEST, 200)]
 
 
+@pytest.mark.long
 def test_a_study_does_not_grow_with_its_trials_and_still_knows_the_best():
     study = TpeStudy(BOWL, LOSS, 1)
     for trial in range(2 * LARGEST):

@@ -139,6 +139,7 @@ async def test_a_user_by_the_same_name_with_other_groups_is_somebody_else() -> N
     assert not (await scene.rights.visible(Identity("anna", groups=("x",)))).namespaces
 
 
+@pytest.mark.long(always=True)
 async def test_many_users_and_many_namespaces_are_no_flood(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
