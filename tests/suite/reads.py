@@ -77,7 +77,7 @@ def _of_ours(opened: object) -> Path | None:
 
 
 def _by_whom() -> Path | None:
-    """The innermost file of ours on the stack, unless it is one of these here, or decides nothing."""
+    """The innermost file of ours on the stack, but for these here and for what decides nothing."""
     frame = sys._getframe(2)
     while frame is not None:
         name = frame.f_code.co_filename

@@ -1,14 +1,14 @@
 """Long tests that would come out as they did: nothing that they read has changed since they passed.
 
 A test marked ``long`` is dear and deterministic: its examples follow from a fixed seed, and it asks
-neither the clock nor another process. So its outcome follows from what it reads: the files that it imports
-(imports.py), those that its mark names (``@pytest.mark.long(reads=("tests/…/plans.txt",))``), the
-pinned requirements, Python, and the variables that choose its examples. A digest of these is kept
-on the machine once the test has passed. That nothing else is read is not believed but watched
+neither the clock nor another process. So its outcome follows from what it reads: the files that it
+imports (imports.py), those that its mark names (``@pytest.mark.long(reads=("tests/…/a.txt",))``),
+the pinned requirements, Python, and the variables that choose its examples. A digest of these is
+kept on the machine once the test has passed. That nothing else is read is not believed but watched
 (reads.py): a test that opens more than its digest covers fails, and says what to name.
 
-``@pytest.mark.long(always=True)`` is for dear tests that do ask a clock or a process: each run has
-them.
+``@pytest.mark.long(always=True)`` is for dear tests that ask a clock or a process: each run of the
+tier has them.
 """
 
 import hashlib

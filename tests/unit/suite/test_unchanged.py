@@ -165,6 +165,7 @@ def test_a_run_skips_what_is_unchanged_and_catches_what_reads_more(tree: Path) -
         command = [sys.executable, "-m", "pytest", "-q", "-ra", "--import-mode=importlib", "tests"]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
         environment.pop("EXPLORE_SEED", None)
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
         done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
         return done.stdout
 
