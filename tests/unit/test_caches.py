@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 SOURCE = Path(__file__).parents[2] / "operator" / "gpu_scheduler"
 NUMBERS = {"int", "float", "bool", "bool | None", "int | None", "tuple[int, ...]"}
 # Of what no tenant chooses: the installation's own image; the nodes and the planner's mix.
@@ -30,6 +32,7 @@ def _remembers(decorator: ast.expr) -> bool:
     return any(word in ast.unparse(decorator) for word in ("lru_cache", "functools.cache"))
 
 
+@pytest.mark.long(always=True)
 def test_what_functools_remembers_is_asked_about_with_numbers() -> None:
     found = dict(remembered_by_number())
     assert OURS <= found.keys(), "the list above has one that is no more"
@@ -42,6 +45,7 @@ def test_what_functools_remembers_is_asked_about_with_numbers() -> None:
     assert [name for name, kinds in texts.items() if not NUMBERS.issuperset(kinds)] == []
 
 
+@pytest.mark.long(always=True)
 def test_nothing_is_remembered_without_a_bound() -> None:
     for name, function in remembered_by_number():
         for decorator in filter(_remembers, function.decorator_list):

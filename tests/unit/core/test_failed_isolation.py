@@ -123,6 +123,7 @@ def test_a_gang_that_the_rest_of_the_nodes_cannot_hold_is_told_as_well() -> None
     )
 
 
+@pytest.mark.long
 @given(
     st.lists(st.booleans(), min_size=1, max_size=4),
     st.lists(
