@@ -32,7 +32,7 @@ def _remembers(decorator: ast.expr) -> bool:
     return any(word in ast.unparse(decorator) for word in ("lru_cache", "functools.cache"))
 
 
-@pytest.mark.long(always=True)
+@pytest.mark.long(reads=("operator/gpu_scheduler",))
 def test_what_functools_remembers_is_asked_about_with_numbers() -> None:
     found = dict(remembered_by_number())
     assert OURS <= found.keys(), "the list above has one that is no more"
@@ -45,7 +45,7 @@ def test_what_functools_remembers_is_asked_about_with_numbers() -> None:
     assert [name for name, kinds in texts.items() if not NUMBERS.issuperset(kinds)] == []
 
 
-@pytest.mark.long(always=True)
+@pytest.mark.long(reads=("operator/gpu_scheduler",))
 def test_nothing_is_remembered_without_a_bound() -> None:
     for name, function in remembered_by_number():
         for decorator in filter(_remembers, function.decorator_list):
