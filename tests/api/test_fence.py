@@ -58,6 +58,15 @@ def held_back(path: str) -> Rule:
     )
 
 
+def news_held_back() -> Rule:
+    """Holds back what a leader says on the waiting pods of the job ``late``, from 2 s on.
+
+    It gives them another version: a late write is then refused for that, whoever may place.
+    """
+    path = r"/pods/late-[^/]+/status$"
+    return Rule(Fault.DELAY_REQUEST, method="PATCH", path=path, seconds=None)
+
+
 def let_arrive(proxy: FaultProxy, late: Rule) -> None:
     """What was held back gets to the API server, which answers."""
     proxy.release(late)
@@ -139,7 +148,7 @@ def test_a_write_of_a_leader_that_was_stopped_lands_no_more_once_another_one_lea
             operator_kubeconfig(running), running.folder / "proxy.kubeconfig"
         )
         old = replica(running, f"old-{path}", chosen, through).start()
-        new = replica(running, f"new-{path}", chosen)
+        new = replica(running, f"new-{path}", chosen, through)
         try:
             old.wait_leading()
             fill(tenant, "late", priority=20, held=True)
@@ -154,6 +163,7 @@ def test_a_write_of_a_leader_that_was_stopped_lands_no_more_once_another_one_lea
             proxy.wait_for(lambda: late.held >= GPUS)
             assert old.process is not None
             old.process.send_signal(signal.SIGSTOP)
+            proxy.rules.append(news_held_back())
             assert tenant.patch("late", priority=0).ok  # its pods stay as they are, and wait
             # Nobody need wait for the end of its Lease: writes that are late come later still.
             assert tenant.admin.patch(LEASE, {"spec": {"holderIdentity": ""}}).ok
