@@ -18,10 +18,11 @@ _LONG = pytest.StashKey[tuple[str, tuple[str, ...]]]()
 reads.watch()
 
 
+@pytest.hookimpl(trylast=True)  # a tier without the long ones need not know their digests
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         mark = item.get_closest_marker("long")
-        if mark and not mark.kwargs.get("always"):
+        if mark and not _runs_each_time(item):
             _skip_unless_changed(item, tuple(mark.kwargs.get("reads", ())))
     if hasattr(config, "workerinput"):
         long_tests = config.workerinput[_LONG_TESTS]
@@ -35,6 +36,11 @@ def pytest_configure_node(node: Any) -> None:
     All workers go by what was read once: another run may record its own while they start.
     """
     node.workerinput[_LONG_TESTS] = durations.at_least(LONG_SECONDS, SPREAD)
+
+
+def _runs_each_time(item: pytest.Item) -> bool:
+    mark = item.get_closest_marker("long")
+    return mark is not None and bool(mark.kwargs.get("always"))
 
 
 def _skip_unless_changed(item: pytest.Item, named: tuple[str, ...]) -> None:
@@ -51,6 +57,9 @@ def _skip_unless_changed(item: pytest.Item, named: tuple[str, ...]) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """A long test that has passed is remembered, if its digest covers what was read."""
+    if _runs_each_time(item):
+        with reads.processes_forgotten():
+            return (yield)
     result = yield
     if found := item.stash.get(_LONG, None):
         digest, named = found

@@ -5,6 +5,8 @@ test reads is held against it: see unchanged.py.
 """
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +41,16 @@ def seen() -> list[Read]:
     return list(_seen)
 
 
+@contextmanager
+def processes_forgotten() -> Iterator[None]:
+    """What is started within is not held against anybody: a test that runs each time starts it."""
+    before = _seen.copy()
+    yield
+    for read in _seen.keys() - before.keys():
+        if read.what is None:
+            del _seen[read]
+
+
 def watch() -> None:
     """Begin to see; there is no end, as Python's audit hooks have none."""
     global _watching
@@ -56,8 +68,12 @@ def _look(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def _is_import() -> bool:
-    """Whether a folder is listed to find a module, of which the digest knows by its name."""
-    return sys._getframe(2).f_code.co_filename.startswith("<frozen importlib")
+    """Whether a folder is listed to find a module, of which the digest knows by its name.
+
+    Or an installed package, which is none of ours.
+    """
+    module = str(sys._getframe(2).f_globals.get("__name__"))
+    return module.startswith(("_frozen_importlib", "importlib."))
 
 
 def _of_ours(opened: object) -> Path | None:

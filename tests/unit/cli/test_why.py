@@ -105,6 +105,7 @@ def test_without_the_right_to_read_nodes_the_headline_is_left(gpu: Typed) -> Non
     assert "you cannot list /api/v1/nodes" in done.output.splitlines()[-1]
 
 
+@pytest.mark.long(always=True)
 def test_watch_prints_again_when_something_has_changed(
     gpu: Typed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,10 @@ import tokenize
 from collections.abc import Iterator
 from functools import cache
 
+import pytest
 from tests.unit.docs.pages import ROOT
+
+pytestmark = pytest.mark.long(always=True)  # it reads all sources
 
 CODE = ("operator", "hack", "tools")
 SOURCE = ROOT / "operator/gpu_scheduler"

@@ -63,6 +63,7 @@ def defined(text: str) -> set[str]:
     return set(re.findall(r"^(?:\s*class )?(_?[A-Z]\w+)\b(?=[:(]| = \w+[\[.])", text, re.MULTILINE))
 
 
+@pytest.mark.long(always=True)
 def test_no_word_of_before_is_in_the_code() -> None:
     found = [
         f"{path}:{token.start[0]}: {sorted(old)}"

@@ -196,6 +196,7 @@ def start() -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.long(always=True)
 def test_the_second_of_two_runs_finds_the_work_done(server: serve.Server) -> None:
     both_run = threading.Event()
     path = f"/some/where/{path_of(CHECK[0])}"

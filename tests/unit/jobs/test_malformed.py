@@ -82,6 +82,7 @@ def test_a_list_in_the_place_of_a_path_is_left_to_the_api_server() -> None:
     assert render(make_input({"template": template, "gpu": 0.5}, cap_image=CAP))
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(pod_specs, objects(mostly(objects(values, "gpu-scheduler.io/job")), "labels", "annotations"))
 def test_what_has_no_problem_renders(spec: dict[str, Any], metadata: dict[str, Any]) -> None:

@@ -88,6 +88,7 @@ sys.stdout.buffer.write(canonical(plan(read(data).to_input())))
 """
 
 
+@pytest.mark.long(always=True)
 def test_another_interpreter_with_other_hashes_makes_the_same_plan() -> None:
     for seed in (3, 4, 5):
         history = middle(seed)

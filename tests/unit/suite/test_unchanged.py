@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import types
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,12 @@ markers = ["long: x"]
 pythonpath = ["operator", "hack", "."]
 """,
     "requirements/dev.txt": "",
-    "operator/ours/a.py": "x = 1",
+    "operator/ours/a.py": """
+import subprocess
+
+def start():
+    subprocess.run(["true"], check=True)
+""",
     "operator/ours/other.py": "x = 1",
     "data/plans.txt": "1",
     "data/secret.txt": "1",
@@ -120,11 +126,12 @@ def test_named():
     assert (DATA / "plans.txt").read_text() == "1"
 """
 ALWAYS = """
-import subprocess
+import ours.a
+import pytest
 
 @pytest.mark.long(always=True)
 def test_always():
-    subprocess.run(["true"], check=True)
+    ours.a.start()
 """
 UNNAMED = """
 @pytest.mark.long
@@ -151,10 +158,20 @@ def test_of_what_hypothesis_makes_examples_is_not_what_is_read() -> None:
     assert Read(here.relative_to(ROOT), other.relative_to(ROOT)) not in reads.seen()
 
 
+def test_where_packages_are_looked_for_is_not_what_is_read() -> None:
+    reads.watch()
+    folder = ROOT / "crds"
+    read = Read(Path(__file__).relative_to(ROOT), folder.relative_to(ROOT))
+    assert list(metadata.distributions(path=[str(folder)])) == []
+    assert read not in reads.seen()
+    assert list(folder.iterdir())
+    assert read in reads.seen()
+
+
 @pytest.mark.long(always=True)
 def test_a_run_skips_what_is_unchanged_and_catches_what_reads_more(tree: Path) -> None:
     """By pytest itself, on a copy of what the tiers share."""
-    (tree / TEST).write_text(LONG + ALWAYS)
+    (tree / TEST).write_text(ALWAYS + LONG)
     shutil.copy(ROOT / "tests/conftest.py", tree / "tests/conftest.py")
     shutil.copytree(ROOT / "tests/suite", tree / "tests/suite")
     shutil.copytree(
@@ -195,6 +212,7 @@ def test_what_has_been_of_no_use_for_a_month_is_forgotten(tree: Path) -> None:
     assert not later.passed("unused", "1")
 
 
+@pytest.mark.long(always=True)
 def test_the_local_cluster_decides_about_none_of_the_planners_long_tests() -> None:
     """A change of it would have them run anew, which is half an hour."""
     files = sorted((ROOT / "tests/unit/core/properties").glob("test_*.py"))

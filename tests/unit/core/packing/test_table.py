@@ -148,6 +148,7 @@ def test_the_table_names_the_node_and_the_device_that_a_scan_would(
 POD = st.sampled_from([pod for pod in PODS if not pod.where.selector])
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=100)
 @given(steps=st.lists(POD, max_size=60), workload=target_workloads(), seed=st.integers(0, 9))
 def test_looking_ahead_changes_nothing_on_nodes_that_all_differ(

@@ -91,6 +91,7 @@ def counted(value: Any) -> int:
     return 0
 
 
+@pytest.mark.long
 @given(json)
 def test_no_more_is_counted_than_what_counts_by_walking(value: Any) -> None:
     text = orjson.dumps([value, [0] * (MOST_ELEMENTS + 1)])

@@ -345,6 +345,7 @@ async def test_a_place_in_the_queue_waits_for_longer_or_for_other_news() -> None
     )
 
 
+@pytest.mark.long
 @virtual
 async def test_the_first_news_do_not_wait_for_thousands_of_later_ones() -> None:
     case = Case()

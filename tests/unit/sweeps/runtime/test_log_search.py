@@ -222,6 +222,7 @@ async def test_the_search_is_in_a_thread_that_gives_way_and_ends(
     assert given_way == [10]
 
 
+@pytest.mark.long(always=True)
 async def test_the_event_loop_turns_while_a_line_is_searched() -> None:
     """RE2 lets go of the interpreter's lock: that is why a thread is enough."""
     thread = SearchThread()

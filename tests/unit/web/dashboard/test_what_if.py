@@ -67,6 +67,7 @@ def pid(asked: WhatIfProcesses) -> int:
     return asked._process.pid
 
 
+@pytest.mark.long(always=True)
 async def test_answers_about_one_copy_come_from_one_other_process(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,6 +89,7 @@ async def test_answers_about_one_copy_come_from_one_other_process(
     assert leader.copies == 1, "whoever ends the process gets no new copy by it"
 
 
+@pytest.mark.long(always=True)
 async def test_who_answered_rests_so_that_it_takes_a_part_of_a_core_alone(
     processes: Processes,
 ) -> None:
@@ -102,6 +104,7 @@ async def test_who_answered_rests_so_that_it_takes_a_part_of_a_core_alone(
     assert round(began[0] * 1000) >= round(asked._rests_until * 1000)
 
 
+@pytest.mark.long(always=True)
 async def test_what_nobody_asks_about_takes_no_memory(
     processes: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +122,7 @@ def test_a_copy_that_costs_more_is_used_longer(cpu_seconds: float, seconds: floa
     assert module._good_for(cpu_seconds) == pytest.approx(seconds)
 
 
+@pytest.mark.long(always=True)
 async def test_who_may_not_see_the_nodes_is_told_of_none(processes: Processes) -> None:
     hidden = Visible(frozenset({"ns"}), inventory=False)
     with pytest.raises(RefusedAnswer, match="there is no node"):
@@ -166,6 +170,7 @@ async def test_a_plan_that_takes_too_long_is_ended(
     assert asked._process is None
 
 
+@pytest.mark.long(always=True)
 async def test_who_goes_away_leaves_no_answer_to_the_next(processes: Processes) -> None:
     leader = Leader()
     asked = processes(leader)
