@@ -22,6 +22,7 @@ from typing import Any, Self
 import aiohttp
 import yaml
 from aiohttp import web
+from tests.listening import listen, listen_no_more
 from yarl import URL
 
 BINDING = r"/pods/[^/]+/binding$"
@@ -134,6 +135,7 @@ class FaultProxy:
         self._news = threading.Condition()  # some count has changed
         self._session: aiohttp.ClientSession
         self._runner: web.AppRunner
+        self._listening: asyncio.Server
 
     @classmethod
     def of(cls, running: Any, *, seed: int = 0, rules: Iterable[Rule] = ()) -> Self:
@@ -206,16 +208,17 @@ class FaultProxy:
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        listening: ssl.SSLContext | None = None
+        own: ssl.SSLContext | None = None
         if self._certificate:
-            listening = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-            listening.load_cert_chain(*self._certificate)
-        await web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=listening).start()
+            own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            own.load_cert_chain(*self._certificate)
+        self._listening, port = await listen(self._runner, own)
         scheme = "https" if self._certificate else "http"
-        self.url = f"{scheme}://127.0.0.1:{self._runner.addresses[0][1]}"
+        self.url = f"{scheme}://127.0.0.1:{port}"
 
     async def _stop(self) -> None:
         self._running.set()
+        await listen_no_more(self._listening)
         for task in self._deliveries:
             task.cancel()
         await asyncio.gather(*self._deliveries, return_exceptions=True)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import aiohttp
+from aiohttp.connector import Connection
 from yarl import URL
 
 from cluster.fetch_offers import is_loopback, without_secrets
@@ -60,6 +61,33 @@ class Body(NamedTuple):
     pieces: AsyncIterator[bytes]
 
 
+class _Connector(aiohttp.TCPConnector):
+    """Ends its connections at once, those with unread answers too, which aiohttp leaves alone.
+
+    They would wait for the server's goodbye of TLS, and be open still when the loop is closed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: list[asyncio.Transport] = []
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[aiohttp.tracing.Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - its name is aiohttp's
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        if connection.transport is not None:
+            self._made.append(connection.transport)
+        return connection
+
+    async def close(self, *, abort_ssl: bool = True) -> None:
+        for transport in self._made:
+            transport.abort()
+        await super().close(abort_ssl=abort_ssl)
+
+
 @asynccontextmanager
 async def opened(url: SplitResult, limits: Limits = LIMITS) -> AsyncIterator[Body]:
     """The file at `url`, by the clock of `limits`.
@@ -69,6 +97,7 @@ async def opened(url: SplitResult, limits: Limits = LIMITS) -> AsyncIterator[Bod
         Away: it cannot be reached, not in a way that can be trusted, or keeps one waiting.
     """
     async with aiohttp.ClientSession(
+        connector=_Connector(),
         timeout=aiohttp.ClientTimeout(total=None, connect=limits.connect_seconds),
         headers={"Accept-Encoding": "identity"},
         auto_decompress=False,

@@ -1,10 +1,14 @@
 """The whole agent against an API server of HTTP and a pretend driver."""
 
 import asyncio
+import gc
+import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -167,3 +171,19 @@ async def test_a_fresh_agent_goes_on_with_what_is_there(tmp_path: Path) -> None:
         await until(lambda: len(stage.sent(LEASE)) >= 2)
         assert {s.method for s in stage.server.seen} == {"PUT"}
         assert stage.statuses()[0]["gpus"] == 2, "what is known while the driver is away"
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_who_connects_as_the_pretended_server_ends_leaves_nothing_open(
+    turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_still: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", open_still.append)
+    async with FakeServer() as server:
+        url = urlsplit(server.url)
+        with socket.create_connection((url.hostname, url.port)):
+            pass
+        for _ in range(turns):
+            await asyncio.sleep(0)
+    gc.collect(1)  # what is so young: an open connection complains as it goes
+    assert open_still == []

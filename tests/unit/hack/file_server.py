@@ -6,7 +6,10 @@ import ssl
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+from tests.unit.kube.issued import FIRST
 
 Answer = Callable[["Handler"], None]
 
@@ -86,6 +89,16 @@ class Server(ThreadingHTTPServer):
         pass
 
 
+def behind_tls(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """What a server shows, and the file of the authority that a client is to trust."""
+    pair, authority = folder / "pair", folder / "authority"
+    pair.write_text(FIRST.certificate + FIRST.key)
+    authority.write_text(FIRST.authority)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(pair)
+    return tls, authority
+
+
 def right(content: bytes) -> Answer:
     def answer(handler: Handler) -> None:
         handler.begin(len(content))
@@ -135,11 +148,11 @@ def redirect(location: str, code: int = 302) -> Answer:
     return answer
 
 
-def stalled(content: bytes, length: int) -> Answer:
+def stalled(content: bytes, length: int, code: int = 200, **headers: str) -> Answer:
     """Sends a part and then nothing, with the connection open."""
 
     def answer(handler: Handler) -> None:
-        handler.begin(length)
+        handler.begin(length, code, **headers)
         handler.wfile.write(content)
         handler.wfile.flush()
         handler.server.over.wait()

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import ssl
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 from tests.unit.hack import file_server as serve
 from tests.unit.hack.test_build_fetched import CHECK, PATIENT, content_of, digest_of, never, pretend
-from tests.unit.kube.issued import FIRST
 
 from cluster import build, mirror
 from cluster.errors import ClusterError
@@ -35,12 +33,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[serve.Server]:
     """A publisher behind TLS, whose certificate this machine trusts."""
-    pair, authority = tmp_path / "pair", tmp_path / "authority"
-    pair.write_text(FIRST.certificate + FIRST.key)
-    authority.write_text(FIRST.authority)
+    tls, authority = serve.behind_tls(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(authority))
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(pair)
     with serve.Server(tls) as running:
         publish(running)
         yield running

@@ -1,7 +1,10 @@
 import asyncio
 import base64
+import gc
 import ssl
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -150,3 +153,31 @@ def test_a_proxy_that_is_away_makes_the_place_away(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     with pytest.raises(Away, match="Connection refused"):
         read("http://mirror.invalid/a")
+
+
+@pytest.mark.parametrize(
+    ("answer", "limits"),
+    [
+        (serve.stalled(b"", 10, 404), PATIENT),
+        (serve.stalled(b"", 10, 302, Location="http://127.0.0.1/y"), PATIENT),
+        (serve.stalled(bytes(2000), 3000), PATIENT),
+        (serve.stalled(b"a", 10), Limits(stall_seconds=0.1)),
+        (serve.silent, Limits(answer_seconds=0.5)),
+    ],
+    ids=["not there", "elsewhere", "too large", "stalls", "silent"],
+)
+def test_what_is_left_unread_behind_tls_leaves_no_connection_open(
+    answer: serve.Answer, limits: Limits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server says no goodbye before the loop is closed, and nobody waits for one."""
+    tls, authority = serve.behind_tls(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+    open_still: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", open_still.append)
+    with serve.Server(tls) as server:
+        server.answers["/x"] = answer
+        with pytest.raises(NotTaken):
+            asyncio.run(fetch_url.read(urlsplit(f"{server.url}/x"), 1000, limits))
+        assert server.asked == ["/x"]
+        gc.collect(1)  # what is so young: an open connection complains as it goes
+    assert open_still == []

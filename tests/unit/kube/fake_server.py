@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import orjson
 from aiohttp import web
+from tests.listening import listen, listen_no_more
 from tests.unit.kube.until import Changes
 
 from gpu_scheduler.kube.connection import Connection
@@ -86,6 +87,7 @@ class FakeServer:
         self._watches: list[_Watch] = []
         self._uids = itertools.count(1)
         self._runner: web.AppRunner | None = None
+        self._listening: asyncio.Server | None = None
         self._released = asyncio.Event()
         self.url = ""
 
@@ -94,16 +96,16 @@ class FakeServer:
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
-        await site.start()
+        self._listening, port = await listen(self._runner, self._tls)
         scheme = "http" if self._tls is None else "https"
-        self.url = f"{scheme}://127.0.0.1:{self._runner.addresses[0][1]}"
+        self.url = f"{scheme}://127.0.0.1:{port}"
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         self._released.set()
         self.cut_watches()
-        assert self._runner is not None
+        assert self._runner is not None and self._listening is not None
+        await listen_no_more(self._listening)
         await self._runner.cleanup()
 
     @property
