@@ -93,6 +93,7 @@ def listening(answer: Callable[[Request], tuple[int, Any]]) -> Iterator[int]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a body would wait 40 ms for the acknowledged head
 
         def handle_any(self) -> None:
             parts = urlsplit(self.path)
