@@ -85,7 +85,6 @@ class Stage:
         return found, report.status(found, found.usage.foreign, None)
 
 
-@pytest.mark.long
 @given(data=st.data())
 def test_no_exception_leaves_a_look_and_what_cannot_be_is_absent(data: st.DataObject) -> None:
     def draw(call: str, honest: Any) -> Any:

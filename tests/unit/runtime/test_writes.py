@@ -62,7 +62,6 @@ def name(value: Any) -> str:
     return str(getattr(value, "__name__", value))
 
 
-@pytest.mark.long(always=True)
 def test_every_write_of_the_code_has_a_scene() -> None:
     """A new one is added to ``writes.SCENES``, with what it does when it is refused."""
     assert set(call_sites()) == set(SCENES.values())
