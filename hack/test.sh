@@ -60,8 +60,11 @@ done
 [ ${#runnable[@]} -gt 0 ] || exit 3
 
 began=$SECONDS
-# Setup leaves byte code to who imports; here many would make it at once.
-"$python" -m compileall -qq -j 0 "$(dirname "$python")/../lib" operator hack tools || true
+# Setup leaves byte code to who imports; here many would make it at once. Whether some is still to be
+# made is found out soonest by one process; a new clone has all of it to make, on all cores.
+jobs=1
+[ -d operator/gpu_scheduler/__pycache__ ] || jobs=0
+"$python" -m compileall -qq -j "$jobs" "$(dirname "$python")/../lib" operator hack tools || true
 if [[ " ${runnable[*]} " =~ \ (chart|api|e2e)\  ]]; then
   heading "tools: Kubernetes, helm and the rest, fetched or built once per user"
   "$python" -m cluster build core check
