@@ -45,10 +45,12 @@ def seen() -> list[Read]:
 def processes_forgotten() -> Iterator[None]:
     """What is started within is not held against anybody: a test that runs each time starts it."""
     before = _seen.copy()
-    yield
-    for read in _seen.keys() - before.keys():
-        if read.what is None:
-            del _seen[read]
+    try:
+        yield
+    finally:
+        for read in _seen.keys() - before.keys():
+            if read.what is None:
+                del _seen[read]
 
 
 def watch() -> None:

@@ -1,9 +1,7 @@
 """The whole agent against an API server of HTTP and a pretend driver."""
 
 import asyncio
-import gc
 import socket
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,6 +14,7 @@ from tests.unit.agent.builders import orders
 from tests.unit.agent.fake_driver import FakeDriver, gpu
 from tests.unit.agent.until import until
 from tests.unit.kube.fake_server import FakeServer, Obj, refuse
+from tests.unit.left_open import nothing_left_open
 
 from gpu_scheduler.agent.driver import DriverError, Xid
 from gpu_scheduler.agent.process import AgentProcess
@@ -174,16 +173,11 @@ async def test_a_fresh_agent_goes_on_with_what_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_who_connects_as_the_pretended_server_ends_leaves_nothing_open(
-    turns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    open_still: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", open_still.append)
-    async with FakeServer() as server:
-        url = urlsplit(server.url)
-        with socket.create_connection((url.hostname, url.port)):
-            pass
-        for _ in range(turns):
-            await asyncio.sleep(0)
-    gc.collect(1)  # what is so young: an open connection complains as it goes
-    assert open_still == []
+async def test_who_connects_as_the_pretended_server_ends_leaves_nothing_open(turns: int) -> None:
+    with nothing_left_open():
+        async with FakeServer() as server:
+            url = urlsplit(server.url)
+            with socket.create_connection((url.hostname, url.port)):
+                pass
+            for _ in range(turns):
+                await asyncio.sleep(0)

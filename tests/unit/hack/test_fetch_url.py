@@ -1,8 +1,6 @@
 import asyncio
 import base64
-import gc
 import ssl
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 from tests.unit.hack import file_server as serve
+from tests.unit.left_open import nothing_left_open
 
 from cluster import fetch_url
 from cluster.fetch_url import Away, Limits, NotTaken
@@ -172,12 +171,8 @@ def test_what_is_left_unread_behind_tls_leaves_no_connection_open(
     """The server says no goodbye before the loop is closed, and nobody waits for one."""
     tls, authority = serve.behind_tls(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(authority))
-    open_still: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", open_still.append)
-    with serve.Server(tls) as server:
+    with serve.Server(tls) as server, nothing_left_open():
         server.answers["/x"] = answer
         with pytest.raises(NotTaken):
             asyncio.run(fetch_url.read(urlsplit(f"{server.url}/x"), 1000, limits))
         assert server.asked == ["/x"]
-        gc.collect(1)  # what is so young: an open connection complains as it goes
-    assert open_still == []

@@ -198,6 +198,8 @@ def test_a_run_skips_what_is_unchanged_and_catches_what_reads_more(tree: Path) -
     caught = run()
     assert "1 failed, 1 passed" in caught
     assert re.search(r"has to name these in `reads`.*data/secret\.txt", caught, re.DOTALL)
+    (tree / TEST).write_text(f"{ALWAYS}    raise AssertionError\n{LONG}")
+    assert "1 failed, 1 passed" in run(), "one that fails refuses no other"
 
 
 def test_what_has_been_of_no_use_for_a_month_is_forgotten(tree: Path) -> None:
